@@ -1,0 +1,86 @@
+"""Reads a host's files into numbers and sets, and remembers what could not be read."""
+
+from collections.abc import Iterable
+
+from advisor.errors import BadInput
+from advisor.host.base import Host, Why
+from advisor.model.cpuset import CpuSet
+from advisor.model.evidence import Gap, Source
+from advisor.model.units import number
+
+ROOT_HELP = "run as root: sudo advisor audit"
+CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
+
+
+class Reader:
+    """A host as one source sees it; ``sources`` and ``gaps`` grow as it reads."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._sources: dict[str, str] = {}
+        self._gaps: dict[str, Gap] = {}
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each fact was read."""
+        return tuple(Source(fact=fact, where=where) for fact, where in self._sources.items())
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read."""
+        return tuple(self._gaps.values())
+
+    def found(self, fact: str, where: str) -> None:
+        """Note where a fact was read."""
+        self._sources.setdefault(fact, where)
+
+    def lacks(self, fact: str, why: str, help: str) -> None:  # noqa: A002 - the word of the Gap it fills
+        """Note that a fact could not be learnt, and what would change that."""
+        self._gaps.setdefault(fact, Gap(fact=fact, why=why, help=help))
+
+    def text(self, path: str, fact: str | None = None) -> str | None:
+        """Return a file's text without the white space around it, or None; under a fact's name, both ways are noted."""
+        reading = self.host.read(path)
+        if fact and reading.why:
+            self.missed(fact, path, reading.why)
+        elif fact:
+            self.found(fact, path)
+        return None if reading.why else (reading.text or "").strip().rstrip("\0")
+
+    def missed(self, fact: str, path: str, why: Why) -> None:
+        """Note that a path did not give a fact, with the help that fits the reason."""
+        if why is Why.NOT_KEPT:
+            self.lacks(fact, f"not in {self.host.name}", CAPTURE_HELP)
+        elif why is Why.REFUSED:
+            self.lacks(
+                fact,
+                f"{path}: permission denied",
+                ROOT_HELP if self.host.kind == "live" else "capture again as root: sudo advisor capture",
+            )
+        else:
+            self.lacks(fact, f"{path}: {why}", "this kernel or platform does not offer it")
+
+    def number(self, path: str, fact: str | None = None) -> int | None:
+        """Return a file's whole number, decimal or 0x, or None."""
+        return number(self.text(path, fact))
+
+    def cpus(self, path: str, fact: str | None = None) -> CpuSet | None:
+        """Return a file's CPU list (``0-3,8``), or None; a text that is none becomes a gap."""
+        text = self.text(path, fact)
+        if text is None:
+            return None
+        try:
+            return CpuSet.parse(text)
+        except BadInput as error:
+            self.lacks(fact or path, f"{path}: {error.problem}", "report it with the output of advisor capture")
+            return None
+
+    def first(self, paths: Iterable[str], fact: str | None = None) -> str | None:
+        """Return the text of the first path that can be read, or None."""
+        for path in paths:
+            text = self.text(path)
+            if text is not None:
+                if fact:
+                    self.found(fact, path)
+                return text
+        return None

@@ -1,0 +1,58 @@
+"""What can go wrong, and nothing else can.
+
+AdvisorError                 anything the tool says about itself; exit status 2
+├── BadInput                 a file or option is not what it should be
+│   ├── BadValue             one value: a CPU list, a size, a speed
+│   ├── BadXml               an hwloc XML
+│   ├── BadTable             an ACPI or SMBIOS table
+│   ├── BadCapture           a capture archive or a /sys + /proc root
+│   └── BadMachine           a Machine JSON
+└── CannotWork               the input is fine, the work cannot be done here
+
+A message is one line: what is wrong, where, and what to do about it.
+"""
+
+
+class AdvisorError(Exception):
+    """One line for the user; the command ends with status 2."""
+
+
+class BadInput(AdvisorError):
+    """A file or an option is not what it should be: names the file, the place in it, and the cure."""
+
+    def __init__(self, problem: str, *, file: str | None = None, place: str | None = None, cure: str | None = None) -> None:
+        self.problem, self.file, self.place, self.cure = problem, file, place, cure
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.place) if part)
+        text = f"{where}: {self.problem}" if where else self.problem
+        return f"{text}; {self.cure}" if self.cure else text
+
+    def within(self, file: str) -> "BadInput":
+        """Return the same error, naming the file it was found in."""
+        return type(self)(self.problem, file=self.file or file, place=self.place, cure=self.cure)
+
+
+class BadValue(BadInput):
+    """One value cannot be read."""
+
+
+class BadXml(BadInput):
+    """An hwloc XML cannot be read."""
+
+
+class BadTable(BadInput):
+    """A firmware table contradicts itself or ends early."""
+
+
+class BadCapture(BadInput):
+    """A capture is broken, too large, or reaches outside itself."""
+
+
+class BadMachine(BadInput):
+    """A Machine JSON does not follow the schema."""
+
+
+class CannotWork(AdvisorError):
+    """The work cannot be done here: says what is missing and how to get it."""

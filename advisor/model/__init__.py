@@ -1,0 +1,1 @@
+"""The nouns: frozen values with arithmetic at most. No file is read here, nothing is printed."""

@@ -1,0 +1,40 @@
+"""The processors: identity, clocks, power management, mitigations."""
+
+from pydantic import Field
+
+from advisor.model.cpuset import CpuSet
+from advisor.model.value import Value
+
+
+class IdleState(Value):
+    """A C-state of the cpuidle driver."""
+
+    name: str = Field(description="POLL, C1, C2, C6")
+    latency: int | None = Field(default=None, description="microseconds to leave it")
+    disabled: CpuSet = Field(description="CPUs on which it is switched off")
+
+
+class Cpu(Value):
+    """What every CPU of the machine has in common; a tuple where they differ."""
+
+    vendor: str | None = Field(default=None, description="AuthenticAMD, GenuineIntel, ARM implementer, ...")
+    model_name: str | None = Field(default=None, description="the marketing name")
+    family: int | None = None
+    model: int | None = None
+    stepping: int | None = None
+    flags: tuple[str, ...] | None = Field(default=None, description="sorted")
+    microcode: tuple[str, ...] | None = Field(default=None, description="revisions in use; several is a fault")
+    base_hz: int | None = None
+    min_hz: int | None = None
+    max_hz: int | None = Field(default=None, description="the highest clock the driver allows now")
+    driver: str | None = Field(default=None, description="cpufreq driver: acpi-cpufreq, amd-pstate-epp, intel_pstate")
+    governors: tuple[str, ...] | None = Field(default=None, description="governors in use; several is a fault")
+    epp: tuple[str, ...] | None = Field(default=None, description="energy performance preferences in use")
+    epb: tuple[int, ...] | None = Field(
+        default=None, description="energy performance bias values in use: 0 performance, 15 power save"
+    )
+    boost: bool | None = Field(default=None, description="whether the kernel lets cores exceed the base clock")
+    smt_control: str | None = Field(default=None, description="on, off, forceoff, notsupported, notimplemented")
+    idle_driver: str | None = None
+    idle_states: tuple[IdleState, ...] | None = None
+    vulnerabilities: dict[str, str] | None = Field(default=None, description="kernel's name of each and its mitigation")

@@ -1,0 +1,199 @@
+"""Sets of CPUs (or of NUMA nodes): one canonical text, set algebra, hostile input refused."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import core_schema
+
+from advisor.errors import BadValue
+
+LIMIT = 1 << 20
+"""Numbers from here on are refused; Linux stops far earlier (kernel_max is 8191 on the largest builds)."""
+
+# The kernel's list format, with its stride form: 0-3,8,16-31:2/4 (Documentation/admin-guide/kernel-parameters).
+_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7})/(\d{1,7}))?)?", re.ASCII)
+_HEX = re.compile(r"(?:0x)?[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
+
+
+class CpuSet:
+    """An immutable set of CPU numbers.
+
+    >>> str(CpuSet.parse("8,0-3") | CpuSet([4]))
+    '0-4,8'
+    >>> 2 in CpuSet.parse("0-3"), len(CpuSet.parse("0-3,8"))
+    (True, 5)
+    """
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, cpus: Iterable[int] = ()) -> None:
+        bits = 0
+        for cpu in cpus:
+            if not 0 <= cpu < LIMIT:
+                raise BadValue(f"CPU number {cpu} is out of range", cure=f"numbers go from 0 to {LIMIT - 1}")
+            bits |= 1 << cpu
+        self._bits = bits
+
+    @classmethod
+    def from_bits(cls, bits: int) -> "CpuSet":
+        """Return the set whose members are the one bits of a number."""
+        if bits < 0 or bits.bit_length() > LIMIT:
+            raise BadValue("CPU mask is out of range", cure=f"numbers go from 0 to {LIMIT - 1}")
+        new = cls.__new__(cls)
+        new._bits = bits
+        return new
+
+    @classmethod
+    def span(cls, first: int, last: int) -> "CpuSet":
+        """Return the CPUs from first to last, both included."""
+        return cls.from_bits(((1 << (last - first + 1)) - 1) << first) if last >= first else cls()
+
+    @classmethod
+    def parse(cls, text: str) -> "CpuSet":
+        """Return the set that a kernel list such as ``0-3,8`` names; the empty text is the empty set."""
+        bits = 0
+        for part in text.strip().split(",") if text.strip() else ():
+            bits |= _range_bits(part.strip(), text)
+        return cls.from_bits(bits)
+
+    @classmethod
+    def from_mask(cls, text: str) -> "CpuSet":
+        """Return the set of a mask as the kernel (``ff,0000000f``) or hwloc (``0xff,,0xf``) writes it.
+
+        hwloc writes a set without end as ``0xf...f,...``: it is cut at LIMIT.
+        """
+        words = text.strip().lower().split(",")
+        endless = words[0] in ("0xf...f", "f...f")
+        if endless:
+            words = words[1:]
+        if len(words) > LIMIT // 32:
+            raise BadValue(f"CPU mask of {len(words)} words is too long", cure=f"numbers go from 0 to {LIMIT - 1}")
+        bits = ((1 << LIMIT) - 1) >> (32 * len(words)) if endless else 0
+        for word in words:
+            if word and not _HEX.fullmatch(word):
+                raise BadValue(f"{_short(text)} is not a CPU mask", cure="expected hexadecimal words such as 0xff,0x0000000f")
+            bits = (bits << 32) | (int(word, 16) if word else 0)
+        return cls.from_bits(bits)
+
+    @property
+    def bits(self) -> int:
+        """The set as a number, one bit a member."""
+        return self._bits
+
+    @property
+    def first(self) -> int | None:
+        """The smallest member, or None of the empty set."""
+        return (self._bits & -self._bits).bit_length() - 1 if self._bits else None
+
+    @property
+    def last(self) -> int | None:
+        """The largest member, or None of the empty set."""
+        return self._bits.bit_length() - 1 if self._bits else None
+
+    def mask(self) -> str:
+        """Return the set as hexadecimal words, the kernel's way: ``000000ff,0000000f``."""
+        words = max(1, (self._bits.bit_length() + 31) // 32)
+        return ",".join(f"{(self._bits >> (32 * i)) & 0xFFFFFFFF:08x}" for i in reversed(range(words)))
+
+    def __str__(self) -> str:
+        return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in self.ranges())
+
+    def __repr__(self) -> str:
+        return f"CpuSet({str(self)!r})"
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield the first and last number of each run, in rising order."""
+        bits, base = self._bits, 0
+        while bits:
+            skip = (bits & -bits).bit_length() - 1
+            bits >>= skip
+            run = (~bits & (bits + 1)).bit_length() - 1
+            yield base + skip, base + skip + run - 1
+            bits >>= run
+            base += skip + run
+
+    def __iter__(self) -> Iterator[int]:
+        for first, last in self.ranges():
+            yield from range(first, last + 1)
+
+    def __len__(self) -> int:
+        return self._bits.bit_count()
+
+    def __bool__(self) -> bool:
+        return self._bits != 0
+
+    def __contains__(self, cpu: object) -> bool:
+        return isinstance(cpu, int) and cpu >= 0 and bool(self._bits >> cpu & 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CpuSet) and self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash(self._bits)
+
+    def __and__(self, other: "CpuSet") -> "CpuSet":
+        return CpuSet.from_bits(self._bits & other._bits)
+
+    def __or__(self, other: "CpuSet") -> "CpuSet":
+        return CpuSet.from_bits(self._bits | other._bits)
+
+    def __xor__(self, other: "CpuSet") -> "CpuSet":
+        return CpuSet.from_bits(self._bits ^ other._bits)
+
+    def __sub__(self, other: "CpuSet") -> "CpuSet":
+        return CpuSet.from_bits(self._bits & ~other._bits)
+
+    def __le__(self, other: "CpuSet") -> bool:
+        return not self._bits & ~other._bits
+
+    def __lt__(self, other: "CpuSet") -> bool:
+        return self._bits != other._bits and self <= other
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        del source, handler
+        from_text = core_schema.no_info_after_validator_function(_from_json, core_schema.str_schema(max_length=1 << 22))
+        return core_schema.json_or_python_schema(
+            json_schema=from_text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), from_text]),
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
+
+def union(sets: Iterable[CpuSet]) -> CpuSet:
+    """Return everything that is in any of the sets."""
+    bits = 0
+    for each in sets:
+        bits |= each.bits
+    return CpuSet.from_bits(bits)
+
+
+def _from_json(text: str) -> CpuSet:
+    try:
+        return CpuSet.parse(text)
+    except BadValue as error:
+        raise ValueError(str(error)) from error
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _range_bits(part: str, text: str) -> int:
+    match = _RANGE.fullmatch(part)
+    if not match:
+        raise BadValue(f"{_short(part)} in {_short(text)} is not a CPU or a range", cure="expected a list such as 0-3,8")
+    first = int(match[1])
+    last = first if match[2] is None else int(match[2])
+    if last < first:
+        raise BadValue(f"range {part} in {_short(text)} runs backwards", cure=f"write {last}-{first}")
+    if last >= LIMIT:
+        raise BadValue(f"CPU number {last} is out of range", cure=f"numbers go from 0 to {LIMIT - 1}")
+    if match[3] is None:
+        return ((1 << (last - first + 1)) - 1) << first
+    used, group = int(match[3]), int(match[4])
+    if not 0 < used <= group:
+        raise BadValue(f"stride {part} in {_short(text)} takes {used} of every {group}", cure="expected first-last:used/group")
+    return sum(1 << cpu for cpu in range(first, last + 1) if (cpu - first) % group < used)

@@ -1,0 +1,103 @@
+"""What is plugged in: PCI devices, HCAs, network interfaces, GPUs, disks."""
+
+from pydantic import Field
+
+from advisor.model.cpuset import CpuSet
+from advisor.model.value import Value
+
+
+class Link(Value):
+    """A PCIe link: transfers a second and lanes."""
+
+    speed: float | None = Field(default=None, description="transfers a second of one lane: 16e9")
+    width: int | None = Field(default=None, description="lanes")
+    bandwidth: int | None = Field(default=None, description="bytes a second one way after line coding")
+
+
+class Locality(Value):
+    """Where a device is."""
+
+    numa_nodes: tuple[int, ...] = Field(
+        description="CPU nodes it is local to; several where it hangs off a whole socket or machine"
+    )
+    inferred: str | None = Field(default=None, description="the reason, where the firmware said nothing (numa_node is -1)")
+
+
+class PciDevice(Value):
+    """A device worth a sysadmin's look: HCA, NIC, GPU, NVMe, accelerator."""
+
+    address: str = Field(description="0000:61:00.0")
+    kind: str = Field(description="hca, nic, gpu, nvme, accelerator, bridge or other")
+    class_code: int = Field(description="PCI class: 0x020700")
+    vendor: int
+    device: int
+    name: str | None = Field(default=None, description="vendor and device in words where a source has them")
+    driver: str | None = None
+    locality: Locality | None = None
+    link: Link | None = Field(default=None, description="the link as it runs now")
+    card: Link | None = Field(default=None, description="what the card could do")
+    path: Link | None = Field(default=None, description="the narrowest link from the root to the card, as it could run")
+    bottleneck: str | None = Field(
+        default=None, description="address of the device above which the path is narrowest, if not the card's own link"
+    )
+    max_read_request: int | None = Field(default=None, description="bytes")
+    relaxed_ordering: bool | None = None
+    virtual_functions: int | None = Field(default=None, description="SR-IOV functions enabled")
+    max_virtual_functions: int | None = Field(default=None, description="SR-IOV functions the card offers")
+    is_virtual_function: bool = False
+
+
+class Port(Value):
+    """A port of an HCA."""
+
+    number: int
+    state: str | None = Field(default=None, description="active, init, down, armed")
+    physical: str | None = Field(default=None, description="linkup, polling, disabled, ...")
+    rate: int | None = Field(default=None, description="bits a second: 100e9")
+    rate_name: str | None = Field(default=None, description="4X EDR")
+    link_layer: str | None = Field(default=None, description="infiniband or ethernet")
+    netdev: str | None = None
+    lid: int | None = None
+
+
+class Irq(Value):
+    """An interrupt of a device and the CPUs it may arrive at."""
+
+    number: int
+    cpus: CpuSet
+
+
+class Hca(Value):
+    """An InfiniBand or RoCE adapter."""
+
+    name: str = Field(description="mlx5_0")
+    address: str | None = Field(default=None, description="PCI address; None for a soft device without one")
+    locality: Locality | None = None
+    firmware: str | None = None
+    board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
+    kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
+    ports: tuple[Port, ...] | None = None
+    irqs: tuple[Irq, ...] | None = None
+
+
+class Nic(Value):
+    """A network interface with hardware behind it."""
+
+    name: str
+    address: str | None = None
+    locality: Locality | None = None
+    speed: int | None = Field(default=None, description="bits a second")
+    state: str | None = Field(default=None, description="up, down")
+    mtu: int | None = None
+
+
+class Gpu(Value):
+    """A graphics processor or accelerator."""
+
+    address: str
+    vendor: str | None = Field(default=None, description="nvidia, amd, intel")
+    model: str | None = None
+    locality: Locality | None = None
+    memory: int | None = None
+    driver_version: str | None = None
+    index: int | None = Field(default=None, description="the vendor tool's number")

@@ -1,0 +1,47 @@
+"""One machine, as far as it is known. Every source yields a part; merged they are the whole."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from advisor.model.acpi import Acpi
+from advisor.model.cpu import Cpu
+from advisor.model.devices import Gpu, Hca, Nic, PciDevice
+from advisor.model.evidence import Gap, Source
+from advisor.model.firmware import Firmware
+from advisor.model.memory import Memory
+from advisor.model.software import Allocation, SlurmNode, Tool
+from advisor.model.system import Environment, Kernel, Limits
+from advisor.model.tiers import MemoryTier
+from advisor.model.topology import Topology
+from advisor.model.value import Value
+
+SCHEMA: Final = 1
+"""Raised when a field changes meaning or goes; a reader refuses a newer one."""
+
+
+class Machine(Value):
+    """Everything the sources said; None where none did."""
+
+    schema_version: Literal[1] = SCHEMA
+    name: str | None = Field(default=None, description="host name")
+    architecture: str | None = Field(default=None, description="x86_64, aarch64, ...")
+    origin: str | None = Field(default=None, description="what kind of input this was read from: live, capture, root, hwloc xml")
+    topology: Topology | None = None
+    tiers: tuple[MemoryTier, ...] | None = None
+    cpu: Cpu | None = None
+    firmware: Firmware | None = None
+    memory: Memory | None = None
+    acpi: Acpi | None = None
+    pci: tuple[PciDevice, ...] | None = None
+    hcas: tuple[Hca, ...] | None = None
+    nics: tuple[Nic, ...] | None = None
+    gpus: tuple[Gpu, ...] | None = None
+    kernel: Kernel | None = None
+    limits: Limits | None = None
+    environment: Environment | None = None
+    tools: tuple[Tool, ...] | None = None
+    slurm_nodes: tuple[SlurmNode, ...] | None = None
+    allocation: Allocation | None = None
+    sources: tuple[Source, ...] = ()
+    gaps: tuple[Gap, ...] = ()

@@ -1,0 +1,58 @@
+"""The DIMMs, as SMBIOS describes them."""
+
+from pydantic import Field
+
+from advisor.model.value import Value
+
+
+class Dimm(Value):
+    """One memory slot."""
+
+    locator: str = Field(description="the board's name of the slot: A1, P1-DIMMA1")
+    bank: str | None = None
+    socket: int | None = Field(default=None, description="position of the processor it belongs to, from 0")
+    channel: int | None = Field(
+        default=None, description="memory channel of that processor, from 0; None where the names do not tell"
+    )
+    size: int = Field(description="bytes; 0 for an empty slot")
+    kind: str | None = Field(default=None, description="DDR4, DDR5, HBM2e, ...")
+    rated: int | None = Field(default=None, description="transfers a second that the module is made for")
+    configured: int | None = Field(default=None, description="transfers a second that it runs at")
+    width: int | None = Field(default=None, description="data bits, without ECC")
+    ranks: int | None = None
+    maker: str | None = None
+    part: str | None = None
+
+
+class SocketMemory(Value):
+    """What one processor's DIMMs add up to."""
+
+    socket: int
+    dimms: int = Field(description="modules present")
+    slots: int
+    channels: int | None = Field(
+        default=None, description="channels that hold at least one module; None where the names do not tell"
+    )
+    size: int
+    configured: int | None = Field(default=None, description="transfers a second of the slowest module")
+    bandwidth: int | None = Field(default=None, description="bytes a second: channels x width x transfers; the ceiling")
+
+
+class Processor(Value):
+    """A processor socket, as SMBIOS describes it."""
+
+    socket: str = Field(description="the board's name of the socket: CPU1")
+    populated: bool
+    model: str | None = None
+    cores: int | None = None
+    cores_enabled: int | None = None
+    threads: int | None = None
+    max_hz: int | None = None
+
+
+class Memory(Value):
+    """The memory of the machine, from its firmware."""
+
+    dimms: tuple[Dimm, ...] | None = Field(default=None, description="every slot, empty ones too")
+    sockets: tuple[SocketMemory, ...] | None = None
+    processors: tuple[Processor, ...] | None = None

@@ -1,0 +1,63 @@
+"""The operating system as a job finds it."""
+
+from pydantic import Field
+
+from advisor.model.cpuset import CpuSet
+from advisor.model.value import Value
+
+
+class Hugepages(Value):
+    """Hugepages reserved on one NUMA node."""
+
+    node: int
+    page: int = Field(description="bytes of a page")
+    count: int
+
+
+class Kernel(Value):
+    """The kernel and what was asked of it."""
+
+    release: str | None = None
+    version: str | None = None
+    os_name: str | None = Field(default=None, description="PRETTY_NAME of os-release")
+    cmdline: tuple[tuple[str, str | None], ...] | None = Field(
+        default=None, description="boot options in order: (iommu, pt), (nosmt, None)"
+    )
+    thp: str | None = Field(default=None, description="transparent hugepages: always, madvise, never")
+    thp_defrag: str | None = None
+    numa_balancing: int | None = None
+    zone_reclaim_mode: int | None = None
+    swappiness: int | None = None
+    overcommit_memory: int | None = None
+    min_free: int | None = Field(default=None, description="vm.min_free_kbytes in bytes")
+    hugepages: tuple[Hugepages, ...] | None = None
+    clocksource: str | None = None
+    clocksources: tuple[str, ...] | None = Field(default=None, description="those the kernel offers")
+    isolated: CpuSet | None = Field(default=None, description="CPUs the scheduler leaves alone")
+    nohz_full: CpuSet | None = None
+    tuned: str | None = Field(default=None, description="active tuned profile")
+    irqbalance: bool | None = Field(default=None, description="whether the daemon runs")
+
+    def option(self, name: str) -> tuple[str, ...] | None:
+        """Return every value given to a boot option ('' for a bare word), () if absent, None if the line is not known."""
+        if self.cmdline is None:
+            return None
+        return tuple(value or "" for key, value in self.cmdline if key == name)
+
+
+class Limits(Value):
+    """What this process may use; None in a number's place means without limit is not meant: unlimited is -1."""
+
+    memlock: int | None = Field(default=None, description="bytes it may lock; -1 unlimited")
+    stack: int | None = Field(default=None, description="bytes; -1 unlimited")
+    files: int | None = Field(default=None, description="open files; -1 unlimited")
+    affinity: CpuSet | None = Field(default=None, description="CPUs the process may run on (sched_getaffinity)")
+    memory_nodes: CpuSet | None = Field(default=None, description="NUMA nodes it may allocate on (Mems_allowed)")
+    cgroup: str | None = Field(default=None, description="cgroup path of the process")
+
+
+class Environment(Value):
+    """Whether this is real hardware."""
+
+    virtual: str | None = Field(default=None, description="kvm, vmware, qemu, ...; 'none' on real hardware")
+    container: str | None = Field(default=None, description="docker, podman, apptainer, ...; 'none' outside")

@@ -1,0 +1,26 @@
+"""Base units inside: bytes, hertz, bytes per second, seconds. Texts of the kernel and of firmware are read here, once."""
+
+import re
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+_SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)i?b?\s*", re.IGNORECASE | re.ASCII)
+_STEP = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": 1 << 40}
+
+
+def size(text: str) -> int | None:
+    """Return the bytes that ``32K``, ``16384 kB`` or ``8 GB`` means to the kernel (powers of two), or None."""
+    match = _SIZE.fullmatch(text)
+    return int(match[1]) * _STEP[match[2].lower()] if match else None
+
+
+def number(text: str | None) -> int | None:
+    """Return the whole number (decimal, or hexadecimal with 0x) that a sysfs file holds, or None."""
+    if text is None:
+        return None
+    word = text.strip()
+    if re.fullmatch(r"[+-]?\d{1,19}", word, re.ASCII):
+        return int(word)
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", word):
+        return int(word, 16)
+    return None
