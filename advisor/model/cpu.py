@@ -11,7 +11,7 @@ class IdleState(Value):
 
     name: str = Field(description="POLL, C1, C2, C6")
     latency: int | None = Field(default=None, description="microseconds to leave it")
-    disabled: CpuSet = Field(description="CPUs on which it is switched off")
+    disabled: CpuSet | None = Field(description="CPUs on which it is switched off; None where the kernel does not say")
 
 
 class Cpu(Value):
@@ -27,7 +27,9 @@ class Cpu(Value):
     base_hz: int | None = None
     min_hz: int | None = None
     max_hz: int | None = Field(default=None, description="the highest clock the driver allows now")
+    limit_hz: int | None = Field(default=None, description="the lowest scaling_max_freq of the CPUs: what software caps them at")
     driver: str | None = Field(default=None, description="cpufreq driver: acpi-cpufreq, amd-pstate-epp, intel_pstate")
+    pstate: str | None = Field(default=None, description="status of intel_pstate or amd_pstate: active, passive, guided, off")
     governors: tuple[str, ...] | None = Field(default=None, description="governors in use; several is a fault")
     epp: tuple[str, ...] | None = Field(default=None, description="energy performance preferences in use")
     epb: tuple[int, ...] | None = Field(

@@ -36,12 +36,14 @@ class PciDevice(Value):
     locality: Locality | None = None
     link: Link | None = Field(default=None, description="the link as it runs now")
     card: Link | None = Field(default=None, description="what the card could do")
-    path: Link | None = Field(default=None, description="the narrowest link from the root to the card, as it could run")
+    path: Link | None = Field(default=None, description="the narrowest link from root to card, as both its ends could run it")
     bottleneck: str | None = Field(
-        default=None, description="address of the device above which the path is narrowest, if not the card's own link"
+        default=None,
+        description="address of the port above the path's narrowest link, nearest to the root of several; None where the card "
+        "itself could do no more",
     )
-    max_read_request: int | None = Field(default=None, description="bytes")
-    relaxed_ordering: bool | None = None
+    max_read_request: int | None = Field(default=None, description="bytes; known to root only, and not of virtual functions")
+    relaxed_ordering: bool | None = Field(default=None, description="whether the card may; known as max_read_request is")
     virtual_functions: int | None = Field(default=None, description="SR-IOV functions enabled")
     max_virtual_functions: int | None = Field(default=None, description="SR-IOV functions the card offers")
     is_virtual_function: bool = False
@@ -64,7 +66,8 @@ class Irq(Value):
     """An interrupt of a device and the CPUs it may arrive at."""
 
     number: int
-    cpus: CpuSet
+    cpus: CpuSet = Field(description="the CPUs that smp_affinity allows it")
+    effective: CpuSet | None = Field(default=None, description="those of them that the interrupt controller sends it to")
 
 
 class Hca(Value):

@@ -16,3 +16,8 @@ class Firmware(Value):
     bios_vendor: str | None = None
     bios_version: str | None = Field(default=None, description="1.26.0")
     bios_date: str | None = Field(default=None, description="ISO date: 2024-01-01")
+    smbios: str | None = Field(default=None, description="version of the SMBIOS table: 3.3; root alone can read it")
+    cluster_mode: str | None = Field(default=None, description="Knights Landing only: Quadrant, SNC4, ... as its firmware told")
+    memory_mode: str | None = Field(
+        default=None, description="Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware told"
+    )

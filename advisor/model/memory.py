@@ -14,7 +14,7 @@ class Dimm(Value):
     channel: int | None = Field(
         default=None, description="memory channel of that processor, from 0; None where the names do not tell"
     )
-    size: int = Field(description="bytes; 0 for an empty slot")
+    size: int | None = Field(description="bytes; 0 for an empty slot, None where the firmware does not know")
     kind: str | None = Field(default=None, description="DDR4, DDR5, HBM2e, ...")
     rated: int | None = Field(default=None, description="transfers a second that the module is made for")
     configured: int | None = Field(default=None, description="transfers a second that it runs at")
@@ -25,16 +25,18 @@ class Dimm(Value):
 
 
 class SocketMemory(Value):
-    """What one processor's DIMMs add up to."""
+    """What one processor's DIMMs add up to. A socket that holds neither processor nor module has none."""
 
     socket: int
-    dimms: int = Field(description="modules present")
-    slots: int
+    dimms: int = Field(description="DRAM modules present; not persistent memory, not HBM in the processor's package")
+    slots: int = Field(description="places for modules, filled or not")
     channels: int | None = Field(
         default=None, description="channels that hold at least one module; None where the names do not tell"
     )
-    size: int
-    configured: int | None = Field(default=None, description="transfers a second of the slowest module")
+    size: int | None = Field(description="bytes; None where a module's is not known")
+    configured: int | None = Field(
+        default=None, description="transfers a second of the slowest module; None where one is not known"
+    )
     bandwidth: int | None = Field(default=None, description="bytes a second: channels x width x transfers; the ceiling")
 
 
@@ -42,7 +44,7 @@ class Processor(Value):
     """A processor socket, as SMBIOS describes it."""
 
     socket: str = Field(description="the board's name of the socket: CPU1")
-    populated: bool
+    populated: bool = Field(description="whether a processor is in it")
     model: str | None = None
     cores: int | None = None
     cores_enabled: int | None = None
@@ -53,6 +55,8 @@ class Processor(Value):
 class Memory(Value):
     """The memory of the machine, from its firmware."""
 
-    dimms: tuple[Dimm, ...] | None = Field(default=None, description="every slot, empty ones too")
+    dimms: tuple[Dimm, ...] | None = Field(
+        default=None, description="every slot, empty ones too; without root the modules alone, as EDAC counts them"
+    )
     sockets: tuple[SocketMemory, ...] | None = None
     processors: tuple[Processor, ...] | None = None

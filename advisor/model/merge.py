@@ -3,7 +3,7 @@
 from functools import reduce
 from typing import Any, TypeVar
 
-from advisor.model.devices import Gpu, Hca, Nic, PciDevice
+from advisor.model.devices import Gpu, Hca, Link, Locality, Nic, PciDevice
 from advisor.model.evidence import Gap, Source
 from advisor.model.machine import Machine
 from advisor.model.software import SlurmNode, Tool
@@ -25,7 +25,7 @@ _KEY: dict[type[Value], str] = {
 
 V = TypeVar("V", bound=Value)
 
-_WHOLE = (Topology,)
+_WHOLE = (Topology, Locality, Link)
 """Values that come from one source whole: halves of two topologies would be a machine that does not exist."""
 
 

@@ -35,7 +35,7 @@ class Kernel(Value):
     clocksources: tuple[str, ...] | None = Field(default=None, description="those the kernel offers")
     isolated: CpuSet | None = Field(default=None, description="CPUs the scheduler leaves alone")
     nohz_full: CpuSet | None = None
-    tuned: str | None = Field(default=None, description="active tuned profile")
+    tuned: str | None = Field(default=None, description="active tuned profile; 'none' where tuned is not in use")
     irqbalance: bool | None = Field(default=None, description="whether the daemon runs")
 
     def option(self, name: str) -> tuple[str, ...] | None:
@@ -46,7 +46,7 @@ class Kernel(Value):
 
 
 class Limits(Value):
-    """What this process may use; None in a number's place means without limit is not meant: unlimited is -1."""
+    """What this process may use; unlimited is -1, for None means not known."""
 
     memlock: int | None = Field(default=None, description="bytes it may lock; -1 unlimited")
     stack: int | None = Field(default=None, description="bytes; -1 unlimited")

@@ -1,6 +1,5 @@
 """What is where: packages, dies, NUMA nodes, L3 groups, cores and PUs, by the kernel's own CPU numbers."""
 
-from functools import cached_property
 from typing import TypeVar
 
 from pydantic import Field
@@ -81,22 +80,23 @@ class Topology(Value):
         default=True, description="false when the source has no NUMA information and one node stands for all"
     )
 
-    @cached_property
+    @property
     def cpu_nodes(self) -> tuple[NumaNode, ...]:
         """The NUMA nodes that have CPUs."""
         return tuple(node for node in self.nodes if node.cpuset)
 
-    @cached_property
+    @property
     def limited(self) -> bool:
         """Whether a cgroup hides part of the machine from this process."""
         return not (self.pus <= self.allowed and CpuSet(n.os_index for n in self.nodes) <= self.allowed_nodes)
 
-    @cached_property
+    @property
     def inside(self) -> "Topology":
         """What the process may use, as hwloc shows it by default: other CPUs and nodes are gone."""
         return self if not self.limited else self._restricted()
 
     def _restricted(self) -> "Topology":
+        hosts = union(node.cpuset for node in self.nodes if node.os_index in self.allowed_nodes)
         nodes = tuple(
             node.model_copy(update={"cpuset": node.cpuset & self.allowed, "near": node.near & self.allowed})
             for node in self.nodes
@@ -104,10 +104,10 @@ class Topology(Value):
         )
         return self.model_copy(
             update={
-                "packages": _within(self.packages, self.allowed),
-                "dies": _within(self.dies, self.allowed),
-                "l3": _within(self.l3, self.allowed),
-                "cores": _within(self.cores, self.allowed),
+                "packages": _within(self.packages, self.allowed, hosts),
+                "dies": _within(self.dies, self.allowed, hosts),
+                "l3": _within(self.l3, self.allowed, hosts),
+                "cores": _within(self.cores, self.allowed, CpuSet()),
                 "nodes": nodes,
                 "pus": self.pus & self.allowed,
             }
@@ -127,9 +127,13 @@ class Topology(Value):
         return next((i for i, package in enumerate(self.packages) if cpus and cpus <= package.cpuset), None)
 
 
-def _within(things: tuple[_Part, ...], cpus: CpuSet) -> tuple[_Part, ...]:
-    kept = (thing.model_copy(update={"cpuset": thing.cpuset & cpus}) for thing in things)
-    return tuple(thing for thing in kept if thing.cpuset)
+def _within(things: tuple[_Part, ...], cpus: CpuSet, hosts: CpuSet) -> tuple[_Part, ...]:
+    """Return the things with the given CPUs left in them; one without any stays if it is where allowed memory is, as in hwloc."""
+    return tuple(
+        thing.model_copy(update={"cpuset": thing.cpuset & cpus})
+        for thing in things
+        if thing.cpuset & (cpus | hosts) or not thing.cpuset
+    )
 
 
 class Counts(Value):

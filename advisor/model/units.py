@@ -24,3 +24,9 @@ def number(text: str | None) -> int | None:
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", word):
         return int(word, 16)
     return None
+
+
+def iso_date(text: str | None) -> str | None:
+    """Return SMBIOS's ``06/10/2022`` as ``2022-06-10``, or None of anything else."""
+    match = re.fullmatch(r"\s*(\d{2})/(\d{2})/(\d{4})\s*", text or "", re.ASCII)
+    return f"{match[3]}-{match[1]}-{match[2]}" if match else None

@@ -1,0 +1,34 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.model.units import iso_date, number, size
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("32K", 32768), ("16384 kB", 1 << 24), ("8 GB", 8 << 30), ("5", 5), ("x", None), ("", None)]
+)
+def test_size(text: str, expected: int | None) -> None:
+    """Sizes of the kernel are powers of two; what is no size is not known."""
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("12\n", 12), ("-1", -1), ("0x1f", 31), ("1.5", None), ("", None), (None, None), ("٣", None)]
+)
+def test_number(text: str | None, expected: int | None) -> None:
+    """Whole numbers are read in decimal and hexadecimal; what is none is not known."""
+    assert number(text) == expected
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_number_or_none(text: str) -> None:
+    """No text makes the readers fail."""
+    assert [type(value).__name__ in ("int", "str", "NoneType") for value in (number(text), size(text), iso_date(text))] == [
+        True
+    ] * 3
+
+
+def test_date() -> None:
+    """SMBIOS writes dates the American way."""
+    assert (iso_date("06/10/2022"), iso_date("2022"), iso_date(None)) == ("2022-06-10", None, None)
