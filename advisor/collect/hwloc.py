@@ -1,0 +1,117 @@
+"""The machine as hwloc sees it: `lstopo --of xml`, live or in a file (2.x and 3.x formats)."""
+
+from advisor.collect.hwloc_devices import devices
+from advisor.collect.hwloc_objects import Element, Infos, children_infos, parse_document
+from advisor.collect.hwloc_topology import memory_tiers, topology
+from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.errors import BadInput
+from advisor.host.base import Host, Ran, Why
+from advisor.model.cpu import Cpu
+from advisor.model.evidence import Source
+from advisor.model.firmware import Firmware
+from advisor.model.machine import Machine
+from advisor.model.system import Kernel, Limits
+from advisor.model.units import iso_date, number
+
+# --disallowed shows the part of the machine that a cgroup hides; hwloc 2.0 does not know the option.
+LSTOPO = ("lstopo-no-graphics", "--disallowed", "--of", "xml", "-")
+LSTOPO_PLAIN = ("lstopo-no-graphics", "--of", "xml", "-")
+
+PATHS: tuple[str, ...] = ()
+COMMANDS = (LSTOPO, LSTOPO_PLAIN)
+RANK = 10
+
+
+def collect(host: Host) -> Machine:
+    """Return what lstopo says of the host, or the gap it leaves."""
+    reader = Reader(host)
+    answer = host.run(LSTOPO)
+    if not answer.text:
+        answer = host.run(LSTOPO_PLAIN) if answer.why is None else answer
+    if not answer.text:
+        _note_absence(reader, answer)
+        return Machine(gaps=reader.gaps)
+    where = host.name if host.kind == "hwloc xml" else "lstopo"
+    return machine_from_xml(answer.out, where)
+
+
+def machine_from_xml(data: bytes, where: str) -> Machine:
+    """Return the Machine that an hwloc XML describes, with ``where`` as the source of every fact."""
+    document = parse_document(data, where)
+    try:
+        root = document.root
+        infos = {**children_infos(document.top), **children_infos(root)}
+        found = devices(document)
+        facts = Machine(
+            name=infos.get("HostName"),
+            architecture=infos.get("Architecture"),
+            topology=topology(document),
+            tiers=memory_tiers(document),
+            cpu=_cpu(document.objects),
+            firmware=_firmware(infos),
+            kernel=Kernel(release=infos.get("OSRelease"), version=infos.get("OSVersion")) if "OSRelease" in infos else None,
+            limits=Limits(cgroup=infos.get("LinuxCgroup")) if "LinuxCgroup" in infos else None,
+            pci=found.pci,
+            hcas=found.hcas,
+            nics=found.nics,
+            gpus=found.gpus,
+        )
+    except BadInput as error:
+        raise error.within(where) from error
+    return facts.model_copy(update={"sources": _sources(facts, where)})
+
+
+def _note_absence(reader: Reader, answer: Ran) -> None:
+    if answer.why is Why.NOT_KEPT:
+        reader.lacks("hwloc", f"no lstopo output in {reader.host.name}", CAPTURE_HELP)
+    elif answer.why is Why.ABSENT:
+        reader.lacks("hwloc", "lstopo is not installed; the topology is read from /sys alone", "install hwloc")
+    else:
+        reason = answer.why or f"status {answer.status}"
+        reader.lacks("hwloc", f"lstopo did not answer ({reason}); the topology is read from /sys alone", "run lstopo by hand")
+
+
+def _cpu(objects: tuple[Element, ...]) -> Cpu | None:
+    """Return the processor's identity from the first object that carries it (a package, or the machine in 1.x files)."""
+    for element in objects:
+        if element.get("type") not in ("Package", "Machine"):
+            continue
+        infos = children_infos(element)
+        if "CPUModel" in infos or "CPUVendor" in infos or "CPUImplementer" in infos:
+            return _identity(infos)
+    return None
+
+
+def _identity(infos: Infos) -> Cpu:
+    return Cpu(
+        vendor=infos.get("CPUVendor") or infos.get("CPUImplementer"),
+        model_name=" ".join(infos["CPUModel"].split()) if "CPUModel" in infos else None,
+        family=number(infos.get("CPUFamilyNumber")),
+        model=number(infos.get("CPUModelNumber") or infos.get("CPUPart")),
+        stepping=number(infos.get("CPUStepping")),
+    )
+
+
+def _firmware(infos: Infos) -> Firmware | None:
+    words = {
+        "system_vendor": "DMISysVendor",
+        "product": "DMIProductName",
+        "product_version": "DMIProductVersion",
+        "board_vendor": "DMIBoardVendor",
+        "board": "DMIBoardName",
+        "bios_vendor": "DMIBIOSVendor",
+        "bios_version": "DMIBIOSVersion",
+        "cluster_mode": "ClusterMode",
+        "memory_mode": "MemoryMode",
+    }
+    facts = {field: infos[info].strip() or None for field, info in words.items() if info in infos}
+    if not facts:
+        return None
+    return Firmware(**facts, bios_date=iso_date(infos.get("DMIBIOSDate")))
+
+
+def _sources(facts: Machine, where: str) -> tuple[Source, ...]:
+    plain = ("schema_version", "sources", "gaps", "origin")
+    return tuple(
+        Source(fact=name, where=where) for name in Machine.model_fields if name not in plain and getattr(facts, name) is not None
+    )

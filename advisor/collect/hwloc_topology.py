@@ -1,0 +1,166 @@
+"""From hwloc objects to a Topology and to memory tiers."""
+
+from typing import TypeVar
+
+from advisor.collect.hwloc_objects import Document, Element, cpuset, place, whole_number
+from advisor.errors import BadXml
+from advisor.model.cpuset import LIMIT, CpuSet
+from advisor.model.tiers import MemoryTier
+from advisor.model.topology import L3, Core, Die, Distances, NumaNode, Package, Topology
+from advisor.model.units import number
+
+_KINDS = {
+    "DRAM": "dram",
+    "HBM": "hbm",
+    "MCDRAM": "hbm",
+    "NVM": "nvdimm",
+    "NVDIMM": "nvdimm",
+    "GPUMemory": "gpu",
+    "CXL-DRAM": "cxl",
+    "CXL": "cxl",
+    "SPM": "hbm",
+}
+"""hwloc's subtype (or MemoryTier) of a NUMA node, in our words."""
+
+_ALIKE = 1.25
+"""Two nodes of one cpuset within this ratio of size are two banks of the same memory, not DRAM beside something else."""
+
+MOST_NODES = 4096
+
+_Part = TypeVar("_Part", Package, Die, L3, Core)
+
+
+def topology(document: Document) -> Topology:
+    """Return the topology of the whole machine, as far as the file shows it."""
+    root = document.root
+    pus = CpuSet(_index(pu) for pu in document.of_type("PU"))
+    if not pus:
+        raise BadXml("no PU in it", cure="write it again with lstopo, without --filter")
+    nodes = _nodes(document)
+    numbers = CpuSet(node.os_index for node in nodes)
+    packages = tuple(Package(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Package"))
+    return Topology(
+        packages=_sorted(packages),
+        dies=_dies(document, packages),
+        nodes=nodes,
+        l3=_sorted(tuple(L3(cpuset=_own(e), size=whole_number(e, "cache_size")) for e in document.of_type("L3Cache"))),
+        cores=_sorted(tuple(Core(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Core"))),
+        pus=pus,
+        missing=(cpuset(root, "complete_cpuset") or pus) - pus,
+        missing_nodes=(cpuset(root, "complete_nodeset") or numbers) - numbers,
+        allowed=_or_all(cpuset(root, "allowed_cpuset"), pus),
+        allowed_nodes=_or_all(cpuset(root, "allowed_nodeset"), numbers),
+        distances=_distances(document, numbers),
+        numa_known=not (len(nodes) == 1 and not nodes[0].memory),
+    )
+
+
+def memory_tiers(document: Document) -> tuple[MemoryTier, ...] | None:
+    """Return each node's best bandwidth and latency where the file has memory attributes (HMAT), else None."""
+    by_gp = {element.get("gp_index"): _index(element) for element in document.of_type("NUMANode")}
+    facts: dict[int, dict[str, float]] = {}
+    for attr in document.top.findall("memattr"):
+        field = _ATTRIBUTES.get(attr.get("name", ""))
+        for value in attr.findall("memattr_value") if field else ():
+            node, amount = by_gp.get(value.get("target_obj_gp_index")), number(value.get("value"))
+            if field and node is not None and amount is not None:
+                name, scale, better = field
+                known = facts.setdefault(node, {})
+                known[name] = better(known.get(name, amount * scale), amount * scale)
+    return tuple(_tier(node, facts[node]) for node in sorted(facts)) or None
+
+
+# hwloc keeps bandwidth in MiB/s and latency in ns; the best initiator's value is what the node offers (hwloc/memattrs.h).
+_MIB, _NS = float(1 << 20), 1e-9
+_ATTRIBUTES = {
+    "ReadBandwidth": ("read_bandwidth", _MIB, max),
+    "WriteBandwidth": ("write_bandwidth", _MIB, max),
+    "ReadLatency": ("read_latency", _NS, min),
+    "WriteLatency": ("write_latency", _NS, min),
+}
+
+
+def _tier(node: int, facts: dict[str, float]) -> MemoryTier:
+    return MemoryTier(
+        node=node,
+        read_bandwidth=int(facts["read_bandwidth"]) if "read_bandwidth" in facts else None,
+        write_bandwidth=int(facts["write_bandwidth"]) if "write_bandwidth" in facts else None,
+        read_latency=facts.get("read_latency"),
+        write_latency=facts.get("write_latency"),
+    )
+
+
+def _nodes(document: Document) -> tuple[NumaNode, ...]:
+    nodes: list[NumaNode] = []
+    for element in sorted(document.of_type("NUMANode"), key=_index):
+        near, memory, kind = _own(element), whole_number(element, "local_memory"), _KINDS.get(element.get("subtype", ""))
+        shared = next((node for node in nodes if near and node.cpuset == near), None)
+        own = CpuSet() if shared is not None and not _same_memory(shared, memory, kind) else near
+        nodes.append(NumaNode(os_index=_index(element), cpuset=own, near=near, memory=_memory(document, memory), kind=kind))
+    if len({node.os_index for node in nodes}) < len(nodes):
+        raise BadXml("two NUMA nodes of one number", cure="write it again with lstopo")
+    return tuple(nodes)
+
+
+def _memory(document: Document, memory: int | None) -> int | None:
+    # lstopo leaves the attribute out when it is 0, and also when nothing is known: other nodes' sizes tell which.
+    if memory is None and any(element.get("local_memory") for element in document.of_type("NUMANode")):
+        return 0
+    return memory
+
+
+def _same_memory(node: NumaNode, memory: int | None, kind: str | None) -> bool:
+    if node.kind != kind or not node.memory or not memory:
+        return False
+    return max(node.memory, memory) <= _ALIKE * min(node.memory, memory)
+
+
+def _dies(document: Document, packages: tuple[Package, ...]) -> tuple[Die, ...]:
+    sockets = {package.cpuset for package in packages}
+    dies = tuple(Die(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Die"))
+    return _sorted(tuple(die for die in dies if die.cpuset not in sockets))
+
+
+def _distances(document: Document, numbers: CpuSet) -> Distances | None:
+    for table in document.top.findall("distances2"):
+        if (
+            table.get("type") == "NUMANode"
+            and table.get("name", "NUMALatency") == "NUMALatency"
+            and table.get("indexing") == "os"
+        ):
+            indexes = _values(table, "indexes")
+            values = _values(table, "u64values")
+            if len(values) != len(indexes) ** 2 or len(indexes) > MOST_NODES:
+                raise BadXml(f"distances of {len(indexes)} nodes with {len(values)} values", cure="write it again with lstopo")
+            if not CpuSet(indexes) <= numbers:
+                raise BadXml("distances name a NUMA node that is not there", cure="write it again with lstopo")
+            n = len(indexes)
+            return Distances(nodes=indexes, rows=tuple(values[i * n : (i + 1) * n] for i in range(n)))
+    return None
+
+
+def _values(table: Element, tag: str) -> tuple[int, ...]:
+    numbers = tuple(number(word) for part in table.findall(tag) for word in (part.text or "").split())
+    good = tuple(value for value in numbers if value is not None and 0 <= value < 1 << 32)
+    if len(good) < len(numbers):
+        raise BadXml(f"<{tag}> of the distances holds a word that is no number", cure="write it again with lstopo")
+    return good
+
+
+def _index(element: Element) -> int:
+    index = whole_number(element, "os_index")
+    if index is None or index < 0:
+        raise BadXml("an object without os_index", place=place(element), cure="write it again with lstopo")
+    return index
+
+
+def _own(element: Element) -> CpuSet:
+    return cpuset(element, "cpuset") or CpuSet()
+
+
+def _or_all(given: CpuSet | None, everything: CpuSet) -> CpuSet:
+    return everything if given is None else given & everything
+
+
+def _sorted(things: tuple[_Part, ...]) -> tuple[_Part, ...]:
+    return tuple(sorted(things, key=lambda thing: thing.cpuset.first if thing.cpuset.first is not None else LIMIT))

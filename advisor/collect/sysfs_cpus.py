@@ -1,0 +1,143 @@
+"""Packages, dies, cores and L3 groups from /sys/devices/system/cpu."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from advisor.collect.reader import Reader
+from advisor.errors import BadInput
+from advisor.model.cpuset import LIMIT, CpuSet
+from advisor.model.topology import L3, Core, Die, Package
+from advisor.model.units import size
+
+CPU = "/sys/devices/system/cpu"
+UNAME = ("uname", "-m")
+
+
+def online_cpus(reader: Reader) -> CpuSet:
+    """Return the CPUs that are online and have a topology; old kernels have no list and show each CPU's own file."""
+    named = _named(reader)
+    listed = reader.cpus(f"{CPU}/online")
+    if listed is not None:
+        return (listed & named) or listed
+    return CpuSet(
+        cpu for cpu in named if reader.text(f"{CPU}/cpu{cpu}/online") != "0" and reader.host.list(f"{CPU}/cpu{cpu}/topology")
+    )
+
+
+class CpuTree:
+    """The groups of CPUs that the kernel names for each CPU, each read once."""
+
+    def __init__(self, reader: Reader, online: CpuSet) -> None:
+        self._reader = reader
+        self._online = online
+        self._compute_units = _has_compute_units(reader)
+
+    def packages(self) -> tuple[Package, ...]:
+        """Return the packages in the order of their first CPU; () where the kernel names none."""
+        groups = self._groups("packages", lambda cpu: self._set(cpu, "package_cpus", "core_siblings"))
+        return tuple(Package(os_index=self._id(cpu, "physical_package_id"), cpuset=group) for cpu, group in groups)
+
+    def dies(self) -> tuple[Die, ...]:
+        """Return the dies of the packages that have more than one."""
+        sockets = {package.cpuset for package in self.packages()}
+        groups = self._groups("dies", lambda cpu: self._set(cpu, "die_cpus"))
+        dies = tuple(Die(os_index=self._id(cpu, "die_id"), cpuset=group) for cpu, group in groups if group not in sockets)
+        return tuple(die for die in dies if die.os_index is not None)
+
+    def cores(self) -> tuple[Core, ...]:
+        """Return the cores in the order of their first CPU."""
+        groups = self._groups("cores", lambda cpu: self._set(cpu, "core_cpus", "thread_siblings"))
+        return tuple(core for cpu, group in groups for core in self._split(cpu, group))
+
+    def l3(self) -> tuple[L3, ...]:
+        """Return the groups of CPUs that share a level 3 cache."""
+        groups = self._groups("l3", self._l3_of)
+        return tuple(L3(cpuset=group, size=self._l3_size(cpu)) for cpu, group in groups)
+
+    def _groups(self, what: str, of: Callable[[int], CpuSet | None]) -> Iterator[tuple[int, CpuSet]]:
+        """Yield each group once, at its first CPU; a CPU whose group begins elsewhere is left out, as in hwloc."""
+        left = self._online
+        while (cpu := left.first) is not None:
+            left = left - CpuSet([cpu])
+            named = of(cpu)
+            group = named & self._online if named else CpuSet()
+            if group.first == cpu:
+                left = left - group
+                yield cpu, group
+            elif group:
+                why = f"CPU {cpu} says its group is {named}, those CPUs do not agree"
+                self._reader.lacks(f"topology.{what}", why, "the kernel contradicts itself: update it, or its firmware")
+
+    def _split(self, first: int, group: CpuSet) -> Iterator[Core]:
+        """Yield the cores of a group of thread siblings; those of an AMD compute unit (family 15h) keep their own core ids."""
+        ids = {cpu: self._id(cpu, "core_id") for cpu in group}
+        if self._compute_units and len(group) > 1 and len(set(ids.values())) == len(group):
+            yield from (Core(os_index=ids[cpu], cpuset=CpuSet([cpu])) for cpu in group)
+        else:
+            yield Core(os_index=ids[first], cpuset=group)
+
+    def _set(self, cpu: int, *names: str) -> CpuSet | None:
+        # Masks first: hwloc reads these, and where mask and list differ we want to say what hwloc says.
+        for name in names:
+            found = self._mask(f"{CPU}/cpu{cpu}/topology/{name}")
+            if found is not None:
+                return found
+        return next(
+            (found for name in names if (found := self._reader.cpus(f"{CPU}/cpu{cpu}/topology/{name}_list")) is not None), None
+        )
+
+    def _mask(self, path: str) -> CpuSet | None:
+        text = self._reader.text(path)
+        try:
+            return CpuSet.from_mask(text) if text else None
+        except BadInput as error:
+            self._reader.lacks(path, f"{path}: {error.problem}", "report it with the output of advisor capture")
+            return None
+
+    def _id(self, cpu: int, name: str) -> int | None:
+        value = self._reader.number(f"{CPU}/cpu{cpu}/topology/{name}")
+        return None if value is None or value < 0 else value
+
+    def _l3_index(self, cpu: int) -> str | None:
+        folder = f"{CPU}/cpu{cpu}/cache"
+        for name in self._reader.host.list(folder):
+            index = f"{folder}/{name}"
+            if name.startswith("index") and self._reader.number(f"{index}/level") == 3:
+                return index if self._reader.text(f"{index}/type") != "Instruction" else None
+        return None
+
+    def _l3_of(self, cpu: int) -> CpuSet | None:
+        index = self._l3_index(cpu)
+        if index is None:
+            return None
+        shared = self._mask(f"{index}/shared_cpu_map")
+        if shared is None:
+            shared = self._reader.cpus(f"{index}/shared_cpu_list")
+        # Itaniums leave the mask empty: the cache is the core's own.
+        return shared or self._set(cpu, "core_cpus", "thread_siblings") or CpuSet([cpu])
+
+    def _l3_size(self, cpu: int) -> int | None:
+        index = self._l3_index(cpu)
+        return size(self._reader.text(f"{index}/size") or "") if index else None
+
+
+def possible_cpus(reader: Reader) -> CpuSet:
+    """Return the CPUs that are plugged in, online or not."""
+    present = reader.cpus(f"{CPU}/present")
+    return _named(reader) if present is None else present
+
+
+def _named(reader: Reader) -> CpuSet:
+    names = (re.fullmatch(r"cpu(\d{1,6})", name, re.ASCII) for name in reader.host.list(CPU))
+    return CpuSet(int(match[1]) for match in names if match and int(match[1]) < LIMIT)
+
+
+def _has_compute_units(reader: Reader) -> bool:
+    """Return whether pairs of cores are listed as thread siblings: AMD family 15h (Bulldozer to Excavator) on x86."""
+    info = reader.text("/proc/cpuinfo") or ""
+    family = re.search(r"^cpu family\s*:\s*(\d{1,3})$", info[:4096], re.ASCII | re.MULTILINE)
+    if "AuthenticAMD" not in info[:4096] or not family or int(family[1]) != 0x15:
+        return False
+    # Where a stored tree does not say what architecture it is from, siblings are taken at the kernel's word, as hwloc takes them.
+    architecture = (reader.host.run(UNAME).text or "") + (reader.text("/proc/hwloc-nofile-info") or "")
+    return "x86_64" in architecture or "i686" in architecture

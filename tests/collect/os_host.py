@@ -1,0 +1,66 @@
+"""A machine made of a dictionary, for the sources that read the operating system and its software."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from advisor.host.base import Ran, Reading, Why
+
+
+class FakeHost:
+    """A host whose files, commands and variables are given; it remembers what it was asked."""
+
+    name = "node.json"
+
+    def __init__(
+        self,
+        files: Mapping[str, str | Why] | None = None,
+        commands: Mapping[tuple[str, ...], Ran] | None = None,
+        variables: Mapping[str, str] | None = None,
+        *,
+        otherwise: Why = Why.ABSENT,
+        kind: str = "capture",
+    ) -> None:
+        self.files, self.commands, self.variables = dict(files or {}), dict(commands or {}), dict(variables or {})
+        self.otherwise, self.kind = otherwise, kind
+        self.asked: list[str] = []
+        self.ran: list[tuple[str, ...]] = []
+        self.patience: dict[tuple[str, ...], float] = {}
+
+    def read(self, path: str) -> Reading:
+        """Return the given text, or the reason why there is none."""
+        self.asked.append(path)
+        content = self.files.get(path, self.otherwise)
+        return Reading(why=content) if isinstance(content, Why) else Reading(content.encode())
+
+    def list(self, path: str) -> tuple[str, ...]:
+        """Return the names that the given paths put into a folder."""
+        folder = path.rstrip("/") + "/"
+        return tuple(sorted({name[len(folder) :].split("/")[0] for name in self.files if name.startswith(folder)}))
+
+    def real(self, path: str) -> str | None:
+        """Return the path itself where something is there."""
+        return path if path in self.files or self.list(path) else None
+
+    def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
+        """Return the given output, or the reason why there is none; the patience asked for is remembered."""
+        self.patience[argv] = timeout
+        self.ran.append(argv)
+        return self.commands.get(argv, Ran(why=self.otherwise))
+
+    def environment(self) -> dict[str, str]:
+        """Return the given variables."""
+        return self.variables
+
+
+def printed(text: str, *, status: int = 0, path: str | None = None) -> Ran:
+    """Return what a command that printed a text is to the tool."""
+    return Ran(out=text.encode(), status=status, path=path)
+
+
+def covered(path: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether one of the patterns names the path, component by component."""
+    return any(
+        len(path.split("/")) == len(pattern.split("/"))
+        and all(fnmatchcase(part, like) for part, like in zip(path.split("/"), pattern.split("/"), strict=True))
+        for pattern in patterns
+    )
