@@ -1,0 +1,212 @@
+"""The kernel, its boot options, and what was asked of it at run time."""
+
+import re
+
+from advisor.collect.cpu import CPUINFO, first_cpu
+from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.host.base import Host, Why, expand
+from advisor.model.cpuset import CpuSet
+from advisor.model.evidence import Gap
+from advisor.model.machine import Machine
+from advisor.model.system import Hugepages, Kernel
+from advisor.model.units import KIB
+
+_SYS = "/proc/sys"
+_THP = "/sys/kernel/mm/transparent_hugepage"
+_CLOCK = "/sys/devices/system/clocksource/clocksource0"
+_CPU = "/sys/devices/system/cpu"
+_VERSION = "/proc/version"
+_OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+_TUNED = "/etc/tuned/active_profile"
+_BY_NODE = "/sys/devices/system/node/node*/hugepages/hugepages-*kB/nr_hugepages"
+_ALL = "/sys/kernel/mm/hugepages/hugepages-*kB/nr_hugepages"
+_IRQBALANCE = ("systemctl", "is-active", "irqbalance")
+_IRQBALANCE_PID = "/run/irqbalance.pid"
+_UNAME = ("uname", "-m")
+
+PATHS = (
+    f"{_SYS}/kernel/osrelease",
+    f"{_SYS}/kernel/version",
+    f"{_SYS}/kernel/hostname",
+    f"{_SYS}/kernel/arch",
+    f"{_SYS}/kernel/numa_balancing",
+    f"{_SYS}/vm/zone_reclaim_mode",
+    f"{_SYS}/vm/swappiness",
+    f"{_SYS}/vm/overcommit_memory",
+    f"{_SYS}/vm/min_free_kbytes",
+    f"{_THP}/enabled",
+    f"{_THP}/defrag",
+    f"{_CLOCK}/current_clocksource",
+    f"{_CLOCK}/available_clocksource",
+    f"{_CPU}/isolated",
+    f"{_CPU}/nohz_full",
+    "/proc/cmdline",
+    _VERSION,
+    *_OS_RELEASE,
+    _TUNED,
+    _BY_NODE,
+    _ALL,
+    _IRQBALANCE_PID,
+    CPUINFO,
+)
+COMMANDS = (_IRQBALANCE, _UNAME)
+RANK = 20
+
+
+def collect(host: Host) -> Machine:
+    """Return the kernel, the host's name and its architecture."""
+    reader = Reader(host)
+    kernel = _identity(reader).model_copy(update=_settings(reader))
+    if kernel == Kernel():
+        return Machine(gaps=(Gap(fact="kernel", why=f"not in {host.name}", help=CAPTURE_HELP),))
+    name = reader.text(f"{_SYS}/kernel/hostname", "name")
+    return Machine(
+        name=None if name in ("", "(none)") else name,
+        architecture=_architecture(reader),
+        kernel=kernel,
+        sources=reader.sources,
+        gaps=reader.gaps,
+    )
+
+
+def parse_cmdline(text: str) -> tuple[tuple[str, str | None], ...]:
+    r"""Return the boot options in order; quotes keep spaces together and ``--`` ends them, as in the kernel's next_arg().
+
+    >>> parse_cmdline('ro iommu=pt dyndbg="file a.c +p" -- single')
+    (('ro', None), ('iommu', 'pt'), ('dyndbg', 'file a.c +p'))
+    """
+    options = []
+    for word in re.findall(r'(?:"[^"]*(?:"|$)|[^\s"])+', text):
+        if word == "--":
+            break
+        key, equals, value = word.replace('"', "").partition("=")
+        options.append((key, value if equals else None))
+    return tuple(options)
+
+
+def bracketed(text: str | None) -> str | None:
+    """Return the choice that the kernel marks in a line such as ``always [madvise] never``."""
+    match = re.search(r"\[([^\]\s]+)\]", text or "")
+    return match[1] if match else None
+
+
+def _identity(reader: Reader) -> Kernel:
+    release = reader.text(f"{_SYS}/kernel/osrelease")
+    version = reader.text(f"{_SYS}/kernel/version")
+    banner = re.match(r"Linux version (\S+) .*?(#\d.*)", reader.text(_VERSION) or "")
+    where = f"{_SYS}/kernel" if release or version else _VERSION
+    if release or version or banner:
+        reader.found("kernel.release", where)
+    pretty = re.search(r"^PRETTY_NAME=(.*)$", reader.first(_OS_RELEASE, "kernel.os_name") or "", re.MULTILINE)
+    cmdline = reader.text("/proc/cmdline", "kernel.cmdline")
+    return Kernel(
+        release=release or (banner[1] if banner else None),
+        version=version or (banner[2] if banner else None),
+        os_name=pretty[1].strip().strip("\"'") if pretty else None,
+        cmdline=None if cmdline is None else parse_cmdline(cmdline),
+    )
+
+
+def _settings(reader: Reader) -> dict[str, object]:
+    free = reader.number(f"{_SYS}/vm/min_free_kbytes", "kernel.min_free")
+    clocks = reader.text(f"{_CLOCK}/available_clocksource")
+    return {
+        "thp": bracketed(reader.text(f"{_THP}/enabled", "kernel.thp")),
+        "thp_defrag": bracketed(reader.text(f"{_THP}/defrag", "kernel.thp_defrag")),
+        "numa_balancing": reader.number(f"{_SYS}/kernel/numa_balancing", "kernel.numa_balancing"),
+        "zone_reclaim_mode": reader.number(f"{_SYS}/vm/zone_reclaim_mode", "kernel.zone_reclaim_mode"),
+        "swappiness": reader.number(f"{_SYS}/vm/swappiness", "kernel.swappiness"),
+        "overcommit_memory": reader.number(f"{_SYS}/vm/overcommit_memory", "kernel.overcommit_memory"),
+        "min_free": None if free is None else free * KIB,
+        "hugepages": _hugepages(reader),
+        "clocksource": reader.text(f"{_CLOCK}/current_clocksource", "kernel.clocksource") or None,
+        "clocksources": tuple(clocks.split()) if clocks else None,
+        "isolated": _cpus(reader, "isolated"),
+        "nohz_full": _cpus(reader, "nohz_full"),
+        "tuned": _tuned(reader),
+        "irqbalance": _irqbalance(reader),
+    }
+
+
+def _cpus(reader: Reader, name: str) -> CpuSet | None:
+    # Where no CPU was named at boot, nohz_full is a null mask and prints as such.
+    if reader.text(f"{_CPU}/{name}") == "(null)":
+        reader.found(f"kernel.{name}", f"{_CPU}/{name}")
+        return CpuSet()
+    return reader.cpus(f"{_CPU}/{name}", f"kernel.{name}")
+
+
+def _hugepages(reader: Reader) -> tuple[Hugepages, ...] | None:
+    for pattern in (_BY_NODE, _ALL):
+        found = [pages for path in expand(reader.host, pattern) if (pages := _pages(reader, path))]
+        if found:
+            reader.found("kernel.hugepages", pattern)
+            return tuple(sorted(found, key=lambda pages: (pages.node, pages.page)))
+    reader.lacks("kernel.hugepages", f"{_ALL}: not there", "a kernel with hugepages has it")
+    return None
+
+
+def _pages(reader: Reader, path: str) -> Hugepages | None:
+    # Without NUMA in the kernel there is one pool, and one node.
+    node = re.search(r"/node(\d{1,7})/", path)
+    page = re.search(r"/hugepages-(\d{1,12})kB/", path)
+    count = reader.number(path)
+    if page is None or count is None:
+        return None
+    return Hugepages(node=int(node[1]) if node else 0, page=int(page[1]) * KIB, count=count)
+
+
+def _tuned(reader: Reader) -> str | None:
+    reading = reader.host.read(_TUNED)
+    # Tuned writes the file when a profile starts; an /etc without it is a machine without one.
+    if reading.why is Why.ABSENT and reader.host.list("/etc"):
+        reader.found("kernel.tuned", f"{_TUNED}: not there")
+        return "none"
+    profile = reader.text(_TUNED, "kernel.tuned")
+    return None if profile is None else profile or "none"
+
+
+def _irqbalance(reader: Reader) -> bool | None:
+    """Return whether the daemon runs; its socket and its threads are named by process number, so the service is asked."""
+    state = reader.host.run(_IRQBALANCE)
+    answer = state.out.decode("utf-8", "replace").strip()
+    if state.why is None and answer == "active":
+        reader.found("kernel.irqbalance", " ".join(_IRQBALANCE))
+        return True
+    if reader.host.read(_IRQBALANCE_PID).why is None:
+        reader.found("kernel.irqbalance", _IRQBALANCE_PID)
+        return True
+    if state.why is None and answer in ("inactive", "failed"):
+        reader.found("kernel.irqbalance", " ".join(_IRQBALANCE))
+        return False
+    reader.lacks("kernel.irqbalance", f"{' '.join(_IRQBALANCE)}: {state.why or 'no answer'}", "ask on a machine run by systemd")
+    return None
+
+
+def _architecture(reader: Reader) -> str | None:
+    told = reader.text(f"{_SYS}/kernel/arch")
+    if told:
+        reader.found("architecture", f"{_SYS}/kernel/arch")
+        return told
+    name = (reader.host.run(_UNAME).text or "").strip()
+    if name:
+        reader.found("architecture", " ".join(_UNAME))
+        return name
+    derived = derive_architecture(reader.text(CPUINFO) or "")
+    if derived:
+        reader.found("architecture", CPUINFO)
+    return derived
+
+
+def derive_architecture(cpuinfo: str) -> str | None:
+    """Return the architecture that /proc/cpuinfo betrays by its form, or None."""
+    head = first_cpu(cpuinfo)
+    if "flags" in head:
+        return "x86_64" if "lm" in head["flags"].split() else "i686"
+    if head.get("cpu architecture") in ("8", "AArch64"):
+        return "aarch64"
+    if head.get("isa", "").startswith("rv64"):
+        return "riscv64"
+    if "loongarch64" in head.get("isa", ""):
+        return "loongarch64"
+    return "s390x" if head.get("vendor_id") == "IBM/S390" else None

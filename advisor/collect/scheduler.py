@@ -1,0 +1,130 @@
+"""The job this process runs in, and what Slurm believes this node is."""
+
+import re
+from collections.abc import Mapping
+
+from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.errors import BadInput
+from advisor.host.base import Host, Ran, Why
+from advisor.model.cpuset import CpuSet
+from advisor.model.evidence import Gap
+from advisor.model.machine import Machine
+from advisor.model.software import Allocation, SlurmNode
+from advisor.model.units import MIB, number
+
+_HOSTNAME = "/proc/sys/kernel/hostname"
+_SLURMD = ("slurmd", "-C")
+_SCONTROL = ("scontrol", "--oneliner", "show", "node")
+PATHS = (_HOSTNAME,)
+COMMANDS = (_SLURMD, _SCONTROL)
+RANK = 20
+
+_PATIENCE = 3.0
+"""Seconds: scontrol tries a silent controller for nine or more, and a node is no worse understood without it."""
+
+# Where each scheduler says it, innermost first: Flux is often started inside another one's job.
+_SCHEDULERS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("flux", "FLUX_JOB_ID", (), ("FLUX_JOB_SIZE",)),
+    ("slurm", "SLURM_JOB_ID", ("SLURM_JOB_NODELIST", "SLURM_NODELIST"), ("SLURM_NTASKS", "SLURM_NPROCS")),
+    ("slurm", "SLURM_JOBID", ("SLURM_JOB_NODELIST", "SLURM_NODELIST"), ("SLURM_NTASKS", "SLURM_NPROCS")),
+    ("pbs", "PBS_JOBID", (), ("PBS_NP",)),
+    ("lsf", "LSB_JOBID", ("LSB_MCPU_HOSTS", "LSB_HOSTS"), ("LSB_DJOB_NUMPROC",)),
+)
+
+
+def collect(host: Host) -> Machine:
+    """Return the allocation, if this runs in a job, and Slurm's descriptions of this node."""
+    reader = Reader(host)
+    job = allocation(host.environment())
+    if job:
+        reader.found("allocation", f"environment of the {job.scheduler} job")
+    return Machine(allocation=job, slurm_nodes=_slurm_nodes(reader), sources=reader.sources, gaps=reader.gaps)
+
+
+def allocation(variables: Mapping[str, str]) -> Allocation | None:
+    """Return the job that the environment's variables describe, or None outside one."""
+    for scheduler, job, hosts, tasks in _SCHEDULERS:
+        if variables.get(job):
+            return Allocation(
+                scheduler=scheduler,
+                job=variables[job],
+                hosts=_first(variables, hosts),
+                tasks=number(_first(variables, tasks)),
+                cpus=_cpus(variables.get("LSB_BIND_CPU_LIST")) if scheduler == "lsf" else None,
+            )
+    return None
+
+
+def parse_node(line: str, source: str) -> SlurmNode | None:
+    """Return what a line ``NodeName=n1 CPUs=64 ...`` of slurmd -C or scontrol says, or None if it is another line."""
+    words = _words(line)
+    if "NodeName" not in words:
+        return None
+    memory = number(words.get("RealMemory"))
+    return SlurmNode(
+        source=source,
+        cpus=number(words.get("CPUs", words.get("CPUTot"))),
+        boards=number(words.get("Boards")),
+        sockets=number(words.get("SocketsPerBoard", words.get("Sockets"))),
+        cores_per_socket=number(words.get("CoresPerSocket")),
+        threads_per_core=number(words.get("ThreadsPerCore")),
+        memory=None if memory is None else memory * MIB,
+    )
+
+
+def own_line(text: str, host: str) -> str | None:
+    """Return the one line of ``scontrol --oneliner show node`` that is about this host, or None."""
+    short = host.partition(".")[0]
+    if not short:
+        return None
+    for line in text.splitlines():
+        # A substring first: a cluster has thousands of lines.
+        if short in line:
+            words = _words(line)
+            if short in {words.get(key, "").partition(".")[0] for key in ("NodeName", "NodeHostName")}:
+                return line
+    return None
+
+
+def _slurm_nodes(reader: Reader) -> tuple[SlurmNode, ...] | None:
+    daemon = reader.host.run(_SLURMD, _PATIENCE)
+    control = reader.host.run(_SCONTROL, _PATIENCE)
+    name = reader.text(_HOSTNAME) or ""
+    lines = ((_SLURMD, (daemon.text or "").partition("\n")[0]), (_SCONTROL, own_line(control.text or "", name) or ""))
+    nodes = tuple(node for argv, line in lines if (node := parse_node(line, _source(argv))))
+    if nodes:
+        reader.found("slurm_nodes", ", ".join(node.source for node in nodes))
+        return nodes
+    if daemon.why is Why.ABSENT and control.why is Why.ABSENT:
+        return ()
+    _explain(reader, daemon, control)
+    return None
+
+
+def _source(argv: tuple[str, ...]) -> str:
+    return "slurmd -C" if argv == _SLURMD else "scontrol show node"
+
+
+def _explain(reader: Reader, daemon: Ran, control: Ran) -> None:
+    if daemon.why is Why.NOT_KEPT and control.why is Why.NOT_KEPT:
+        gap = Gap(fact="slurm_nodes", why=f"not in {reader.host.name}", help=CAPTURE_HELP)
+    else:
+        said = (control.err.decode("utf-8", "replace").strip().splitlines() or ["this node is not in its list"])[0]
+        why = f"scontrol: {control.why or said.removeprefix('scontrol: ')}; slurmd -C: {daemon.why or f'status {daemon.status}'}"
+        gap = Gap(fact="slurm_nodes", why=why, help="run it on a compute node, or where slurmctld answers")
+    reader.lacks(gap.fact, gap.why, gap.help)
+
+
+def _words(line: str) -> dict[str, str]:
+    return dict(re.findall(r"(?:^|\s)([A-Za-z]{1,32})=(\S*)", line))
+
+
+def _first(variables: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    return next((variables[name] for name in names if variables.get(name)), None)
+
+
+def _cpus(text: str | None) -> CpuSet | None:
+    try:
+        return CpuSet.parse(text) if text else None
+    except BadInput:
+        return None
