@@ -1,0 +1,150 @@
+"""GPUs: found on the PCI bus, named by their makers' tools."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from advisor.collect.pci import gpus_on
+from advisor.collect.pci_bus import DEVICES, LOCALITY_PATHS, Bus, unseen
+from advisor.collect.pci_path import ADDRESS
+from advisor.collect.reader import Reader
+from advisor.host.base import Host
+from advisor.model.devices import Gpu
+from advisor.model.machine import Machine
+from advisor.model.units import MIB, number
+
+NVIDIA_SMI = (
+    "nvidia-smi",
+    "--query-gpu=index,pci.bus_id,name,memory.total,driver_version",
+    "--format=csv,noheader,nounits",
+)
+ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showmeminfo", "vram", "--json")
+
+_DRIVERS = {"nvidia": "/sys/module/nvidia/version", "amd": "/sys/module/amdgpu/version"}
+_VRAM = "mem_info_vram_total"
+
+PATHS = (
+    *LOCALITY_PATHS,
+    f"{DEVICES}/*/class",
+    f"{DEVICES}/*/vendor",
+    f"{DEVICES}/*/device",
+    f"{DEVICES}/*/{_VRAM}",
+    *_DRIVERS.values(),
+)
+COMMANDS = (NVIDIA_SMI, ROCM_SMI)
+RANK = 20
+
+_VENDORS = {0x10DE: "nvidia", 0x1002: "amd", 0x8086: "intel"}
+
+
+class Told(NamedTuple):
+    """What a maker's tool said: GPUs by address, and what could not be made out."""
+
+    gpus: dict[str, Gpu]
+    problem: str | None = None
+
+
+def collect(host: Host) -> Machine:
+    """Return the GPUs; None where the host shows neither a PCI bus nor a maker's tool."""
+    reader = Reader(host)
+    bus = Bus(reader)
+    tools = {"nvidia": _ask(reader, NVIDIA_SMI, nvidia_gpus), "amd": _ask(reader, ROCM_SMI, rocm_gpus)}
+    told = {address: gpu for tool in tools.values() for address, gpu in tool.gpus.items()}
+    if bus.addresses is None and not told:
+        unseen(reader, "gpus", DEVICES)
+        return Machine(sources=reader.sources, gaps=reader.gaps)
+    reader.found("gpus", DEVICES)
+    seen = {address.lower(): _VENDORS.get(vendor) for address, vendor in gpus_on(bus)}
+    bare = {address: Gpu(address=address, vendor=vendor) for address, vendor in seen.items()}
+    gpus = tuple(_completed(reader, bus, gpu) for _, gpu in sorted({**bare, **told}.items()))
+    _note_unnamed(reader, gpus, tools)
+    return Machine(gpus=gpus, sources=reader.sources, gaps=reader.gaps)
+
+
+def nvidia_gpus(text: str) -> Told:
+    """Return the GPUs of lines such as ``0, 00000000:3B:00.0, NVIDIA A100-PCIE-40GB, 40960, 550.54.15``."""
+    gpus, strange = {}, None
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        gpu = _nvidia_gpu([field.strip() for field in line.split(",")])
+        if gpu:
+            gpus[gpu.address] = gpu
+        else:
+            strange = strange or f"nvidia-smi printed {line[:60]!r}"
+    return Told(gpus, strange)
+
+
+def rocm_gpus(text: str) -> Told:
+    """Return the GPUs of ``{"card0": {"PCI Bus": "0000:C1:00.0", ...}}``, which warnings may precede."""
+    try:
+        cards: dict[str, Any] = json.JSONDecoder().raw_decode(text, text.index("{"))[0]
+    except (ValueError, RecursionError):
+        return Told({}, "rocm-smi printed no JSON")
+    gpus = (_rocm_gpu(name, card) for name, card in cards.items() if name.startswith("card") and isinstance(card, dict))
+    return Told({gpu.address: gpu for gpu in gpus if gpu})
+
+
+def bus_id(text: str) -> str | None:
+    """Return ``0000:3b:00.0`` of ``00000000:3B:00.0``, or None of a text that is no address."""
+    word = text.strip().lower()
+    if not ADDRESS.fullmatch(word):
+        return None
+    domain, rest = word.split(":", 1)
+    return f"{int(domain, 16):04x}:{rest}"
+
+
+def _ask(reader: Reader, argv: tuple[str, ...], read: Callable[[str], Told]) -> Told:
+    ran = reader.host.run(argv)
+    if ran.text is None:
+        return Told({}, f"{argv[0]}: {ran.why or f'ended with status {ran.status}'}")
+    reader.found("gpus.model", " ".join(argv))
+    return read(ran.text)
+
+
+def _nvidia_gpu(fields: list[str]) -> Gpu | None:
+    address = bus_id(fields[1]) if len(fields) >= 5 else None
+    if address is None:
+        return None
+    mebibytes = number(fields[-2])
+    return Gpu(
+        address=address,
+        vendor="nvidia",
+        model=_stated(", ".join(fields[2:-2])),
+        memory=mebibytes * MIB if mebibytes and mebibytes > 0 else None,
+        driver_version=_stated(fields[-1]),
+        index=number(fields[0]),
+    )
+
+
+def _rocm_gpu(name: str, card: dict[str, Any]) -> Gpu | None:
+    facts = {key.lower(): value for key, value in card.items() if isinstance(value, str)}
+    address = bus_id(facts.get("pci bus", ""))
+    if address is None:
+        return None
+    return Gpu(
+        address=address,
+        vendor="amd",
+        model=_stated(facts.get("card series", "")) or _stated(facts.get("card model", "")),
+        memory=number(facts.get("vram total memory (b)")),
+        index=number(name.removeprefix("card")),
+    )
+
+
+def _stated(text: str) -> str | None:
+    """Return a text unless it is empty or one of the tools' ways to say nothing: ``[N/A]``, ``[Not Supported]``."""
+    return text if text and not text.startswith("[") and text != "N/A" else None
+
+
+def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
+    """Return a GPU with what sysfs knows and the tool did not say."""
+    memory = gpu.memory if gpu.memory is not None else bus.number(gpu.address, _VRAM)
+    driver = gpu.driver_version or (reader.text(_DRIVERS[gpu.vendor]) if gpu.vendor in _DRIVERS else None)
+    place = bus.locality(gpu.address) if gpu.address in (bus.addresses or ()) else None
+    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place})
+
+
+def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, Told]) -> None:
+    for gpu in gpus:
+        tool = tools.get(gpu.vendor or "")
+        if tool and (gpu.model is None or tool.problem):
+            why = tool.problem or f"the tool of {gpu.vendor} does not list {gpu.address}"
+            reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")

@@ -1,0 +1,175 @@
+"""PCI devices worth a sysadmin's look: network cards, GPUs, NVMe disks, accelerators."""
+
+from advisor.collect.pci_bus import DEVICES, LOCALITY_PATHS, Bus, unseen
+from advisor.collect.pci_config import DeviceControl, device_control, hidden
+from advisor.collect.pci_path import address_of
+from advisor.collect.reader import Reader
+from advisor.host.base import Host, Why
+from advisor.model.devices import PciDevice
+from advisor.model.machine import Machine
+
+_INFINIBAND = "/sys/class/infiniband"
+
+PATHS = (
+    *LOCALITY_PATHS,
+    f"{DEVICES}/*/class",
+    f"{DEVICES}/*/vendor",
+    f"{DEVICES}/*/device",
+    f"{DEVICES}/*/current_link_speed",
+    f"{DEVICES}/*/current_link_width",
+    f"{DEVICES}/*/max_link_speed",
+    f"{DEVICES}/*/max_link_width",
+    f"{DEVICES}/*/sriov_numvfs",
+    f"{DEVICES}/*/sriov_totalvfs",
+    f"{DEVICES}/*/driver@",
+    f"{DEVICES}/*/uevent",
+    f"{DEVICES}/*/physfn@",
+    f"{DEVICES}/*/config",
+    f"{_INFINIBAND}/*@",
+    f"{_INFINIBAND}/*/device@",
+)
+COMMANDS: tuple[tuple[str, ...], ...] = ()
+RANK = 20
+
+# Class codes: PCI Code and ID Assignment Specification 1.15, section 1.
+_NETWORK, _INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS = 0x02, 0x0207, 0x0208, 0x0C06
+_DISPLAY, _NVME, _BRIDGE, _ACCELERATOR, _COPROCESSOR = 0x03, 0x010802, 0x06, 0x12, 0x0B40
+_NVIDIA, _AMD = 0x10DE, 0x1002
+
+_CONSOLES = {
+    0x102B: "Matrox",
+    0x1A03: "ASPEED",
+    0x18CA: "XGI",
+    0x126F: "Silicon Motion",
+    0x19E5: "HiSilicon",
+    0x1013: "Cirrus",
+    0x1234: "Bochs",
+    0x1414: "Hyper-V",
+    0x15AD: "VMware",
+    0x1AF4: "virtio",
+    0x1B36: "QXL",
+}
+"""Makers of the frame buffers of management controllers and of virtual machines: displays that compute nothing."""
+_OLD_CONSOLES = ((_AMD, 0x515E), (_AMD, 0x5969), (_AMD, 0x4752))
+"""ATI ES1000 and Rage XL: the same, from a maker of GPUs (pci.ids)."""
+
+
+def collect(host: Host) -> Machine:
+    """Return the PCI devices; None where the host shows no PCI bus."""
+    reader = Reader(host)
+    bus = Bus(reader)
+    if bus.addresses is None:
+        unseen(reader, "pci", DEVICES)
+        return Machine(sources=reader.sources, gaps=reader.gaps)
+    reader.found("pci", DEVICES)
+    fabric = fabric_devices(host)
+    devices = tuple(device for address in bus.addresses if (device := _device(reader, bus, address, fabric)))
+    _note_unplaced(reader, devices)
+    _note_unlinked(reader, devices)
+    return Machine(pci=devices, sources=reader.sources, gaps=reader.gaps)
+
+
+def fabric_devices(host: Host) -> frozenset[str]:
+    """Return the PCI addresses that an RDMA driver serves."""
+    places = (host.real(f"{_INFINIBAND}/{name}/device") or host.real(f"{_INFINIBAND}/{name}") for name in host.list(_INFINIBAND))
+    return frozenset(address for place in places if place and (address := address_of(place)))
+
+
+def kind_of(class_code: int, vendor: int, device: int, *, fabric: bool) -> str:
+    """Return hca, nic, gpu, nvme, accelerator, bridge or other."""
+    base, sub = class_code >> 16, class_code >> 8
+    if fabric or sub in (_INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS):
+        return "hca"
+    if base == _DISPLAY:
+        return "other" if vendor in _CONSOLES or (vendor, device) in _OLD_CONSOLES else "gpu"
+    if base == _ACCELERATOR:
+        # AMD Instinct MI300 and later call themselves processing accelerators.
+        return "gpu" if vendor in (_NVIDIA, _AMD) else "accelerator"
+    if class_code == _NVME:
+        return "nvme"
+    if sub == _COPROCESSOR:
+        return "accelerator"
+    return {_NETWORK: "nic", _BRIDGE: "bridge"}.get(base, "other")
+
+
+def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> PciDevice | None:
+    """Return a device, or None of one that nobody tunes."""
+    class_code, vendor, device = (bus.number(address, name) for name in ("class", "vendor", "device"))
+    if class_code is None or vendor is None or device is None:
+        return None
+    kind = kind_of(class_code, vendor, device, fabric=address.lower() in fabric)
+    if kind in ("bridge", "other"):
+        return None
+    path, bottleneck = bus.narrowest(address)
+    virtual = reader.host.real(f"{DEVICES}/{address}/physfn") is not None
+    control = None if virtual else _control(reader, address)
+    return PciDevice(
+        address=address,
+        kind=kind,
+        class_code=class_code,
+        vendor=vendor,
+        device=device,
+        driver=_driver(reader, bus, address),
+        locality=bus.locality(address),
+        link=bus.link(address, "current"),
+        card=bus.link(address, "max"),
+        path=path,
+        bottleneck=bottleneck,
+        max_read_request=control.max_read_request if control else None,
+        relaxed_ordering=control.relaxed_ordering if control else None,
+        virtual_functions=bus.number(address, "sriov_numvfs"),
+        max_virtual_functions=bus.number(address, "sriov_totalvfs"),
+        is_virtual_function=virtual,
+    )
+
+
+def _driver(reader: Reader, bus: Bus, address: str) -> str | None:
+    """Return the driver that holds a function: what its link points to, or what its uevent file names."""
+    place = reader.host.real(f"{DEVICES}/{address}/driver")
+    if place:
+        return place.rpartition("/")[2]
+    lines = (bus.text(address, "uevent") or "").splitlines()
+    return next((line.removeprefix("DRIVER=") for line in lines if line.startswith("DRIVER=")), None)
+
+
+def _control(reader: Reader, address: str) -> DeviceControl | None:
+    """Return a card's own device control register; a virtual function's is empty, for it obeys the physical one's.
+
+    (PCI Express Base 6.0, section 7.5.3.4: RsvdP in virtual functions.)
+    """
+    path = f"{DEVICES}/{address}/config"
+    reading = reader.host.read(path)
+    if reading.why or hidden(reading.data):
+        # Every function has one: where it is absent, nobody kept it.
+        why = Why.NOT_KEPT if reading.why is Why.ABSENT else reading.why or Why.REFUSED
+        reader.missed("pci.max_read_request", path, why)
+        reader.missed("pci.relaxed_ordering", path, why)
+        return None
+    return device_control(reading.data)
+
+
+def _note_unplaced(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
+    lost = [device for device in devices if device.locality and not device.locality.numa_nodes]
+    if lost:
+        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        reader.lacks(
+            "pci.locality",
+            f"{lost[0].address}{others}: {lost[0].locality.inferred if lost[0].locality else ''}",
+            "update the BIOS: its ACPI tables give the root bridge no NUMA node (_PXM)",
+        )
+
+
+def _note_unlinked(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
+    if devices and not any(device.link or device.card for device in devices):
+        path = f"{DEVICES}/{devices[0].address}/max_link_speed"
+        reader.missed("pci.link", path, reader.host.read(path).why or Why.FAILED)
+
+
+def gpus_on(bus: Bus) -> tuple[tuple[str, int], ...]:
+    """Return the address and the vendor of every GPU."""
+    found = []
+    for address in bus.addresses or ():
+        code, vendor, device = (bus.number(address, name) or 0 for name in ("class", "vendor", "device"))
+        if kind_of(code, vendor, device, fabric=False) == "gpu":
+            found.append((address, vendor))
+    return tuple(found)

@@ -1,0 +1,127 @@
+"""The PCI bus as sysfs shows it: what each function is, what lies above it, its links and its place."""
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+
+from advisor.collect.pci_locality import Clues, Nodes, locality
+from advisor.collect.pci_path import ADDRESS, Edge, addresses, edges, hierarchy, link, narrowest, root_bus, speed, width
+from advisor.collect.reader import Reader
+from advisor.errors import BadInput
+from advisor.host.base import Why
+from advisor.model.cpuset import CpuSet
+from advisor.model.devices import Link, Locality
+from advisor.model.units import number
+
+DEVICES = "/sys/bus/pci/devices"
+_NODES = "/sys/devices/system/node"
+_ONLINE = "/sys/devices/system/cpu/online"
+
+_NODE = re.compile(r"node(\d{1,7})", re.ASCII)
+
+LOCALITY_PATHS = (
+    f"{DEVICES}/*@",
+    f"{DEVICES}/*/numa_node",
+    f"{DEVICES}/*/local_cpulist",
+    f"{DEVICES}/*/local_cpus",
+    f"{_NODES}/node*/cpulist",
+    f"{_NODES}/node*/cpumap",
+    _ONLINE,
+)
+"""What the place of a device is told from."""
+
+
+def unseen(reader: Reader, fact: str, folder: str) -> None:
+    """Note that a folder of sysfs is not there: on the machine itself it has none, elsewhere nobody kept it."""
+    reader.missed(fact, folder, Why.ABSENT if reader.host.kind == "live" else Why.NOT_KEPT)
+
+
+class Bus:
+    """The PCI functions of a host; a file is read when its fact is asked for."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._paths: dict[str, str] = {}
+
+    @cached_property
+    def addresses(self) -> tuple[str, ...] | None:
+        """Every function, or None where the host shows no PCI bus."""
+        host = self._reader.host
+        if host.real(DEVICES) is None:
+            return None
+        return tuple(name for name in host.list(DEVICES) if ADDRESS.fullmatch(name))
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """The NUMA nodes of the host."""
+        found = {
+            int(match[1]): self._cpus(f"{_NODES}/{name}", "cpulist", "cpumap") or CpuSet()
+            for name in self._reader.host.list(_NODES)
+            if (match := _NODE.fullmatch(name))
+        }
+        return Nodes(dict(sorted(found.items())), self._online)
+
+    @property
+    def _online(self) -> CpuSet | None:
+        return _parsed(self._reader.text(_ONLINE), CpuSet.parse)
+
+    def text(self, address: str, name: str) -> str | None:
+        """Return the text of one attribute of a function."""
+        return self._reader.text(f"{DEVICES}/{address}/{name}")
+
+    def number(self, address: str, name: str) -> int | None:
+        """Return the number that an attribute of a function holds."""
+        return number(self.text(address, name))
+
+    def path(self, address: str) -> str:
+        """Return where the function hangs: its place below /sys/devices, or its own folder where links are lost."""
+        if address not in self._paths:
+            place = f"{DEVICES}/{address}"
+            real = self._reader.host.real(place) or place
+            self._paths[address] = real if real.endswith(f"/{address}") else place
+        return self._paths[address]
+
+    def link(self, address: str, which: str) -> Link | None:
+        """Return the ``current`` or the ``max`` link of a function."""
+        return link(
+            speed(self.text(address, f"{which}_link_speed")),
+            width(self.number(address, f"{which}_link_width")),
+        )
+
+    def narrowest(self, address: str) -> tuple[Link | None, str | None]:
+        """Return the narrowest link between the root and a function, and the port above it if it limits the card."""
+        pairs = edges(hierarchy(self.path(address)))
+        return narrowest([Edge(upper, self.link(upper, "max"), self.link(lower, "max")) for upper, lower in pairs])
+
+    def locality(self, address: str) -> Locality:
+        """Return the NUMA nodes that a function is local to."""
+        above = tuple((bridge, self.number(bridge, "numa_node")) for bridge in reversed(addresses(self.path(address))[:-1]))
+        clues = Clues(
+            node=self.number(address, "numa_node"),
+            cpus=self._cpus(f"{DEVICES}/{address}", "local_cpulist", "local_cpus"),
+            above=above,
+            beside=lambda: self._told.get(root_bus(self.path(address)) or "", {}),
+        )
+        return locality(clues, self.nodes)
+
+    @cached_property
+    def _told(self) -> dict[str, dict[str, int]]:
+        """The numa_node of every function that has one, by root bus."""
+        told: dict[str, dict[str, int]] = {}
+        for address in self.addresses or ():
+            node = self.number(address, "numa_node")
+            if node is not None and node >= 0:
+                told.setdefault(root_bus(self.path(address)) or "", {})[address] = node
+        return told
+
+    def _cpus(self, folder: str, listed: str, masked: str) -> CpuSet | None:
+        # Kernels before 2.6.28 have only the mask.
+        found = _parsed(self._reader.text(f"{folder}/{listed}"), CpuSet.parse)
+        return found if found is not None else _parsed(self._reader.text(f"{folder}/{masked}"), CpuSet.from_mask)
+
+
+def _parsed(text: str | None, parse: Callable[[str], CpuSet]) -> CpuSet | None:
+    try:
+        return None if text is None else parse(text)
+    except BadInput:
+        return None

@@ -1,0 +1,171 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.collect.gpu import PATHS, Told, bus_id, collect, nvidia_gpus, rocm_gpus
+from advisor.host.base import Ran, Why
+from advisor.model.devices import Gpu, Locality
+from advisor.model.evidence import Gap
+from advisor.model.units import MIB
+from tests.collect.device_host import CONNECTX, Server, uncovered
+
+H200 = {"class": "0x030200", "vendor": "0x10de", "device": "0x2335"}
+MI300 = {"class": "0x120000", "vendor": "0x1002", "device": "0x74a1"}
+NVIDIA = "0, 00000000:3B:00.0, NVIDIA H200, 143771, 570.86.15\n"
+HELP = "install the driver with its tool (nvidia-smi, rocm-smi) and audit again"
+
+
+def printed(text: str, status: int = 0) -> Ran:
+    """Return a command that printed a text."""
+    return Ran(out=text.encode(), status=status)
+
+
+def test_nvidia() -> None:
+    """The bus says where a GPU is, the maker's tool what it is."""
+    server = Server("0-7", "8-15")
+    server.plug("pci0000:3a/0000:3a:01.0/0000:3b:00.0", H200, numa_node=1)
+    server.runs["nvidia-smi"] = printed(NVIDIA)
+    gpu = Gpu(
+        address="0000:3b:00.0",
+        vendor="nvidia",
+        model="NVIDIA H200",
+        locality=Locality(numa_nodes=(1,)),
+        memory=143771 * MIB,
+        driver_version="570.86.15",
+        index=0,
+    )
+    machine = collect(server.host)
+    assert (machine.gpus, machine.gaps) == ((gpu,), ())
+
+
+def test_amd() -> None:
+    """What rocm-smi leaves out sysfs adds."""
+    server = Server("0-7")
+    server.plug("pci0000:0c/0000:0c:00.0", MI300, {"mem_info_vram_total": "206141652992"}, numa_node=0)
+    server.files["/sys/module/amdgpu/version"] = "6.10.5\n"
+    server.runs["rocm-smi"] = printed('{"card0": {"Card Series": "AMD Instinct MI300X", "PCI Bus": "0000:0C:00.0"}}')
+    gpu = Gpu(
+        address="0000:0c:00.0",
+        vendor="amd",
+        model="AMD Instinct MI300X",
+        locality=Locality(numa_nodes=(0,)),
+        memory=206141652992,
+        driver_version="6.10.5",
+        index=0,
+    )
+    assert collect(server.host).gpus == (gpu,)
+
+
+@pytest.mark.parametrize(
+    ("ran", "why"),
+    [
+        (Ran(why=Why.ABSENT), "nvidia-smi: not there"),
+        (Ran(why=Why.TIMEOUT), "nvidia-smi: took too long"),
+        (printed("NVIDIA-SMI has failed", 9), "nvidia-smi: ended with status 9"),
+        (printed("No devices were found"), "nvidia-smi printed 'No devices were found'"),
+        (printed(""), "the tool of nvidia does not list 0000:3b:00.0"),
+    ],
+)
+def test_tool_fails(ran: Ran, why: str) -> None:
+    """A tool that is absent or in trouble leaves the GPU without a name, and the gap tells its trouble."""
+    server = Server("0-7")
+    server.plug("pci0000:3a/0000:3b:00.0", H200, numa_node=0)
+    server.runs["nvidia-smi"] = ran
+    machine = collect(server.host)
+    assert machine.gpus == (Gpu(address="0000:3b:00.0", vendor="nvidia", locality=Locality(numa_nodes=(0,))),)
+    assert machine.gaps == (Gap(fact="gpus.model", why=why, help=HELP),)
+
+
+def test_no_gpu() -> None:
+    """A machine with a PCI bus and no GPU has none, and misses no tool."""
+    server = Server("0-7")
+    server.plug("pci0000:60/0000:61:00.0", CONNECTX)
+    machine = collect(server.host)
+    assert (machine.gpus, machine.gaps) == ((), ())
+
+
+def test_no_bus() -> None:
+    """Where neither a bus nor a tool can be seen the GPUs are not known."""
+    machine = collect(Server(kind="hwloc xml").host)
+    gap = Gap(fact="gpus", why="not in this machine", help="take a capture on the machine itself: advisor capture")
+    assert (machine.gpus, machine.gaps) == (None, (gap,))
+
+
+def test_tool_without_bus() -> None:
+    """A GPU that the tool sees and the bus does not is there, at an unknown place."""
+    server = Server("0-7")
+    server.runs["nvidia-smi"] = printed(NVIDIA)
+    assert [(gpu.address, gpu.locality) for gpu in collect(server.host).gpus or ()] == [("0000:3b:00.0", None)]
+
+
+def test_nvidia_says_little() -> None:
+    """The tool's words for nothing are not taken for values, and a comma may be part of a name."""
+    told = nvidia_gpus("1, 00000001:00:00.0, Card, a new one, [N/A], [Not Supported]")
+    assert told == Told({"0001:00:00.0": Gpu(address="0001:00:00.0", vendor="nvidia", model="Card, a new one", index=1)})
+
+
+def test_nvidia_half_strange() -> None:
+    """A line that cannot be read spoils no other, and is told."""
+    told = nvidia_gpus(NVIDIA + "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n")
+    assert (list(told.gpus), told.problem) == (
+        ["0000:3b:00.0"],
+        "nvidia-smi printed 'WARNING: infoROM is corrupted at gpu 0000:3B:00.0'",
+    )
+
+
+def test_rocm_with_warnings() -> None:
+    """Warnings before the JSON, other keys and the memory in use are passed over."""
+    cards = {
+        "card1": {
+            "Card series": "N/A",
+            "Card model": "0x740c",
+            "PCI Bus": "0000:C1:00.0",
+            "VRAM Total Memory (B)": "68702699520",
+        },
+        "card2": {"Card series": "no bus"},
+        "system": {"Driver version": "6.7"},
+        "card3": "text",
+    }
+    told = rocm_gpus("WARNING: AMD GPU device(s) is/are in a low-power state\n" + json.dumps(cards) + "\n")
+    gpu = Gpu(address="0000:c1:00.0", vendor="amd", model="0x740c", memory=68702699520, index=1)
+    assert told == Told({"0000:c1:00.0": gpu})
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "{", '{"card0": ', "[" * 9, "{" * 100_000])
+def test_rocm_broken(text: str) -> None:
+    """What is no JSON is a problem, not a failure."""
+    assert rocm_gpus(text) == Told({}, "rocm-smi printed no JSON")
+
+
+@given(st.text())
+def test_hostile_outputs(text: str) -> None:
+    """No output of a tool makes its reader fail."""
+    assert nvidia_gpus(text).gpus == {}
+    assert rocm_gpus(text).gpus == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("00000000:3B:00.0", "0000:3b:00.0"),
+        ("0000:C1:00.0", "0000:c1:00.0"),
+        ("00010000:01:00.0", "10000:01:00.0"),
+        ("3B:00.0", None),
+        ("", None),
+    ],
+)
+def test_bus_id(text: str, address: str | None) -> None:
+    """The tools' addresses become the kernel's."""
+    assert bus_id(text) == address
+
+
+def test_paths() -> None:
+    """A capture keeps every file that the source reads."""
+    server = Server("0-7", "8-15")
+    server.plug("pci0000:3a/0000:3b:00.0", H200)
+    server.plug("pci0000:0c/0000:0c:00.0", MI300)
+    host = server.host
+    collect(host)
+    assert uncovered(host, PATHS) == []
