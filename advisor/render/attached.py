@@ -1,0 +1,171 @@
+"""Devices as they are drawn: each at its node, those alike together."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice, Port
+from advisor.model.machine import Machine
+from advisor.render.shapes import Block, Box, Device, State
+from advisor.render.units import UNKNOWN, binary, bit_rate, link_state, plain, slower
+
+SHOWN = ("hca", "gpu", "accelerator", "nvme", "nic")
+"""Kinds of PCI devices that are drawn, in this order."""
+
+CONSOLES = (0x1A03, 0x102B, 0x1013, 0x1234, 0x1B36, 0x15AD)
+"""Makers of a server's console screen, real or virtual: ASPEED, Matrox, Cirrus, Bochs, Red Hat, VMware."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A device and the NUMA nodes it is local to; none where that is not known."""
+
+    nodes: tuple[int, ...]
+    device: Device
+
+
+def devices(machine: Machine) -> tuple[Placed, ...]:
+    """Return what is plugged in and worth drawing: HCAs, GPUs, accelerators, NVMe and network interfaces."""
+    pci = {device.address: device for device in machine.pci or ()}
+    found = [
+        *(_hca(hca, pci) for hca in machine.hcas or ()),
+        *(_gpu(gpu, pci) for gpu in machine.gpus or ()),
+        *_nics(machine, pci),
+    ]
+    named = {item.address for items in (machine.hcas, machine.gpus, machine.nics) for item in items or ()}
+    found += [_bare(device) for device in pci.values() if device.address not in named and _worth(device)]
+    return tuple(sorted(found, key=lambda placed: SHOWN.index(placed.device.kind)))
+
+
+def _worth(device: PciDevice) -> bool:
+    screen = device.class_code >> 8 == 0x0300 and device.vendor in CONSOLES
+    return device.kind in SHOWN and not screen
+
+
+def attach(blocks: tuple[Block, ...], placed: Iterable[Placed]) -> tuple[tuple[Block, ...], tuple[Device, ...]]:
+    """Return the blocks with their devices, and the devices that belong to no one block."""
+    by_box: dict[int, list[Device]] = {}
+    by_block: dict[int, list[Device]] = {}
+    loose: list[Device] = []
+    for each in placed:
+        box, block = _home(blocks, set(each.nodes))
+        if box is not None:
+            by_box.setdefault(id(box), []).append(each.device)
+        elif block is not None:
+            by_block.setdefault(id(block), []).append(each.device)
+        else:
+            loose.append(_explained(each))
+    filled = tuple(
+        replace(
+            block,
+            boxes=tuple(replace(box, devices=together(by_box.get(id(box), ()))) for box in block.boxes),
+            devices=together(by_block.get(id(block), ())),
+        )
+        for block in blocks
+    )
+    return filled, together(loose)
+
+
+def together(devices: Iterable[Device]) -> tuple[Device, ...]:
+    """Return the devices, those that differ by name alone as one."""
+    alike: dict[Device, list[str]] = {}
+    for device in devices:
+        alike.setdefault(replace(device, names=()), []).extend(device.names)
+    return tuple(replace(device, names=tuple(names)) for device, names in alike.items())
+
+
+def _home(blocks: tuple[Block, ...], nodes: set[int]) -> tuple[Box | None, Block | None]:
+    for block in blocks:
+        for box in block.boxes:
+            if nodes and nodes <= set(box.nodes):
+                return box, block
+        if nodes and nodes <= {number for box in block.boxes for number in box.nodes}:
+            return None, block
+    return None, None
+
+
+def _explained(placed: Placed) -> Device:
+    place = f"local to nodes {', '.join(map(str, placed.nodes))}" if placed.nodes else "node ?"
+    return replace(placed.device, facts=(*placed.device.facts, place))
+
+
+def _placed(named: tuple[str, str], facts: Iterable[str], state: State, near: Locality | None, card: PciDevice | None) -> Placed:
+    kind, name = named
+    device = Device(
+        kind=kind,
+        names=(plain(name, 60),),
+        facts=tuple(plain(fact, 80) for fact in facts if fact),
+        state=state,
+        link=_link(kind, card),
+        slow=bool(card and slower(card.link, card.card)),
+        guessed=near.inferred and plain(near.inferred) if near else None,
+    )
+    return Placed(near.numa_nodes if near else (), device)
+
+
+def _link(kind: str, card: PciDevice | None) -> str:
+    words = link_state(card.link, card.card) if card else UNKNOWN
+    if words == UNKNOWN:
+        return "" if kind == "nic" or card is None else "link ?"
+    return words if words.startswith("x") else f"link {words}"
+
+
+def _hca(hca: Hca, pci: Mapping[str, PciDevice]) -> Placed:
+    card = pci.get(hca.address or "")
+    locality = hca.locality or (card.locality if card else None)
+    ports = hca.ports
+    facts = ["ports ?"] if ports is None else _ports(ports)
+    return _placed(("hca", hca.name), facts, _hca_state(ports), locality, card)
+
+
+def _ports(ports: tuple[Port, ...]) -> list[str]:
+    if len(ports) == 1:
+        return [_port(ports[0])]
+    return [f"port {port.number}: {_port(port)}" for port in ports] or ["no ports"]
+
+
+def _port(port: Port) -> str:
+    """One port: ``100 Gb/s EDR active, InfiniBand``."""
+    state = {"down": "DOWN", None: "state ?"}.get(port.state, port.state or "")
+    rate = bit_rate(port.rate) if port.rate else ""
+    name = (port.rate_name or "").split()[-1:] if port.rate else []
+    layer = "RoCE" if port.link_layer == "ethernet" else ""
+    speed = rate if rate or state == "DOWN" else "rate ?"
+    return " ".join(word for word in (layer, speed, *name, state) if word)
+
+
+def _hca_state(ports: tuple[Port, ...] | None) -> State:
+    states = {port.state for port in ports or ()}
+    if "down" in states:
+        return "down"
+    return "unknown" if not states or None in states else "up"
+
+
+def _gpu(gpu: Gpu, pci: Mapping[str, PciDevice]) -> Placed:
+    card = pci.get(gpu.address)
+    name = str(gpu.index) if gpu.index is not None else gpu.address.removeprefix("0000:")
+    known = gpu.model or gpu.vendor or (card.name if card else None) or ""
+    memory = binary(gpu.memory) if gpu.memory else ""
+    locality = gpu.locality or (card.locality if card else None)
+    return _placed(("gpu", name), (known, memory), "none", locality, card)
+
+
+def _nics(machine: Machine, pci: Mapping[str, PciDevice]) -> Iterator[Placed]:
+    """Network interfaces that are not an HCA's own."""
+    hcas = {hca.address for hca in machine.hcas or ()}
+    ports = {port.netdev for hca in machine.hcas or () for port in hca.ports or ()}
+    for nic in machine.nics or ():
+        if nic.address not in hcas - {None} and nic.name not in ports:
+            yield _nic(nic, pci.get(nic.address or ""))
+
+
+def _nic(nic: Nic, card: PciDevice | None) -> Placed:
+    states: dict[str | None, tuple[str, State]] = {"up": ("up", "up"), "down": ("DOWN", "down")}
+    word, state = states.get(nic.state, (nic.state or "state ?", "unknown"))
+    locality = nic.locality or (card.locality if card else None)
+    speed = bit_rate(nic.speed) if nic.speed else ""
+    return _placed(("nic", nic.name), (f"{speed} {word}".strip(),), state, locality, card)
+
+
+def _bare(device: PciDevice) -> Placed:
+    name = device.address.removeprefix("0000:")
+    return _placed((device.kind, name), (device.name or "",), "none", device.locality, device)

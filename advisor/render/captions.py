@@ -1,0 +1,152 @@
+"""The words of a picture, the same in a terminal and on a page."""
+
+from collections.abc import Iterator, Sequence
+
+from advisor.model.cpuset import CpuSet
+from advisor.render.cpulists import listed, threads
+from advisor.render.shapes import Block, Box, Device, Group, Member, Picture, Store
+from advisor.render.units import binary, count, span
+
+KINDS = {"hca": "HCA", "gpu": "GPU", "nic": "NIC", "nvme": "NVMe", "accelerator": "accelerator"}
+
+NAMES = 4
+"""So many names of alike devices are written out."""
+
+
+def block_title(block: Block) -> str:
+    """Return ``Socket 0``, ``Sockets 1-23``, or what stands for one that is not known."""
+    if not block.sockets:
+        return "No socket known"
+    name = "Socket" if len(block.sockets) == 1 else "Sockets"
+    own = CpuSet(number for number in block.ids if number is not None and number >= 0)
+    renamed = own and own != CpuSet(block.sockets) and len(own) <= NAMES
+    title = f"{name} {listed(CpuSet(block.sockets))}"
+    return f"{title} (id {listed(own)})" if renamed else title
+
+
+def block_facts(block: Block) -> str:
+    """Return what a block holds: ``32 cores, 64 PUs``, of each where it stands for several."""
+    each = " each" if block.repeat > 1 else ""
+    alike = f"{block.repeat} alike: " if block.repeat > 1 else ""
+    dies = f", {count(block.dies, 'die')}" if block.dies > 1 else ""
+    return f"{alike}{_size(block.cores // block.repeat, len(block.cpus) // block.repeat)}{dies}{each}"
+
+
+def block_remarks(block: Block) -> tuple[str, ...]:
+    """Return the caches that several nodes of a block share."""
+    wide = (group for box in block.boxes for group in box.groups if group.reaches)
+    return tuple(dict.fromkeys(f"L3 {binary(group.size)} shared by nodes {listed(CpuSet(group.reaches))}" for group in wide))
+
+
+def _size(cores: int, pus: int) -> str:
+    if cores in (0, pus):
+        return count(cores, "core") if cores else count(pus, "PU")
+    return f"{count(cores, 'core')}, {count(pus, 'PU')}"
+
+
+def box_title(box: Box) -> str:
+    """Return ``NUMA node 0`` or ``NUMA nodes 1-15``."""
+    if not box.nodes:
+        return "No NUMA node"
+    return f"NUMA node{'s' if len(box.nodes) > 1 else ''} {listed(CpuSet(box.nodes))}"
+
+
+def box_memory(box: Box) -> str:
+    """Return a node's memory, ``15 x 16 GiB`` where it stands for several."""
+    if not box.nodes:
+        return "no memory of its own"
+    kind = f" {box.kind.upper()}" if box.kind else ""
+    many = f"{len(box.nodes)} x " if len(box.nodes) > 1 else ""
+    return f"{many}{_memory(box.sizes)}{kind}"
+
+
+def _memory(sizes: Sequence[int | None]) -> str:
+    if all(size == 0 for size in sizes):
+        return "NO MEMORY"
+    return "memory ?" if None in sizes else span(tuple(sizes))
+
+
+def box_remarks(box: Box) -> Iterator[str]:
+    """Yield what else must be said of a node."""
+    if box.denied:
+        yield "memory outside your allocation"
+    if box.cache:
+        yield f"{binary(box.cache)} memory-side cache"
+
+
+def group_label(group: Group, *, uneven: bool = False) -> str:
+    """Return the name of one member: ``L3 16 MiB``, ``8 cores``; the cores of an L3 where others have more or fewer."""
+    cores = _cores(group.members[0])
+    if not group.cache or group.reaches:
+        return cores
+    label = f"L3 {binary(group.size)}"
+    return f"{label}, {cores}" if uneven else label
+
+
+def group_summary(group: Group, repeat: int) -> str:
+    """Return all members in one line: ``16 x L3 16 MiB, 4 cores each: 0-3 .. 60-63``."""
+    number = len(group.members) // repeat
+    many = f"{number} x " if number > 1 else ""
+    each = " each" if number > 1 else ""
+    own = group.cache and not group.reaches
+    name = f"{group_label(group)}, {_cores(group.members[0])}" if own else _cores(group.members[0])
+    first, last = member_text(group.members[0]), member_text(group.members[-1])
+    return f"{many}{name}{each}: {first} .. {last}"
+
+
+def _cores(member: Member) -> str:
+    return count(len(member.cores), "core") if member.cores else count(len(member.cpus), "PU")
+
+
+def member_text(member: Member) -> str:
+    """Return a member's CPUs; in brackets those outside the allocation."""
+    mine, others = _part(member, member.cpus - member.denied), _part(member, member.denied)
+    return " ".join(text for text in (mine, f"({others})" if others else "") if text)
+
+
+def _part(member: Member, cpus: CpuSet) -> str:
+    by_threads: dict[int, list[CpuSet]] = {}
+    rest = cpus
+    for core in member.cores:
+        mine = core & cpus
+        rest -= mine
+        if mine:
+            by_threads.setdefault(len(core), []).append(mine)
+    parts = [_threads(number, cores, named=len(by_threads) > 1) for number, cores in by_threads.items()]
+    return ", ".join([*parts, *([listed(rest)] if rest else [])])
+
+
+def _threads(number: int, cores: Sequence[CpuSet], *, named: bool) -> str:
+    text = threads(cores)
+    return f"{text} ({count(len(cores), 'core')} x {count(number, 'thread')})" if named else text
+
+
+def store_text(store: Store) -> str:
+    """Return ``NUMA node 8: 16 GiB HBM, no CPUs, near node 0``."""
+    name = f"NUMA node{'s' if len(store.nodes) > 1 else ''} {listed(CpuSet(store.nodes))}"
+    kind = f" {store.kind.upper()}" if store.kind else ""
+    each = " each" if len(store.nodes) > 1 else ""
+    denied = ", outside your allocation" if store.denied else ""
+    return f"{name}: {_memory(store.sizes)}{kind}{each}, no CPUs, {store.near}{denied}"
+
+
+def device_name(device: Device, *, whole: bool = False) -> str:
+    """Return the kind and names of devices: ``NIC em1, em2``; a tilde where the place is inferred."""
+    names = ", ".join(device.names)
+    if len(device.names) > NAMES and not whole:
+        names = f"{device.names[0]}, {device.names[1]}, .., {device.names[-1]} ({len(device.names)} alike)"
+    return f"{KINDS.get(device.kind, device.kind)} {names}{' ~' if device.guessed else ''}"
+
+
+def device_facts(device: Device) -> str:
+    """Return what is known of devices, their link last."""
+    return ", ".join(fact for fact in (*device.facts, device.link) if fact)
+
+
+def guesses(picture: Picture) -> tuple[str, ...]:
+    """Return why devices are drawn where the firmware does not place them."""
+    everywhere = [*picture.devices]
+    for block in picture.blocks:
+        everywhere += [*block.devices, *(device for box in block.boxes for device in box.devices)]
+    reasons = dict.fromkeys(device.guessed for device in everywhere if device.guessed)
+    return tuple(f"~ place inferred: {reason}" for reason in reasons)

@@ -1,0 +1,126 @@
+"""Blocks of styled text: framed, wrapped, set side by side. Widths are cells of a terminal."""
+
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+from rich.cells import cell_len, set_cell_size
+
+Span = tuple[str, str]
+"""A text and the name of its style."""
+
+Line = tuple[Span, ...]
+
+
+def width_of(line: Line) -> int:
+    """Return the cells that a line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def text_of(line: Line) -> str:
+    """Return a line without its styles."""
+    return "".join(text for text, _ in line)
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that fits, with an ellipsis where it had to be cut."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""
+
+
+def padded(line: Line, width: int) -> Line:
+    """Return a line filled with blanks."""
+    return (*line, (" " * max(0, width - width_of(line)), ""))
+
+
+def wrapped(spans: Iterable[Span], width: int, indent: int = 2) -> list[Line]:
+    """Return spans broken at blanks, and after commas where a word is too long; later lines are indented."""
+    lines: list[list[Span]] = [[]]
+    room = width
+    for word, style in _words(spans, width - indent):
+        size = cell_len(word.rstrip())
+        if size > room and lines[-1]:
+            lines.append([(" " * indent, "")])
+            room = width - indent
+        lines[-1].append((word, style))
+        room -= cell_len(word)
+    return [_trimmed(line) for line in lines]
+
+
+def _words(spans: Iterable[Span], width: int) -> Iterable[Span]:
+    for text, style in spans:
+        start = 0
+        while start < len(text):
+            blank = text.find(" ", start)
+            end = len(text) if blank < 0 else blank + 1
+            yield from ((piece, style) for piece in _pieces(text[start:end], width))
+            start = end
+
+
+def _pieces(word: str, width: int) -> Iterable[str]:
+    """Cut a word that is wider than a line, after commas where it has some."""
+    while cell_len(word.rstrip()) > width:
+        fits = set_cell_size(word, width).rstrip(" ")
+        comma = fits.rfind(",") + 1
+        yield fits[: comma or len(fits)]
+        word = word[comma or len(fits) :]
+    yield word
+
+
+def _trimmed(line: list[Span]) -> Line:
+    if line and line[-1][0].endswith(" "):
+        text, style = line[-1]
+        line[-1] = (text.rstrip(" "), style)
+    return tuple(line)
+
+
+Panel = tuple[tuple[str, str], list[Line]]
+"""What is framed: a title, a second one at the right end, and the lines."""
+
+
+def framed(panels: Sequence[Panel], width: int, style: str) -> list[Line]:
+    """Return panels in frames of one width and height beside each other."""
+    fitting = [_titled(panel, width - 2) for panel in panels]
+    height = max(len(body) for _, body in fitting)
+    return beside([_frame(panel, width, style, height) for panel in fitting], [width] * len(fitting))
+
+
+def _titled(panel: Panel, inner: int) -> Panel:
+    """Move the second title into the body where there is no room for both."""
+    (title, right), body = panel
+    if not right or cell_len(title) + cell_len(right) + 6 <= inner:
+        return panel
+    return (title, ""), [((cut(right, inner - 2), ""),), *body]
+
+
+def _frame(panel: Panel, width: int, style: str, height: int) -> list[Line]:
+    (title, right), body = panel
+    inner = width - 2
+    left = f" {cut(title, inner - 3)} "
+    end = f" {right} ─" if right else ""
+    rule = "─" * (inner - 1 - cell_len(left) - cell_len(end))
+    top: Line = (("┌─", style), (left, f"{style} title"), (f"{rule}{end}┐", style))
+    rows = [*body, *[()] * (height - len(body))]
+    sides = [(("│ ", style), *padded(row, inner - 2), (" │", style)) for row in rows]
+    return [top, *sides, (("└" + "─" * inner + "┘", style),)]
+
+
+def beside(columns: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 1) -> list[Line]:
+    """Return blocks of lines next to each other."""
+    rows = zip_longest(*columns, fillvalue=())
+    return [_row(row, widths, gap) for row in rows]
+
+
+def _row(cells: Sequence[Line], widths: Sequence[int], gap: int) -> Line:
+    spans: list[Span] = []
+    for at, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        spans += [(" " * gap, "")] if at else []
+        spans += padded(cell, width)
+    return tuple(spans)
+
+
+def columns_for(items: int, width: int, least: int, gap: int = 1) -> int:
+    """Return how many columns, evenly filled, as many items take in a width."""
+    most = max(1, min(items, (width + gap) // (least + gap)))
+    rows = -(-items // most)
+    return -(-items // rows)

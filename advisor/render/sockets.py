@@ -1,0 +1,191 @@
+"""Sockets, NUMA nodes, L3 groups and cores as tiles of an SVG, with the devices that hang off them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from advisor.model.cpuset import CpuSet
+from advisor.render.captions import (
+    block_facts,
+    block_remarks,
+    block_title,
+    box_memory,
+    box_remarks,
+    box_title,
+    device_name,
+    group_label,
+    group_summary,
+    member_text,
+    store_text,
+)
+from advisor.render.cpulists import listed
+from advisor.render.shapes import Block, Box, Device, Group, Member, Picture, Store
+from advisor.render.tiles import Font, Tile, broken, columns_for, gridded, inset, line, rect, stacked, text, width_of
+
+COLOURS = {
+    "socket": ("#f4f6f9", "#9aa8b8"),
+    "NUMA node": ("#e8f3ea", "#7fb08a"),
+    "L3 group": ("#fdf3dc", "#d9b665"),
+    "cores without an L3 of their own": ("#f6faf7", "#b3cbb8"),
+    "core": ("#ffffff", "#b8c2cc"),
+    "outside the allocation": ("#e4e7eb", "#9aa5b1"),
+    "memory without CPUs": ("#efe7f6", "#a98bc4"),
+    "device": ("#e1eefb", "#6c9bd1"),
+    "port down": ("#fde2df", "#d64535"),
+}
+
+PAD, HEAD = 10, 30
+CORES = 144
+"""Up to so many cores of a member are drawn as squares."""
+
+CHIP = 640.0
+"""Pixels that a device takes at most, with its branch."""
+
+NAME = 160.0
+"""Pixels that the name of an L3 group takes."""
+
+MEMBERS = 32
+"""Up to so many members of a group are drawn each for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellSize:
+    """The size of a core in one picture, the same everywhere."""
+
+    width: float
+    height: float
+
+
+LINK, SLOW_LINK = Font(11, "#3e5c7e"), Font(11, "#b44d12")
+SMALL, SMALL_BOLD, PLAIN, STRONG = Font(10, anchor="middle"), Font(11, bold=True), Font(12), Font(14, bold=True)
+
+
+def cell_size(picture: Picture) -> CellSize:
+    """Return what the widest core needs."""
+    words = [_core_lines(core) for box in picture.boxes() for member in box.members() for core in member.cores]
+    letters = max((width_of(word, SMALL) for lines in words for word in lines), default=20.0)
+    return CellSize(max(28.0, letters + 6), 12.0 * max(map(len, words), default=1) + 6)
+
+
+def _core_lines(core: CpuSet) -> tuple[str, ...]:
+    """Return the PU numbers of a core: one a line, or as a range where that is shorter."""
+    words = listed(core)
+    return tuple(map(str, core)) if len(core) == 2 or (len(core) <= 4 and "," in words) else (words,)
+
+
+def block(part: Block, width: float, core: CellSize, height: float = 0) -> Tile:
+    """Return a socket, or several that are alike, at least as high as asked."""
+    room = width - 2 * PAD
+    columns = columns_for(len(part.boxes), room, _least(part, core))
+    each = (room + PAD) / columns - PAD
+    boxes = gridded([_box(box, each, core) for box in part.boxes], columns, PAD)
+    remarks = [Tile(room, 16, text(0, 12, remark, SMALL_BOLD, room)) for remark in block_remarks(part)]
+    tiles = [*remarks, boxes, *(_store(store, room) for store in part.stores)]
+    body = stacked([*tiles, chips(part.devices, room)] if part.devices else tiles)
+    inner = Tile(room, max(body.height, height - HEAD - PAD), body.body)
+    return inset(inner, (PAD, HEAD), COLOURS["socket"], _titles(block_title(part), block_facts(part), width))
+
+
+def _titles(left: str, right: str, width: float) -> str:
+    second = Font(13, "#52606d", anchor="end")
+    used = min(width_of(right, second), width / 2)
+    title = text(PAD, 20, left, STRONG, width - 3 * PAD - used)
+    return title + text(width - PAD, 20, right, second, used + 1)
+
+
+def _least(part: Block, core: CellSize) -> float:
+    """Return the width that two L3 groups beside each other want, within reason."""
+    cores = max((len(member.cores) for box in part.boxes for member in box.members()), default=1)
+    return min(360.0, max(300.0, 2 * (min(cores, 4) * core.width + 2 * PAD)))
+
+
+def _box(box: Box, width: float, core: CellSize) -> Tile:
+    room = width - 2 * PAD
+    remarks = [Tile(room, 16, text(0, 12, remark, PLAIN, room)) for remark in box_remarks(box)]
+    groups = list(_groups(box, room, core))
+    stores = [_store(store, room) for store in box.stores]
+    body = stacked((*remarks, *groups, *stores), 6)
+    colours = COLOURS["outside the allocation" if box.denied else "NUMA node"]
+    head = _titles(box_title(box), box_memory(box), width)
+    node = inset(Tile(room, body.height, body.body), (PAD, HEAD), colours, head, dashed=box.denied)
+    return stacked((node, chips(box.devices, width)), 0) if box.devices else node
+
+
+def _groups(box: Box, room: float, core: CellSize) -> Iterator[Tile]:
+    """Yield the members of a node in one grid, by CPU number; in words where they are too many or stand for several."""
+    members = sorted(
+        ((member, group) for group in box.groups for member in group.members), key=lambda pair: pair[0].cpus.first or 0
+    )
+    if box.repeat > 1 or len(members) > MEMBERS:
+        yield from (_words(group_summary(group, box.repeat), room, _colours(group)) for group in box.groups)
+        return
+    cores = max((len(member.cores) for member, _ in members), default=0)
+    least = max(NAME, min(cores, 4) * (core.width + 3) + 2 * 6)
+    columns = columns_for(len(members), room, least, 6)
+    each = (room + 6) / columns - 6
+    yield gridded([_member(group, member, each, core) for member, group in members], columns, 6)
+
+
+def _words(words: str, room: float, colours: tuple[str, str]) -> Tile:
+    lines = broken(words, PLAIN, room - 16)
+    body = "".join(text(8, 18 + 16 * at, each, PLAIN, room - 16) for at, each in enumerate(lines))
+    height = 16.0 * len(lines) + 12
+    return Tile(room, height, rect(room, height, *colours) + body)
+
+
+def _member(group: Group, member: Member, width: float, core: CellSize) -> Tile:
+    room = width - 12
+    label = group_label(group)
+    colours = _colours(group)
+    if not member.cores or len(member.cores) > CORES:
+        return _words(f"{label}: {member_text(member)}", width, colours)
+    columns = columns_for(len(member.cores), room, core.width, 3)
+    wide = CellSize(min(1.7 * core.width, (room + 3) / columns - 3), core.height)
+    cells = gridded([_core(each, wide, denied=each <= member.denied) for each in member.cores], columns, 3)
+    head = text(6, 14, group_label(group, uneven=True), SMALL_BOLD, room)
+    return inset(Tile(room, cells.height, cells.body), (6, 20), colours, head)
+
+
+def _colours(group: Group) -> tuple[str, str]:
+    return COLOURS["L3 group" if group.cache and not group.reaches else "cores without an L3 of their own"]
+
+
+def _core(core: CpuSet, size: CellSize, *, denied: bool) -> Tile:
+    colours = COLOURS["outside the allocation" if denied else "core"]
+    lines = _core_lines(core)
+    top = (size.height - 12 * len(lines)) / 2 + 10
+    words = "".join(text(size.width / 2, top + 12 * at, each, SMALL, size.width) for at, each in enumerate(lines))
+    return Tile(size.width, size.height, rect(size.width, size.height, *colours, dashed=denied) + words)
+
+
+def _store(store: Store, room: float) -> Tile:
+    body = rect(room, 24, *COLOURS["memory without CPUs"]) + text(8, 16, store_text(store), PLAIN, room - 16)
+    return Tile(room, 24, body)
+
+
+def chips(devices: Iterable[Device], width: float) -> Tile:
+    """Return devices on the branches of a line that comes from above, each with its link."""
+    devices, width = tuple(devices), min(width, CHIP)
+    branch = min(0.6 * width, max(width_of(device.link, LINK) for device in devices) + 36) if devices else 0
+    tiles = [_chip(device, width, branch) for device in devices]
+    trunk = line(16, 0, 16, 44 * (len(tiles) - 1) + 26, "#6c9bd1")
+    hung = stacked(tiles, 0)
+    return Tile(width, hung.height, trunk + hung.body)
+
+
+def _chip(device: Device, width: float, branch: float) -> Tile:
+    room = width - branch
+    colours = COLOURS["port down" if device.state == "down" else "device"]
+    link = SLOW_LINK if device.slow else LINK
+    body = line(16, 26, branch, 26, "#6c9bd1") + text(24, 21, device.link, link, branch - 30)
+    body += rect(room, 36, *colours, x=branch, y=8)
+    facts = ", ".join(fact for fact in device.facts if fact)
+    body += text(
+        branch + 8,
+        23 if facts else 30,
+        device_name(device),
+        Font(12, bold=True),
+        room - 16,
+        whole=device_name(device, whole=True),
+    )
+    body += text(branch + 8, 38, facts, Font(11), room - 16) if facts else ""
+    return Tile(width, 44, body)

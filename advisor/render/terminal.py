@@ -1,0 +1,180 @@
+"""A picture for a terminal: sockets side by side, nodes as boxes, nothing said by colour alone."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from advisor.model.layout import Layout
+from advisor.model.machine import Machine
+from advisor.render.alike import collapsed
+from advisor.render.captions import (
+    block_facts,
+    block_remarks,
+    block_title,
+    box_memory,
+    box_remarks,
+    box_title,
+    device_facts,
+    device_name,
+    group_label,
+    group_summary,
+    guesses,
+    member_text,
+    store_text,
+)
+from advisor.render.lines import Line, Span, columns_for, framed, wrapped
+from advisor.render.picture import picture
+from advisor.render.shapes import Block, Box, Device, Group, Picture, Store, Table
+
+LEAST_BLOCK, LEAST_BOX, MOST = 38, 36, 100
+"""Columns that a socket and a node need at least, and take at most."""
+
+MEMBERS = 4
+"""So many L3 groups of a node are listed each for itself."""
+
+STYLES = {
+    "title": "bold",
+    "socket": "blue",
+    "socket title": "bold blue",
+    "node": "green",
+    "node title": "bold green",
+    "cache": "cyan",
+    "store": "magenta",
+    "device": "bold",
+    "up": "",
+    "none": "",
+    "down": "bold red",
+    "unknown": "yellow",
+    "slow": "yellow",
+    "dim": "dim",
+    "warn": "yellow",
+    "local": "bold",
+}
+
+_ASCII = str.maketrans({"─": "-", "│": "|", "┌": "+", "┐": "+", "└": "+", "┘": "+", "…": ".", "·": "-"})
+
+
+class Drawing:
+    """A machine that rich prints at the console's width, or at a narrower one."""
+
+    def __init__(self, drawn: Picture, width: int | None = None, *, whole: bool = False) -> None:
+        self.picture, self.width, self.whole = drawn, width, whole
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(self.width or options.max_width, options.max_width)
+        yield text(lines(self.picture, width, whole=self.whole), ascii_only=options.ascii_only)
+
+
+def draw(machine: Machine, layout: Layout, width: int | None = None, *, whole: bool = False) -> Drawing:
+    """Return the drawing of a machine; whole draws alike parts each for itself."""
+    drawn = picture(machine, layout)
+    return Drawing(drawn if whole else collapsed(drawn), width, whole=whole)
+
+
+def text(drawn: Sequence[Line], *, ascii_only: bool = False) -> Text:
+    """Return lines as rich text, in ASCII for an encoding that is not UTF-8."""
+    result = Text(no_wrap=True, overflow="ignore", end="")
+    for line in drawn:
+        for words, style in line:
+            result.append(_ascii(words) if ascii_only else words, STYLES.get(style, "") or None)
+        result.rstrip()
+        result.append("\n")
+    return result
+
+
+def _ascii(words: str) -> str:
+    plain = words.translate(_ASCII)
+    return plain if plain.isascii() else "".join(c if c.isascii() else "?" * cell_len(c) for c in plain)
+
+
+def lines(drawn: Picture, width: int, *, whole: bool = False) -> list[Line]:
+    """Return the picture as lines of at most a width."""
+    result = wrapped([(drawn.title, "title")], width)
+    result += wrapped([(drawn.processors, "")], width) + wrapped([(drawn.counts, "")], width)
+    result += _blocks(drawn.blocks, width, whole=whole)
+    result += [line for store in drawn.stores for line in _store(store, width)]
+    result += [line for device in drawn.devices for line in _device(device, width, whole=whole)]
+    result += _table(drawn.table, width) if drawn.table else []
+    result += list(_statements(drawn, width))
+    return result + [line for note in (*guesses(drawn), *drawn.notes) for line in wrapped([(note, "warn")], width)]
+
+
+def _blocks(blocks: Sequence[Block], width: int, *, whole: bool) -> list[Line]:
+    if not blocks:
+        return []
+    columns = columns_for(len(blocks), width, LEAST_BLOCK)
+    each = min((width + 1) // columns - 1, MOST)
+    result: list[Line] = []
+    for start in range(0, len(blocks), columns):
+        row = blocks[start : start + columns]
+        panels = [((block_title(block), block_facts(block)), _block(block, each - 4, whole=whole)) for block in row]
+        result += framed(panels, each, "socket")
+    return result
+
+
+def _block(block: Block, width: int, *, whole: bool) -> list[Line]:
+    result = [line for remark in block_remarks(block) for line in wrapped([(remark, "cache")], width)]
+    columns = columns_for(len(block.boxes), width, LEAST_BOX)
+    each = (width + 1) // columns - 1
+    for start in range(0, len(block.boxes), columns):
+        row = block.boxes[start : start + columns]
+        panels = [((box_title(box), box_memory(box)), _box(box, each - 4, whole=whole)) for box in row]
+        result += framed(panels, each, "node")
+    result += [line for store in block.stores for line in _store(store, width)]
+    return result + [line for device in block.devices for line in _device(device, width, whole=whole)]
+
+
+def _box(box: Box, width: int, *, whole: bool) -> list[Line]:
+    result = [line for remark in box_remarks(box) for line in wrapped([(remark, "warn")], width)]
+    uneven = len({len(member.cores) for member in box.members()}) > 1
+    for spans in _rows(box.groups, box.repeat, whole=whole, uneven=uneven):
+        result += wrapped(spans, width)
+    result += [line for store in box.stores for line in _store(store, width)]
+    return result + [line for device in box.devices for line in _device(device, width, whole=whole)]
+
+
+def _rows(groups: Sequence[Group], repeat: int, *, whole: bool, uneven: bool) -> Iterator[list[Span]]:
+    for group in groups:
+        if repeat > 1 or (len(group.members) > MEMBERS and not whole):
+            yield [(group_summary(group, repeat), "dim" if group.members[0].denied else "")]
+            continue
+        for member in group.members:
+            label = f"{group_label(group, uneven=uneven)}  "
+            yield [(label, "cache"), (member_text(member), "dim" if member.denied == member.cpus else "")]
+
+
+def _store(store: Store, width: int) -> list[Line]:
+    return wrapped([(store_text(store), "store")], width)
+
+
+def _device(device: Device, width: int, *, whole: bool) -> list[Line]:
+    style = "slow" if device.slow and device.state != "down" else device.state
+    return wrapped([(f"{device_name(device, whole=whole)}  ", "device"), (device_facts(device), style)], width)
+
+
+def _table(table: Table, width: int) -> list[Line]:
+    title = [("Distances", "title"), (f" {'; '.join(table.classes)}", "")]
+    cell = max(len(str(number)) for numbers in (table.nodes, *table.rows) for number in numbers) + 1
+    result = wrapped(title, width)
+    if len(table.nodes) > 16 or len(table.nodes) < 2 or (len(table.nodes) + 1) * cell + 5 > width:
+        return result
+    result.append((("node ", "dim"), *((f"{number:>{cell}}", "dim") for number in table.nodes)))
+    for number, row in zip(table.nodes, table.rows, strict=False):
+        values = ((f"{distance:>{cell}}", _distance(number, at, table)) for at, distance in enumerate(row))
+        result.append(((f"{number:>4} ", "dim"), *values))
+    return result
+
+
+def _distance(number: int, at: int, table: Table) -> str:
+    return "local" if table.nodes[at : at + 1] == (number,) else ""
+
+
+def _statements(drawn: Picture, width: int) -> Iterator[Line]:
+    size = max((len(each.about) for each in drawn.statements), default=0) + 2
+    for each in drawn.statements:
+        sure = f", {each.sure} confidence" if each.sure else ""
+        why = f": {'; '.join(each.why)}" if each.why else ""
+        spans = [(each.about.ljust(size), "dim"), (each.says, "title"), (f"{sure}{why}", "")]
+        yield from wrapped(spans, width, indent=size)

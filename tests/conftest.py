@@ -1,0 +1,28 @@
+"""What every test may ask for."""
+
+from collections.abc import Callable
+
+import pytest
+
+Golden = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag that accepts what is printed now as what shall be printed."""
+    parser.addoption("--accept", action="store_true", help="write golden texts anew instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare a text with the file of that name in ``golden/`` beside the test; --accept writes the file."""
+    folder = request.path.parent / "golden"
+
+    def check(name: str, text: str) -> None:
+        file = folder / name
+        if request.config.getoption("--accept"):
+            folder.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"no golden text {name}: run pytest --accept, then review it"
+        assert file.read_text(encoding="utf-8") == text
+
+    return check

@@ -1,0 +1,76 @@
+import pytest
+
+from advisor.model.devices import Link
+from advisor.render import units
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("16 GiB", units.binary(16 << 30)),
+        ("38.5 MiB", units.binary(38 * (1 << 20) + (1 << 19))),
+        ("1 GiB", units.binary((1 << 30) - 1)),
+        ("0 B", units.binary(0)),
+        ("?", units.binary(None)),
+        ("32 GB", units.decimal(32_000_000_000)),
+        ("2.25 GHz", units.clock(2.25e9)),
+        ("204.8 GB/s", units.throughput(204.8e9)),
+        ("100 Gb/s", units.bit_rate(100e9)),
+        ("2933 MT/s", units.memory_clock(2933e6)),
+        ("95 ns", units.duration(95e-9)),
+        ("1 us", units.duration(1e-6)),
+        ("2 s", units.duration(2)),
+        ("1 core", units.count(1, "core")),
+        ("2 cores", units.count(2, "core")),
+    ],
+)
+def test_words(expected: str, actual: str) -> None:
+    """A number in base units becomes the words a sysadmin uses."""
+    assert expected == actual
+
+
+@pytest.mark.parametrize(
+    ("expected", "link"),
+    [
+        ("x16 16 GT/s", Link(speed=16e9, width=16)),
+        ("x? 2.5 GT/s", Link(speed=2.5e9)),
+        ("x4 ?", Link(width=4)),
+        ("15.8 GB/s", Link(bandwidth=15_754_000_000)),
+        ("?", Link()),
+        ("?", None),
+    ],
+)
+def test_link(expected: str, link: Link | None) -> None:
+    """A PCIe link names lanes and speed, or its bandwidth, or that it is not known."""
+    assert expected == units.link(link)
+
+
+def test_link_below_the_card() -> None:
+    """A link that runs below what the card could do says both."""
+    assert units.link_state(Link(speed=8e9, width=8), Link(speed=16e9, width=16)) == "x8 8 GT/s of x16 16 GT/s"
+
+
+def test_unknown_speed_is_not_slow() -> None:
+    """A link whose state is not known is not called slow."""
+    assert not units.slower(Link(), Link(speed=16e9, width=16))
+
+
+@pytest.mark.parametrize(
+    ("expected", "sizes"),
+    [
+        ("16 GiB", (16 << 30, 16 << 30)),
+        ("31.5-32 GiB", (32 << 30, 63 << 29)),
+        ("512 MiB - 1 GiB", (1 << 30, 512 << 20)),
+        ("?", (1, None)),
+        ("?", ()),
+    ],
+)
+def test_span(expected: str, sizes: tuple[int | None, ...]) -> None:
+    """Several sizes are said as one, as a range, or as not known."""
+    assert expected == units.span(sizes)
+
+
+def test_hostile_text() -> None:
+    """What could steer a terminal becomes a question mark, and a text has an end."""
+    assert units.plain("a\x1b[2J\n b\u202e") == "a?[2J b?"
+    assert units.plain("x" * 300, 10) == "xxxxxxxxx…"
