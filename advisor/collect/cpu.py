@@ -34,7 +34,7 @@ def collect(host: Host) -> Machine:
     reader = Reader(host)
     text = reader.text(CPUINFO, "cpu")
     if not text:
-        return Machine(gaps=reader.gaps or (Gap(fact="cpu", why=f"{CPUINFO} of {host.name} is empty", help=CAPTURE_HELP),))
+        return Machine(gaps=reader.gaps or (Gap(fact="cpu", why=f"{CPUINFO} is empty", help=CAPTURE_HELP),))
     facts = {fact: _shared(reader, text, fact) for fact in _KEYS if fact != "flags"}
     cpu = Cpu(
         vendor=facts["vendor"],

@@ -3,7 +3,7 @@
 import re
 
 from advisor.collect.cpu import CPUINFO, first_cpu
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.host.base import Host, Ran
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
@@ -62,7 +62,7 @@ def collect(host: Host) -> Machine:
     reader = Reader(host)
     environment = Environment(virtual=_virtual(reader), container=_container(reader))
     if environment == Environment():
-        return Machine(gaps=(Gap(fact="environment", why=f"not in {host.name}", help=CAPTURE_HELP),))
+        return Machine(gaps=(Gap(fact="environment", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
     if environment.virtual is None:
         reader.lacks("environment.virtual", "neither the CPU nor the firmware tells", "install systemd-detect-virt")
     if environment.container is None:

@@ -57,7 +57,7 @@ def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) ->
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))
-    machine = merge((*parts, Machine(origin=host.kind, gaps=_disagreement(parts))))
+    machine = merge((*parts, Machine(gaps=_disagreement(parts))))
     if machine.topology is None:
         raise failures[0] if failures else CannotWork(f"{host.name} does not show a single CPU; give a capture or an hwloc XML")
     return machine

@@ -31,13 +31,13 @@ def collect(host: Host) -> Machine:
     if not answer.text:
         _note_absence(reader, answer)
         return Machine(gaps=reader.gaps)
-    where = host.name if host.kind == "hwloc xml" else "lstopo"
-    return machine_from_xml(answer.out, where)
+    lone = host.kind == "hwloc xml"
+    return machine_from_xml(answer.out, host.name if lone else "lstopo", "hwloc XML" if lone else "lstopo")
 
 
-def machine_from_xml(data: bytes, where: str) -> Machine:
-    """Return the Machine that an hwloc XML describes, with ``where`` as the source of every fact."""
-    document = parse_document(data, where)
+def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML") -> Machine:
+    """Return the Machine that an hwloc XML describes: ``file`` is named in errors, ``where`` is the source of every fact."""
+    document = parse_document(data, file)
     try:
         root = document.root
         infos = {**children_infos(document.top), **children_infos(root)}
@@ -57,13 +57,13 @@ def machine_from_xml(data: bytes, where: str) -> Machine:
             gpus=found.gpus,
         )
     except BadInput as error:
-        raise error.within(where) from error
+        raise error.within(file) from error
     return facts.model_copy(update={"sources": _sources(facts, where)})
 
 
 def _note_absence(reader: Reader, answer: Ran) -> None:
     if answer.why is Why.NOT_KEPT:
-        reader.lacks("hwloc", f"no lstopo output in {reader.host.name}", CAPTURE_HELP)
+        reader.lacks("hwloc", "no lstopo output in this input", CAPTURE_HELP)
     elif answer.why is Why.ABSENT:
         reader.lacks("hwloc", "lstopo is not installed; the topology is read from /sys alone", "install hwloc")
     else:
@@ -111,7 +111,7 @@ def _firmware(infos: Infos) -> Firmware | None:
 
 
 def _sources(facts: Machine, where: str) -> tuple[Source, ...]:
-    plain = ("schema_version", "sources", "gaps", "origin")
+    plain = ("schema_version", "sources", "gaps")
     return tuple(
         Source(fact=name, where=where) for name in Machine.model_fields if name not in plain and getattr(facts, name) is not None
     )

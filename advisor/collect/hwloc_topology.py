@@ -67,6 +67,12 @@ def memory_tiers(document: Document) -> tuple[MemoryTier, ...] | None:
                 name, scale, better = field
                 known = facts.setdefault(node, {})
                 known[name] = better(known.get(name, amount * scale), amount * scale)
+    for element in document.of_type("NUMANode"):
+        # A memory-side cache (Xeon Max and Knights Landing in cache mode) is the parent of the memory behind it.
+        parent = document.parent(element)
+        cache = whole_number(parent, "cache_size") if parent is not None and parent.get("type") == "MemCache" else None
+        if cache:
+            facts.setdefault(_index(element), {})["cache"] = cache
     return tuple(_tier(node, facts[node]) for node in sorted(facts)) or None
 
 
@@ -87,6 +93,7 @@ def _tier(node: int, facts: dict[str, float]) -> MemoryTier:
         write_bandwidth=int(facts["write_bandwidth"]) if "write_bandwidth" in facts else None,
         read_latency=facts.get("read_latency"),
         write_latency=facts.get("write_latency"),
+        cache=int(facts["cache"]) if "cache" in facts else None,
     )
 
 

@@ -3,7 +3,7 @@
 import re
 
 from advisor.collect.cpu import CPUINFO, first_cpu
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.host.base import Host, Why, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.evidence import Gap
@@ -58,7 +58,7 @@ def collect(host: Host) -> Machine:
     reader = Reader(host)
     kernel = _identity(reader).model_copy(update=_settings(reader))
     if kernel == Kernel():
-        return Machine(gaps=(Gap(fact="kernel", why=f"not in {host.name}", help=CAPTURE_HELP),))
+        return Machine(gaps=(Gap(fact="kernel", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
     name = reader.text(f"{_SYS}/kernel/hostname", "name")
     return Machine(
         name=None if name in ("", "(none)") else name,

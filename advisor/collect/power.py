@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from advisor.collect.cpu import CPUINFO, first_cpu
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host
 from advisor.model.cpu import Cpu, IdleState
@@ -73,7 +73,7 @@ def collect(host: Host) -> Machine:
     cpu = Cpu(**_clocks(cpus), **_policy(cpus), **_idle(cpus), **_protection(reader))
     if cpu == Cpu():
         # The section "cpu" is often known by another source, which would drop a gap of that name.
-        return Machine(gaps=(Gap(fact="cpu.governors", why=f"{_CPU}: not in {host.name}", help=CAPTURE_HELP),))
+        return Machine(gaps=(Gap(fact="cpu.governors", why=f"{_CPU}: {NOT_IN_INPUT}", help=CAPTURE_HELP),))
     return Machine(cpu=cpu, sources=reader.sources, gaps=reader.gaps)
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
@@ -37,7 +37,7 @@ def collect(host: Host) -> Machine:
         cgroup=cgroup_path(reader.text(_CGROUP, "limits.cgroup")),
     )
     if limits == Limits():
-        return Machine(gaps=(Gap(fact="limits", why=f"not in {host.name}", help=CAPTURE_HELP),))
+        return Machine(gaps=(Gap(fact="limits", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
     return Machine(limits=limits, sources=reader.sources, gaps=reader.gaps)
 
 

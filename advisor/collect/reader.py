@@ -9,6 +9,7 @@ from advisor.model.evidence import Gap, Source
 from advisor.model.units import number
 
 ROOT_HELP = "run as root: sudo advisor audit"
+NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
 
 
@@ -50,7 +51,7 @@ class Reader:
     def missed(self, fact: str, path: str, why: Why) -> None:
         """Note that a path did not give a fact, with the help that fits the reason."""
         if why is Why.NOT_KEPT:
-            self.lacks(fact, f"not in {self.host.name}", CAPTURE_HELP)
+            self.lacks(fact, NOT_IN_INPUT, CAPTURE_HELP)
         elif why is Why.REFUSED:
             self.lacks(
                 fact,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
 from advisor.model.cpuset import CpuSet
@@ -107,7 +107,7 @@ def _source(argv: tuple[str, ...]) -> str:
 
 def _explain(reader: Reader, daemon: Ran, control: Ran) -> None:
     if daemon.why is Why.NOT_KEPT and control.why is Why.NOT_KEPT:
-        gap = Gap(fact="slurm_nodes", why=f"not in {reader.host.name}", help=CAPTURE_HELP)
+        gap = Gap(fact="slurm_nodes", why=NOT_IN_INPUT, help=CAPTURE_HELP)
     else:
         said = (control.err.decode("utf-8", "replace").strip().splitlines() or ["this node is not in its list"])[0]
         why = f"scontrol: {control.why or said.removeprefix('scontrol: ')}; slurmd -C: {daemon.why or f'status {daemon.status}'}"

@@ -2,7 +2,7 @@
 
 import re
 
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.host.base import Host, Why
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
@@ -71,7 +71,7 @@ def collect(host: Host) -> Machine:
             reader.found(f"tools.{tool.name}", " ".join(argv))
             tools[tool.name] = _same(tools.get(tool.name), tool.model_copy(update={"path": ran.path}))
     if reasons == {Why.NOT_KEPT}:
-        return Machine(gaps=(Gap(fact="tools", why=f"not in {host.name}", help=CAPTURE_HELP),))
+        return Machine(gaps=(Gap(fact="tools", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
     return Machine(tools=_honest(tools), sources=reader.sources, gaps=reader.gaps)
 
 

@@ -24,17 +24,12 @@ PATHS = (
             "core_id",
             "package_cpus",
             "core_siblings",
-            "package_cpus_list",
-            "core_siblings_list",
             "die_cpus",
-            "die_cpus_list",
             "core_cpus",
             "thread_siblings",
-            "core_cpus_list",
-            "thread_siblings_list",
         )
     ),
-    *(f"{CPU}/cpu*/cache/index*/{name}" for name in ("level", "type", "size", "shared_cpu_map", "shared_cpu_list")),
+    *(f"{CPU}/cpu*/cache/index*/{name}" for name in ("level", "type", "size", "shared_cpu_map")),
     f"{NODES}/online",
     f"{NODES}/node*/cpumap",
     f"{NODES}/node*/cpulist",
@@ -59,7 +54,7 @@ def collect(host: Host) -> Machine:
     online = online_cpus(reader)
     if not online:
         if not host.list(CPU):
-            reader.lacks("topology", f"no {CPU} in {host.name}", "give a capture, or an XML written by lstopo --of xml")
+            reader.lacks("topology", f"no {CPU} in this input", "give a capture, or an XML written by lstopo --of xml")
         return Machine(gaps=reader.gaps)
     cpus = CpuTree(reader, online)
     nodes = numa_nodes(reader, online)

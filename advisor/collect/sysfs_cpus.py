@@ -77,14 +77,9 @@ class CpuTree:
             yield Core(os_index=ids[first], cpuset=group)
 
     def _set(self, cpu: int, *names: str) -> CpuSet | None:
-        # Masks first: hwloc reads these, and where mask and list differ we want to say what hwloc says.
-        for name in names:
-            found = self._mask(f"{CPU}/cpu{cpu}/topology/{name}")
-            if found is not None:
-                return found
-        return next(
-            (found for name in names if (found := self._reader.cpus(f"{CPU}/cpu{cpu}/topology/{name}_list")) is not None), None
-        )
+        # Masks, not lists: hwloc reads these, and where the two differ we want to say what hwloc says.
+        sets = (self._mask(f"{CPU}/cpu{cpu}/topology/{name}") for name in names)
+        return next((found for found in sets if found is not None), None)
 
     def _mask(self, path: str) -> CpuSet | None:
         text = self._reader.text(path)
@@ -111,8 +106,6 @@ class CpuTree:
         if index is None:
             return None
         shared = self._mask(f"{index}/shared_cpu_map")
-        if shared is None:
-            shared = self._reader.cpus(f"{index}/shared_cpu_list")
         # Itaniums leave the mask empty: the cache is the core's own.
         return shared or self._set(cpu, "core_cpus", "thread_siblings") or CpuSet([cpu])
 

@@ -26,7 +26,6 @@ class Machine(Value):
     schema_version: Literal[1] = SCHEMA
     name: str | None = Field(default=None, description="host name")
     architecture: str | None = Field(default=None, description="x86_64, aarch64, ...")
-    origin: str | None = Field(default=None, description="what kind of input this was read from: live, capture, root, hwloc xml")
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None
     cpu: Cpu | None = None

@@ -83,7 +83,9 @@ def _nps(view: View, nodes: int) -> Cut:
         return _cut(
             f"NPS{nodes}", nodes, "medium", _per_socket(nodes), "the L3 groups are not shown, so L3-as-NUMA is not ruled out"
         )
-    return _cut(f"NPS{nodes}", nodes, "high", _per_socket(nodes), f"{view.l3_per_socket} L3 groups in each, so L3-as-NUMA is off")
+    return _cut(
+        f"NPS{nodes}", nodes, "high", _per_socket(nodes), f"L3 groups in each: {view.l3_per_socket}, so L3-as-NUMA is off"
+    )
 
 
 # AMD's reference BIOS gives nodes that are L3 groups of one quadrant the distance 11 (AGESA "ACPI SLIT virtual distance").

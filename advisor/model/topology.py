@@ -96,7 +96,7 @@ class Topology(Value):
         return self if not self.limited else self._restricted()
 
     def _restricted(self) -> "Topology":
-        hosts = union(node.cpuset for node in self.nodes if node.os_index in self.allowed_nodes)
+        hosts = [node.cpuset for node in self.cpu_nodes if node.os_index in self.allowed_nodes]
         nodes = tuple(
             node.model_copy(update={"cpuset": node.cpuset & self.allowed, "near": node.near & self.allowed})
             for node in self.nodes
@@ -107,7 +107,7 @@ class Topology(Value):
                 "packages": _within(self.packages, self.allowed, hosts),
                 "dies": _within(self.dies, self.allowed, hosts),
                 "l3": _within(self.l3, self.allowed, hosts),
-                "cores": _within(self.cores, self.allowed, CpuSet()),
+                "cores": _within(self.cores, self.allowed, []),
                 "nodes": nodes,
                 "pus": self.pus & self.allowed,
             }
@@ -127,12 +127,12 @@ class Topology(Value):
         return next((i for i, package in enumerate(self.packages) if cpus and cpus <= package.cpuset), None)
 
 
-def _within(things: tuple[_Part, ...], cpus: CpuSet, hosts: CpuSet) -> tuple[_Part, ...]:
-    """Return the things with the given CPUs left in them; one without any stays if it is where allowed memory is, as in hwloc."""
+def _within(things: tuple[_Part, ...], cpus: CpuSet, hosts: list[CpuSet]) -> tuple[_Part, ...]:
+    """Return the things with the given CPUs left in them; one without any stays if it holds a node of allowed memory."""
     return tuple(
         thing.model_copy(update={"cpuset": thing.cpuset & cpus})
         for thing in things
-        if thing.cpuset & (cpus | hosts) or not thing.cpuset
+        if thing.cpuset & cpus or not thing.cpuset or any(node <= thing.cpuset for node in hosts)
     )
 
 

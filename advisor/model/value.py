@@ -6,4 +6,5 @@ from pydantic import BaseModel, ConfigDict
 class Value(BaseModel):
     """A frozen record; None means not known, () means looked for and not there."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", use_attribute_docstrings=False)
+    # Schemas are built when first used: start-up is felt, and one command uses few of the values.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", defer_build=True)

@@ -145,7 +145,7 @@ def test_nothing_kept_is_one_gap() -> None:
 def test_an_empty_file_is_a_gap() -> None:
     """An empty cpuinfo, as a broken capture may hold, is said to be empty."""
     machine = read("")
-    expected = (None, ["/proc/cpuinfo of node.json is empty"])
+    expected = (None, ["/proc/cpuinfo is empty"])
     assert expected == (machine.cpu, [gap.why for gap in machine.gaps])
 
 

@@ -89,7 +89,7 @@ def test_no_gpu() -> None:
 def test_no_bus() -> None:
     """Where neither a bus nor a tool can be seen the GPUs are not known."""
     machine = collect(Server(kind="hwloc xml").host)
-    gap = Gap(fact="gpus", why="not in this machine", help="take a capture on the machine itself: advisor capture")
+    gap = Gap(fact="gpus", why="not in this input", help="take a capture on the machine itself: advisor capture")
     assert (machine.gpus, machine.gaps) == (None, (gap,))
 
 

@@ -210,7 +210,7 @@ def test_live_lstopo_is_asked_once_more_without_an_option_it_may_not_know() -> N
         (Ran(why=Why.ABSENT), "lstopo is not installed; the topology is read from /sys alone"),
         (Ran(why=Why.TIMEOUT), "lstopo did not answer (took too long); the topology is read from /sys alone"),
         (Ran(status=3), "lstopo did not answer (status 3); the topology is read from /sys alone"),
-        (Ran(why=Why.NOT_KEPT), "no lstopo output in node.json"),
+        (Ran(why=Why.NOT_KEPT), "no lstopo output in this input"),
     ],
 )
 def test_without_lstopo(answer: Ran, why: str) -> None:

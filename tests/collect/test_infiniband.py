@@ -193,7 +193,7 @@ def test_unseen() -> None:
     """An input without device classes says that they were not kept, even if it has others than networks."""
     server = Server(*NODES, kind="root")
     server.files["/sys/class/dmi/id/sys_vendor"] = "Dell Inc."
-    gap = Gap(fact="hcas", why="not in this machine", help="take a capture on the machine itself: advisor capture")
+    gap = Gap(fact="hcas", why="not in this input", help="take a capture on the machine itself: advisor capture")
     machine = collect(server.host)
     assert (machine.hcas, machine.gaps) == (None, (gap,))
 

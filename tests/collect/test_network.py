@@ -92,7 +92,7 @@ def test_none() -> None:
 
 def test_unseen() -> None:
     """An input without networks says that they were not kept."""
-    gap = Gap(fact="nics", why="not in this machine", help="take a capture on the machine itself: advisor capture")
+    gap = Gap(fact="nics", why="not in this input", help="take a capture on the machine itself: advisor capture")
     machine = collect(Server(kind="hwloc xml").host)
     assert (machine.nics, machine.gaps) == (None, (gap,))
 

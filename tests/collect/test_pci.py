@@ -243,7 +243,7 @@ def test_what_nobody_tunes() -> None:
     ("kind", "gap"),
     [
         ("live", ("/sys/bus/pci/devices: not there", "this kernel or platform does not offer it")),
-        ("hwloc xml", ("not in this machine", "take a capture on the machine itself: advisor capture")),
+        ("hwloc xml", ("not in this input", "take a capture on the machine itself: advisor capture")),
     ],
 )
 def test_no_bus(kind: str, gap: tuple[str, str]) -> None:

@@ -24,9 +24,9 @@ def test_cgroup_slice_hides_the_rest() -> None:
 
 
 def test_package_without_cpus_stays_for_its_memory() -> None:
-    """A socket whose memory is allowed and whose CPUs are not is still shown, as hwloc shows it."""
+    """A socket whose memory is allowed and whose CPUs are not is still shown, an L3 group without either is not, as in hwloc."""
     limited = EPYC.model_copy(update={"allowed": CpuSet.parse("0-3")})
-    assert counts(limited.inside) == Counts(packages=2, numa_nodes=8, l3=16, cores=4, pus=4)
+    assert counts(limited.inside) == Counts(packages=2, numa_nodes=8, l3=1, cores=4, pus=4)
 
 
 def test_nodes_near_a_device() -> None:
