@@ -5,6 +5,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
+from advisor.errors import BadCapture
+
 
 class Why(StrEnum):
     """Why an answer has no content."""
@@ -97,17 +99,23 @@ ENVIRONMENT_PREFIXES = (
 """The variables a host tells; anything else in the environment is nobody's business."""
 
 
+_NAMES = 1_000_000
+"""Names that one pattern may look at; the links of a hostile tree can multiply paths without end."""
+
+
 def expand(host: Host, pattern: str) -> Iterator[str]:
     """Yield the paths that a pattern with ``*`` in its components names, in a stable order."""
-    yield from _expand(host, "", [part for part in pattern.split("/") if part])
+    yield from _expand(host, "", [part for part in pattern.split("/") if part], iter(range(_NAMES)))
 
 
-def _expand(host: Host, base: str, parts: list[str]) -> Iterator[str]:
+def _expand(host: Host, base: str, parts: list[str], budget: Iterator[int]) -> Iterator[str]:
     while parts and not any(c in parts[0] for c in "*?["):
         base, parts = f"{base}/{parts[0]}", parts[1:]
     if not parts:
         yield base
         return
     for name in host.list(base or "/"):
+        if next(budget, None) is None:
+            raise BadCapture(f"more than {_NAMES} names lie under {'/'.join(parts)}", file=host.name, place=base or "/")
         if fnmatchcase(name, parts[0]):
-            yield from _expand(host, f"{base}/{name}", parts[1:])
+            yield from _expand(host, f"{base}/{name}", parts[1:], budget)

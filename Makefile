@@ -1,0 +1,49 @@
+# Two words do everything on a fresh machine: `make audit` and `make test`. Everything else is for developers.
+VENV := .venv
+BIN := $(VENV)/bin
+# Tests run on every core of small machines, on eight of large ones.
+JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 8 ] && echo 8 || echo $$n)
+
+.PHONY: audit test test-all lint format docs packages test-packages clean
+
+audit: packages $(VENV)/.installed
+	$(BIN)/advisor audit $(ARGS)
+
+test: packages $(VENV)/.installed-test
+	$(BIN)/pytest -q -n $(JOBS) -m "not slow" $(ARGS)
+
+test-all: packages test-packages $(VENV)/.installed-test
+	$(BIN)/pytest -q -n $(JOBS) -m "not emulated" $(ARGS)
+	$(BIN)/pytest -q -m emulated $(ARGS)
+
+lint: $(VENV)/.installed-lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	if command -v shellcheck >/dev/null; then shellcheck prepare.sh tests/emulated/*.sh; fi
+
+format: $(VENV)/.installed-lint
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.installed-test
+	$(BIN)/python docs/generate.py
+
+packages:
+	@sh prepare.sh packages
+
+test-packages:
+	@sh prepare.sh test-packages
+
+$(VENV)/.installed: pyproject.toml prepare.sh
+	@sh prepare.sh venv "" $@
+
+$(VENV)/.installed-test: pyproject.toml prepare.sh
+	@sh prepare.sh venv test $@
+
+$(VENV)/.installed-lint: pyproject.toml prepare.sh
+	@sh prepare.sh venv test,lint $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

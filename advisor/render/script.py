@@ -1,0 +1,58 @@
+"""The shell script that takes a capture on a machine without Python."""
+
+import re
+from collections.abc import Iterable
+from shlex import quote
+
+from advisor.errors import BadInput
+
+CGROUP = "{cgroup}"
+_END = "END-OF-PATTERNS"
+_PATTERN = re.compile(r"/[^\n]+")
+
+
+def capture_script(
+    template: str, patterns: Iterable[str], commands: Iterable[tuple[str, ...]], version: str, prefixes: Iterable[str]
+) -> str:
+    """Return the script: ``patterns`` and ``commands`` as the collectors have them, ``prefixes`` of variables to keep."""
+    from jinja2 import Environment, StrictUndefined
+
+    asked = tuple(dict.fromkeys(patterns))
+    for pattern in asked:
+        if not _PATTERN.fullmatch(pattern):
+            raise BadInput("is no pattern of paths", place=ascii(pattern), cure="it begins with / and is one line")
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script, quoted by shlex
+    own = tuple(pattern for pattern in asked if CGROUP in pattern)
+    return environment.from_string(template).render(
+        version=_plain(version),
+        patterns=[pattern for pattern in asked if CGROUP not in pattern],
+        own=[quote(head) + '"$cgroup"' + quote(tail) for head, _, tail in (pattern.partition(CGROUP) for pattern in own)],
+        looks=[_look(folder, names) for folder, names in _by_folder(p for p in asked if CGROUP not in p).items()],
+        own_looks=[_own_look(folder, names) for folder, names in _by_folder(own).items()],
+        commands=[" ".join(quote(word) for word in argv) for argv in dict.fromkeys(commands)],
+        prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
+        end=_END,
+    )
+
+
+def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:
+    """Return the patterns' last components by the folder they are looked for in, so that each folder is visited once."""
+    found: dict[str, list[str]] = {}
+    for pattern in patterns:
+        folder, _, name = pattern.rpartition("/")
+        found.setdefault(folder, []).append(name)
+    return found
+
+
+def _look(folder: str, names: Iterable[str]) -> str:
+    return " ".join(quote(word) for word in (folder or "/", *names))
+
+
+def _own_look(folder: str, names: Iterable[str]) -> str:
+    head, _, tail = folder.partition(CGROUP)
+    return " ".join([quote(head) + '"$cgroup"' + quote(tail), *(quote(name) for name in names)])
+
+
+def _plain(word: str) -> str:
+    """Return a version or a prefix with nothing in it that a shell would read."""
+    return re.sub(r"[^\w.+-]", "_", word)

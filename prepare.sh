@@ -1,0 +1,123 @@
+#!/bin/sh
+# Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
+# `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh venv EXTRAS STAMP` makes .venv
+# with the project in it. Says what it does; without root it goes on and names what it could not install.
+set -eu
+
+say() { printf 'prepare: %s\n' "$*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+manager() {
+    for m in apt-get dnf yum zypper; do
+        if have "$m"; then echo "$m"; return; fi
+    done
+    echo none
+}
+
+# need COMMAND DEBIAN RHEL SUSE: adds this system's package to $missing when the command is not there
+need() {
+    if have "$1"; then return; fi
+    case $pm in
+        apt-get) name=$2 ;;
+        dnf | yum) name=$3 ;;
+        zypper) name=$4 ;;
+        *) name=$2 ;;
+    esac
+    missing="$missing $name"
+}
+
+install_missing() {
+    if [ -z "$missing" ]; then return; fi
+    case $pm in
+        apt-get) set -- apt-get install -y -qq --no-install-recommends ;;
+        dnf | yum) set -- "$pm" install -y -q ;;
+        zypper) set -- zypper --non-interactive --quiet install ;;
+        none)
+            say "no package manager known here; install by hand:$missing"
+            return ;;
+    esac
+    if [ "$(id -u)" != 0 ]; then
+        say "not root, going on without:$missing"
+        say "to install them: sudo $*$missing"
+        return
+    fi
+    say "installing:$missing"
+    if [ "$pm" = apt-get ]; then
+        apt-get update -qq || say "apt-get update failed; trying with the lists at hand"
+    fi
+    for package in $missing; do # one by one: a name this release lacks must not stop the others
+        DEBIAN_FRONTEND=noninteractive "$@" "$package" >/dev/null 2>"$log" || say "could not install $package: $(tail -n 1 "$log")"
+    done
+}
+
+newest_python() {
+    for p in python3.14 python3.13 python3.12 python3.11 python3; do
+        if have "$p" && "$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$p"
+            return
+        fi
+    done
+}
+
+packages() {
+    need lstopo-no-graphics hwloc-nox hwloc hwloc
+    need numactl numactl numactl numactl
+    need cc gcc gcc gcc
+    need make make make make
+    # RHEL and SUSE keep mpirun off PATH until a module is loaded.
+    if ! ls /usr/lib64/openmpi/bin/mpirun /usr/lib64/mpi/gcc/openmpi*/bin/mpirun >/dev/null 2>&1; then
+        need mpirun openmpi-bin openmpi openmpi4
+        if [ "$pm" = apt-get ]; then need mpicc libopenmpi-dev libopenmpi-dev libopenmpi-dev; fi
+    fi
+    python=$(newest_python)
+    if [ -z "$python" ]; then
+        need python3.11 python3 python3.11 python311
+    fi
+    if [ "$pm" = apt-get ] && ! "${python:-python3}" -c 'import ensurepip' 2>/dev/null; then
+        missing="$missing python3-venv"
+    fi
+}
+
+test_packages() {
+    need busybox busybox-static busybox busybox
+    need dash dash dash dash
+    need shellcheck shellcheck ShellCheck ShellCheck
+    need strace strace strace strace
+    need dmidecode dmidecode dmidecode dmidecode
+    if [ "$pm" = apt-get ]; then # the emulated servers boot Debian's kernel
+        need qemu-system-x86_64 qemu-system-x86 - -
+        need depmod kmod - -
+        need ip iproute2 - -
+        need ssh-keygen openssh-client - -
+        need dropbear dropbear-bin - -
+        need rdma rdma-core - -
+        need rsvg-convert librsvg2-bin - -
+    fi
+}
+
+venv() {
+    python=$(newest_python)
+    if [ -z "$python" ]; then
+        say "Python 3.11 or newer is needed; install python3.11 and run make again"
+        exit 2
+    fi
+    if [ ! -x .venv/bin/python ]; then
+        say "making .venv with $python"
+        "$python" -m venv .venv || { say "venv failed; on Debian install python3-venv"; rm -rf .venv; exit 2; }
+    fi
+    say "installing advisor${1:+ with what $1 needs} into .venv"
+    .venv/bin/python -m pip install -q --disable-pip-version-check -e ".${1:+[$1]}" ||
+        { say "pip could not install; without internet, point it to a mirror or wheels (PIP_INDEX_URL, PIP_FIND_LINKS)"; exit 2; }
+    touch "$2"
+}
+
+pm=$(manager)
+missing=
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+case ${1:-} in
+    packages) packages; install_missing ;;
+    test-packages) test_packages; install_missing ;;
+    venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
+    *) say "usage: sh prepare.sh packages | test-packages | venv EXTRAS STAMP"; exit 2 ;;
+esac

@@ -1,0 +1,147 @@
+"""This machine: commands end, outputs are bounded, nothing reads from the terminal."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from advisor.host import files, live
+from advisor.host.base import Reading, Why
+from advisor.host.live import LiveHost
+from tests.host.shelf import is_root
+
+
+@pytest.fixture
+def host() -> LiveHost:
+    """Return this machine."""
+    return LiveHost()
+
+
+def test_reads_this_machine(host: LiveHost, tmp_path: Path) -> None:
+    """Files, folders and links are those of the machine."""
+    (tmp_path / "b").write_text("1\n")
+    (tmp_path / "a").symlink_to("b")
+    assert Reading(b"1\n") == host.read(f"{tmp_path}/a")
+    assert host.list(str(tmp_path)) == ("a", "b")
+    assert str(tmp_path.resolve() / "b") == host.real(f"{tmp_path}/a")
+    assert (host.kind, host.name) == ("live", "this machine")
+
+
+def test_absence_is_an_answer(host: LiveHost, tmp_path: Path) -> None:
+    """What is not there, cannot be there, or is no file, says so."""
+    (tmp_path / "file").write_text("")
+    assert host.read(f"{tmp_path}/none").why == Why.ABSENT
+    assert host.read(f"{tmp_path}/file/below").why == Why.ABSENT
+    assert host.read("/nul\0byte").why == Why.ABSENT
+    assert host.read(str(tmp_path)).why == Why.FAILED
+    assert (host.real(f"{tmp_path}/none"), host.real("/nul\0byte")) == (None, None)
+    assert (host.list(f"{tmp_path}/none"), host.list("/nul\0byte")) == ((), ())
+
+
+def test_pipes_and_devices_do_not_make_it_wait(host: LiveHost, tmp_path: Path) -> None:
+    """A pipe that nobody writes to and a device without end are no files to read."""
+    os.mkfifo(tmp_path / "pipe")
+    assert [host.read(f"{tmp_path}/pipe").why, host.read("/dev/zero").why] == [Why.FAILED, Why.FAILED]
+
+
+@pytest.mark.skipif(is_root(), reason="root may read everything")
+def test_closed_file_is_refused(host: LiveHost, tmp_path: Path) -> None:
+    """A file without permission says so."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").chmod(0)
+    assert host.read(f"{tmp_path}/file").why == Why.REFUSED
+
+
+def test_file_beyond_the_limit_fails(host: LiveHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is too large is not read by half."""
+    monkeypatch.setattr(files, "LIMIT", 1 << 20)
+    (tmp_path / "file").write_bytes(bytes((1 << 20) + 1))
+    assert host.read(f"{tmp_path}/file").why == Why.FAILED
+    (tmp_path / "file").write_bytes(bytes(1 << 20))
+    assert None is host.read(f"{tmp_path}/file").why
+
+
+def test_command_answers(host: LiveHost) -> None:
+    """Both outputs, the status and the program's place come back, in the C locale, with nothing to read."""
+    ran = host.run(("sh", "-c", 'echo "$LC_ALL [$(cat)]"; echo e >&2; exit 3'))
+    assert (ran.out, ran.err, ran.status, ran.why, ran.path) == (b"C []\n", b"e\n", 3, None, shutil.which("sh"))
+
+
+def test_missing_command_is_absent(host: LiveHost) -> None:
+    """A program that is not there is an answer."""
+    assert host.run(("no-such-program-here", "-x")).why == Why.ABSENT
+
+
+def test_no_shell_and_no_relative_program(host: LiveHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments stay arguments, and a folder such as ``.`` on PATH is not searched."""
+    assert host.run(("echo", "$HOME;ls *")).out == b"$HOME;ls *\n"
+    (tmp_path / "trap").write_text("#!/bin/sh\necho caught\n")
+    (tmp_path / "trap").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".::{os.environ['PATH']}")
+    assert host.run(("trap",)).why == Why.ABSENT
+
+
+def test_broken_program_fails(host: LiveHost, tmp_path: Path) -> None:
+    """A program without its interpreter, and an argument that no program can have, are answers."""
+    (tmp_path / "broken").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "broken").chmod(0o755)
+    assert host.run((str(tmp_path / "broken"),)).why == Why.FAILED
+    assert host.run(("echo", "nul\0byte")).why == Why.FAILED
+
+
+def test_time_limit_ends_the_whole_group(host: LiveHost, tmp_path: Path) -> None:
+    """A command that takes too long is ended together with what it started."""
+    note = tmp_path / "pid"
+    start = time.monotonic()
+    ran = host.run(("sh", "-c", f"sleep 60 & echo $! > {note}; wait"), timeout=0.5)
+    assert ran.why == Why.TIMEOUT
+    assert time.monotonic() - start < 5
+    child = Path(f"/proc/{note.read_text().strip()}/stat")
+    deadline = time.monotonic() + 5
+    while child.exists() and child.read_text().split()[2] not in "ZX" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not child.exists() or child.read_text().split()[2] in "ZX"
+
+
+def test_child_that_keeps_the_output_open_ends_in_time(host: LiveHost) -> None:
+    """A daemon that holds the pipe cannot make the tool wait."""
+    start = time.monotonic()
+    assert host.run(("setsid", "sh", "-c", "sleep 3 & exit 0"), timeout=0.5).why == Why.TIMEOUT
+    assert time.monotonic() - start < 3
+
+
+def test_output_is_bounded(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that prints without end is ended."""
+    monkeypatch.setattr(live, "LIMIT", 1 << 20)
+    assert host.run(("yes",), timeout=10).why == Why.FAILED
+
+
+def test_prefetch_runs_all_at_once(host: LiveHost, tmp_path: Path) -> None:
+    """Commands started ahead run side by side and once; a later run gets their answer."""
+    slow = [("sh", "-c", f"echo {n} >> {tmp_path}/{n}; sleep 0.6; echo {n}") for n in range(4)]
+    start = time.monotonic()
+    host.prefetch(slow)
+    assert [host.run(argv).out for argv in slow] == [b"0\n", b"1\n", b"2\n", b"3\n"]
+    assert time.monotonic() - start < 2
+    assert host.run(slow[3]).out == b"3\n"
+    assert (tmp_path / "3").read_text() == "3\n"
+
+
+def test_close_ends_what_nobody_waits_for(host: LiveHost) -> None:
+    """Commands started ahead do not outlive the tool."""
+    host.prefetch([("sleep", "60")], timeout=60)
+    while not host._running:
+        time.sleep(0.01)
+    host.close()
+    assert host.run(("sleep", "60")).status == -9
+
+
+def test_environment_is_only_the_schedulers(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable but those of schedulers, MPI and OpenMP is told."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("AWS_SECRET", "x")
+    assert host.environment()["SLURM_JOB_ID"] == "7"
+    assert "AWS_SECRET" not in host.environment()

@@ -1,0 +1,206 @@
+"""The shell script: keeps the same as Python does, with any POSIX shell, and cleans up."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from advisor.errors import BadInput
+from advisor.host.base import ENVIRONMENT_PREFIXES, Why, expand
+from advisor.host.capture import CaptureHost
+from advisor.host.patterns import concrete
+from advisor.host.record import record
+from advisor.host.source import open_host
+from advisor.paths import template
+from advisor.render.script import capture_script
+from tests.host.shelf import MACHINE, PATTERNS, is_root, lay
+from tests.host.test_capture import opened
+
+COMMANDS = (("printf", "%s|", "a b", "$HOME", "it's"), ("no-such-program-here",), ("sh", "-c", "echo bad >&2; exit 3"))
+Shell = tuple[list[str], dict[str, str]]
+SHELLS = ("dash", "busybox", "busybox alone", "bash")
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
+    """Return how to start a script with one of the shells, and the environment for it."""
+    name = request.param.split()[0]
+    program = shutil.which(name)
+    if program is None:
+        pytest.skip(f"{name} is not installed")
+    path = os.environ["PATH"]
+    if "alone" in request.param:
+        applets = tmp_path / "applets"
+        applets.mkdir()
+        subprocess.run([program, "--install", "-s", str(applets)], check=True)
+        path = str(applets)
+    return [program, *(["sh"] if name == "busybox" else [])], {
+        "PATH": path,
+        "TMPDIR": str(tmp_path),
+        "SLURM_JOB_ID": "7",
+        "SECRET": "x",
+    }
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """Return the script for this room's patterns and commands."""
+    file = tmp_path / "capture.sh"
+    file.write_text(capture_script(template("capture.sh.j2"), PATTERNS, COMMANDS, "1.0", ENVIRONMENT_PREFIXES))
+    return file
+
+
+def run(shell: Shell, script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the script and return what it said."""
+    start, environment = shell
+    return subprocess.run(
+        [*start, str(script), *arguments],
+        env=environment,
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def known(host: CaptureHost) -> dict[str, object]:
+    """Return what a capture knows of every pattern."""
+    paths = {path for pattern in concrete(host, PATTERNS) for path in expand(host, pattern.removesuffix("@"))}
+    answers = {path: (host.read(path), host.real(path), host.list(path)) for path in sorted(paths)}
+    return {path: answer for path, answer in answers.items() if answer[0].why not in (Why.ABSENT, Why.NOT_KEPT)}
+
+
+def test_keeps_the_same_as_python(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """Files, links, folders and gaps are those that record() keeps."""
+    root = lay(tmp_path / "root dir")
+    (root / "sys/devices/system/cpu/cpu1/topology/die_cpus").write_bytes(b"\x00raw\n\n")
+    done = run(shell, script, "-o", "out.tar.gz", "--root", str(root))
+    assert (done.returncode, done.stdout) == (0, "")
+    expected = opened(record(open_host(str(root)), PATTERNS, (), {}))
+    actual = open_host(str(tmp_path / "out.tar.gz"))
+    assert isinstance(actual, CaptureHost)
+    assert known(expected) == known(actual)
+    assert f"capture.sh: wrote {tmp_path}/out.tar.gz" == done.stderr.splitlines()[-1]
+
+
+def test_keeps_commands_and_variables(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """Commands get their words as they are; one that is not there is absent; only scheduler variables are kept."""
+    run(shell, script, "--root", str(lay(tmp_path / "root")))
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    ran = [host.run(argv) for argv in COMMANDS]
+    assert [(r.out, r.status, r.why) for r in ran] == [(b"a b|$HOME|it's|", 0, None), (b"", 0, Why.ABSENT), (b"", 3, None)]
+    assert ran[2].err == b"bad\n"
+    assert host.environment() == {"SLURM_JOB_ID": "7"}
+    assert isinstance(host, CaptureHost)
+    assert tuple(host.about[key] for key in ("advisor", "made", "anonymised")) == ("1.0", "shell", "no")
+
+
+def test_knows_what_it_looked_for(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """What was looked for and is not there is absent; anything else was not kept."""
+    run(shell, script, "--root", str(lay(tmp_path / "root")))
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert host.read("/sys/devices/system/cpu/offline").why == Why.ABSENT
+    assert host.read("/etc/passwd").why == Why.NOT_KEPT
+    assert host.read("/sys/fs/cgroup/system.slice/job 7/cpuset.cpus.effective").text == "1\n"
+    assert host.read("/sys/fs/cgroup/other.slice/cpuset.cpus.effective").why == Why.NOT_KEPT
+
+
+@pytest.mark.skipif(is_root(), reason="root may read everything")
+def test_closed_files_become_gaps(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """A file and a folder without permission are refused, not empty."""
+    root = lay(tmp_path / "root")
+    (root / "proc/meminfo").chmod(0)
+    run(shell, script, "--root", str(root))
+    assert open_host(str(tmp_path / "node.tar.gz")).read("/proc/meminfo").why == Why.REFUSED
+
+
+def test_real_machine(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """On the machine of the tests it answers as the machine does, its own process included."""
+    done = run(shell, script)
+    assert done.returncode == 0, done.stderr
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert Path("/sys/devices/system/cpu/online").read_bytes() == host.read("/sys/devices/system/cpu/online").data
+    assert b"Cpus_allowed_list" in host.read("/proc/self/status").data
+    assert host.read("/proc/mounts").data
+
+
+def test_leaves_nothing_behind(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """The archive is its owner's alone and the temporary folder is gone, also after a refusal."""
+    run(shell, script, "--root", str(lay(tmp_path / "root")))
+    assert (tmp_path / "node.tar.gz").stat().st_mode & 0o777 == 0o600
+    done = run(shell, script, "-o", "none/x.tar.gz", "--root", str(tmp_path / "root"))
+    assert done.returncode == 2
+    assert f"capture.sh: cannot write {tmp_path}/none/x.tar.gz; name another file with -o" == done.stderr.splitlines()[-1]
+    assert list(tmp_path.glob("advisor-capture*")) == []
+
+
+def test_interrupt_cleans_up(tmp_path: Path, shell: Shell) -> None:
+    """A script that is stopped in the middle leaves no temporary folder."""
+    file = tmp_path / "capture.sh"
+    file.write_text(capture_script(template("capture.sh.j2"), (), [("sleep", "1")], "1.0", ()))
+    start, environment = shell
+    with subprocess.Popen(
+        [*start, str(file)], env=environment, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        while b"sleep" not in process.stderr.readline():
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+    assert (list(tmp_path.glob("advisor-capture*")), (tmp_path / "node.tar.gz").exists()) == ([], False)
+
+
+@pytest.mark.parametrize(("arguments", "said"), [(["-o"], "-o needs a value"), (["-x"], "unknown argument -x")])
+def test_wrong_arguments(script: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    """A wrong argument is named, with the usage."""
+    done = run((["sh"], dict(os.environ)), script, *arguments)
+    assert (2, f"capture.sh: {said}; usage: sh capture.sh [-o FILE]\n") == (done.returncode, done.stderr)
+
+
+def test_shellcheck_finds_nothing(script: Path) -> None:
+    """The script has no fault that shellcheck knows."""
+    if not shutil.which("shellcheck"):
+        pytest.skip("shellcheck is not installed")
+    quoted = "SC2016"  # a dollar in single quotes: the words of a command are meant as they are
+    done = subprocess.run(["shellcheck", "-s", "sh", "-e", quoted, str(script)], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+def test_hostile_words_are_quoted(tmp_path: Path) -> None:
+    """A pattern or a command cannot say anything to the shell."""
+    trap = f"$(touch {tmp_path}/caught)`touch {tmp_path}/caught`'; touch {tmp_path}/caught #"
+    text = capture_script(
+        template("capture.sh.j2"), [f"/sys/{trap}/x", f"/a{trap}{{cgroup}}/b"], [("echo", trap)], trap, ["A_;touch x"]
+    )
+    (tmp_path / "capture.sh").write_text(text)
+    done = run((["sh"], dict(os.environ)), tmp_path / "capture.sh")
+    assert (done.returncode, (tmp_path / "caught").exists()) == (0, False)
+    assert f"{trap}\n".encode() == open_host(str(tmp_path / "node.tar.gz")).run(("echo", trap)).out
+
+
+@pytest.mark.parametrize("pattern", ["sys/x", "/a\n/b", ""])
+def test_bad_patterns_are_refused(pattern: str) -> None:
+    """A pattern is absolute and one line."""
+    with pytest.raises(BadInput, match="is no pattern of paths"):
+        capture_script("", [pattern], (), "1", ())
+
+
+def test_template_is_found_and_its_absence_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The template lies in the checkout or in the wheel; where it is missing, one line says so."""
+    assert "advisor-capture 1" in template("capture.sh.j2")
+    monkeypatch.setattr("advisor.paths._PACKAGE", tmp_path / "advisor")
+    (tmp_path / "advisor/_data/templates").mkdir(parents=True)
+    (tmp_path / "advisor/_data/templates/a.j2").write_text("from the wheel")
+    assert template("a.j2") == "from the wheel"
+    with pytest.raises(Exception, match=r"b\.j2: No such file or directory; install advisor again"):
+        template("b.j2")
+
+
+def test_tree_has_what_the_tests_need() -> None:
+    """The small machine has links, blanks in names and files without content."""
+    assert {b"", b"1\n"} <= {node for node in MACHINE.values() if isinstance(node, bytes)}
