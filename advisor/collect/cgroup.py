@@ -15,6 +15,8 @@ PATHS = (
     "/sys/fs/cgroup{cgroup}/cpuset.mems.effective",
     "/sys/fs/cgroup/cpuset{cgroup}/cpuset.cpus",
     "/sys/fs/cgroup/cpuset{cgroup}/cpuset.mems",
+    "/dev/cpuset{cgroup}/cpus",
+    "/dev/cpuset{cgroup}/mems",
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import Gap, Source
+from advisor.model.evidence import NOT_OFFERED, Gap, Source
 from advisor.model.units import number
 
 ROOT_HELP = "run as root: sudo advisor audit"
@@ -59,7 +59,7 @@ class Reader:
                 ROOT_HELP if self.host.kind == "live" else "capture again as root: sudo advisor capture",
             )
         else:
-            self.lacks(fact, f"{path}: {why}", "this kernel or platform does not offer it")
+            self.lacks(fact, f"{path}: {why}", NOT_OFFERED)
 
     def number(self, path: str, fact: str | None = None) -> int | None:
         """Return a file's whole number, decimal or 0x, or None."""

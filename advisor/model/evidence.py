@@ -4,6 +4,9 @@ from pydantic import Field
 
 from advisor.model.value import Value
 
+NOT_OFFERED = "this kernel or platform does not offer it"
+"""The help of a gap that no permission and no package would close."""
+
 
 class Source(Value):
     """Where a fact or a group of facts was read."""

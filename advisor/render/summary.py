@@ -6,9 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from advisor.model.evidence import NOT_OFFERED
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.memory import Dimm
+from advisor.model.system import Kernel, Limits
 from advisor.render.attached import devices
 from advisor.render.captions import device_facts, device_name
 from advisor.render.picture import picture
@@ -18,6 +20,8 @@ from advisor.render.units import binary, clock, count, memory_clock, plain
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""
 
+NEXT = "Next: 'advisor topology' draws this machine, 'advisor capture -o node.tar.gz' takes it along."
+
 _STYLE = {"down": "red", "unknown": "yellow"}
 
 
@@ -26,7 +30,7 @@ def summary(machine: Machine, layout: Layout) -> RenderableType:
     seen = picture(machine, layout)
     parts: list[RenderableType] = [facts(machine, seen), Text(), settings(seen)]
     hidden = unseen(machine)
-    return Group(*parts, Text(), hidden) if hidden else Group(*parts)
+    return Group(*parts, *((Text(), hidden) if hidden else ()), Text(), Text(NEXT, style="dim"))
 
 
 def facts(machine: Machine, seen: Picture) -> RenderableType:
@@ -55,10 +59,19 @@ def unseen(machine: Machine) -> RenderableType | None:
     for gap in machine.gaps:
         reasons = by_help.setdefault(plain(gap.help), {})
         reasons.setdefault(plain(gap.why), []).append(plain(gap.fact, 80))
+    absent = by_help.pop(NOT_OFFERED, {})
     rows: list[Row] = []
     for help_, reasons in by_help.items():
-        rows.append(("", f"To see more: {help_}", "bold"))
-        rows += [("", f"  {', '.join(names)}: {why}", "") for why, names in reasons.items()]
+        rows += [("", f"{', '.join(names)}: {why}", "") for why, names in reasons.items()]
+        rows.append(("", f"  -> {help_}", "bold"))
+    if absent:
+        rows.append(
+            (
+                "",
+                f"not offered by this kernel or platform: {', '.join(name for names in absent.values() for name in names)}",
+                "dim",
+            )
+        )
     return Group(Text("What could not be seen", style="bold underline"), _table(rows)) if rows else None
 
 
@@ -123,9 +136,38 @@ def _system(machine: Machine) -> Iterator[tuple[str, str]]:
     kernel, environment = machine.kernel, machine.environment
     if kernel:
         yield "System", ", ".join(plain(part) for part in (kernel.os_name, kernel.release) if part)
+        yield "Kernel", ", ".join(_tunables(kernel))
     if environment:
         kinds = (("virtual machine", environment.virtual), ("container", environment.container))
         yield "Inside", ", ".join(f"{name}: {plain(value)}" for name, value in kinds if value not in (None, "none"))
+    if machine.limits:
+        yield "Limits", ", ".join(_limits(machine.limits))
+    if machine.tools:
+        yield "Software", ", ".join(f"{plain(tool.name)} {plain(tool.version or '?')}" for tool in machine.tools)
     if machine.allocation:
         job = f" job {plain(machine.allocation.job)}" if machine.allocation.job else ""
         yield "Allocation", f"{plain(machine.allocation.scheduler)}{job}"
+
+
+def _tunables(kernel: Kernel) -> Iterator[str]:
+    """Yield the settings that decide where a job's memory goes, each with its value."""
+    named = (
+        ("transparent hugepages", kernel.thp),
+        ("NUMA balancing", kernel.numa_balancing),
+        ("zone reclaim", kernel.zone_reclaim_mode),
+        ("swappiness", kernel.swappiness),
+        ("clock source", kernel.clocksource),
+        ("tuned", kernel.tuned),
+    )
+    yield from (f"{name} {plain(str(value))}" for name, value in named if value is not None)
+    if kernel.isolated:
+        yield f"isolated CPUs {kernel.isolated}"
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    """Yield what this process may use, where that is known."""
+    for name, value in (("locked memory", limits.memlock), ("stack", limits.stack)):
+        if value is not None:
+            yield f"{name} {'unlimited' if value < 0 else binary(value)}"
+    if limits.files is not None:
+        yield f"open files {'unlimited' if limits.files < 0 else limits.files}"

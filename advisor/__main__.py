@@ -1,0 +1,5 @@
+"""Lets `python -m advisor` be `advisor`."""
+
+from advisor.cli.main import main
+
+main()

@@ -1,0 +1,94 @@
+"""Commands found in a folder, and imported only when they are run: `advisor --help` reads docstrings, no code."""
+
+import ast
+import pkgutil
+from collections import defaultdict
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+import advisor.cli.commands
+
+GROUPS = ("Look at a machine", "Carry a machine")
+"""The headings of `advisor --help`, in order; a command of another group comes after them."""
+
+
+class About(NamedTuple):
+    """What a command's docstring says."""
+
+    summary: str
+    group: str
+    text: str
+    examples: tuple[str, ...]
+
+
+@cache
+def commands() -> dict[str, About]:
+    """Return what each command in the folder says of itself."""
+    folder = Path(advisor.cli.commands.__path__[0])
+    return {info.name.replace("_", "-"): _about(folder / f"{info.name}.py") for info in pkgutil.iter_modules([str(folder)])}
+
+
+def _about(path: Path) -> About:
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    lines = doc.splitlines()
+    marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in ("Group", "Example")}
+    text = "\n".join(line for line in lines if not line.startswith(("Group: ", "Example: "))).strip()
+    return About(lines[0].rstrip("."), "".join(marked["Group"]) or "Other", text, tuple(marked["Example"]))
+
+
+class CommandFolder(TyperGroup):
+    """A group whose commands are the modules of advisor.cli.commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        del ctx
+        return list(commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a name, importing its module now; None if there is none."""
+        del ctx
+        about = commands().get(cmd_name)
+        if about is None:
+            return None
+        module = import_module(f"advisor.cli.commands.{cmd_name.replace('-', '_')}")
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        epilog = "\n\n".join(["Examples:", *(f"  {example}" for example in about.examples)])
+        single.command(cmd_name, help=about.text, epilog="\b\n" + epilog.replace("\n\n", "\n"), short_help=about.summary)(
+            module.run
+        )
+        command = typer.main.get_command(single)
+        command.name = cmd_name
+        return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of `advisor` itself: commands by group, each with an example."""
+        del ctx
+        formatter.write("Usage: advisor COMMAND [OPTIONS]\n\n  Says how an HPC server should be set up, and proves it.\n")
+        grouped: dict[str, list[str]] = defaultdict(list)
+        for name, about in commands().items():
+            grouped[about.group].append(name)
+        order = [*GROUPS, *sorted(set(grouped) - set(GROUPS))]
+        for group in (group for group in order if group in grouped):
+            formatter.write(f"\n{group}:\n")
+            for name in grouped[group]:
+                about = commands()[name]
+                formatter.write(f"  {name:10} {about.summary}\n")
+                formatter.write("".join(f"  {'':10}   $ {example}\n" for example in about.examples[:1]))
+        formatter.write(_TAIL)
+
+
+_TAIL = """
+Options:
+  --version              Print the version and stop.
+  --install-completion   Install completion of commands and options for this shell.
+  --show-completion      Print that completion, to copy or adapt.
+  --help                 Show this text; 'advisor COMMAND --help' shows a command's.
+
+Every command reads this machine, or another one with --from: a capture, an hwloc XML, a Machine JSON, or a folder
+or archive with its /sys and /proc. Exit status: 0 done, 1 findings, 2 the work could not be done (one line says why).
+"""

@@ -1,0 +1,73 @@
+"""The program `advisor`: finds the command, and turns every failure into one line and a status."""
+
+import gc
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from advisor import __version__
+from advisor.cli.folder import CommandFolder
+from advisor.errors import AdvisorError
+
+app = typer.Typer(
+    cls=CommandFolder, add_completion=True, rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False
+)
+
+
+def _show_version(value: bool) -> None:  # noqa: FBT001 - typer hands a flag's value to its callback this way
+    if value:
+        typer.echo(f"advisor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[  # noqa: FBT002 - a flag of the command line
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Say how an HPC server should be set up, and prove it."""
+    del version
+
+
+def main() -> None:
+    """Run the command line and end the process with its status: 0, 1 for findings, 2 for what could not be done."""
+    gc.disable()  # a short life full of small values: collecting garbage costs more than keeping it
+    sys.exit(status(sys.argv[1:]))
+
+
+def status(arguments: list[str]) -> int:
+    """Return the exit status of one command line; what went wrong is one line on standard error."""
+    try:
+        result: Any = app(arguments, standalone_mode=False, prog_name="advisor")
+        sys.stdout.flush()
+    except AdvisorError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        # The reader (head, less) has gone; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted") and 130
+    except OSError as error:
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    except Exception as error:
+        return _usage(error)
+    return result if isinstance(result, int) else 0
+
+
+def _usage(error: Exception) -> int:
+    """Return 2 after naming a wrong option or argument; anything else is a fault of ours and shows itself whole."""
+    message = getattr(error, "format_message", None)
+    if message is None:
+        raise error
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "advisor"
+    return _complain(f"{message().rstrip('.')}; see {command} --help", command)
+
+
+def _complain(line: str, who: str = "advisor") -> int:
+    sys.stderr.write(f"{who}: {' '.join(line.split())}\n")
+    return 2

@@ -1,0 +1,153 @@
+"""Strings the rooms together: from an option to a Machine, from a value to the terminal or a file."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from advisor.collect.gather import collect_machine, commands
+from advisor.errors import BadMachine
+from advisor.host.base import Host
+from advisor.host.live import LiveHost
+from advisor.host.source import open_host
+from advisor.model.machine import SCHEMA, Machine
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_LARGEST_JSON = 256 << 20
+_MOMENT = 1.0
+
+
+def load(source: str | None) -> Machine:
+    """Return the machine that --from names, or this one."""
+    text = None if source is None else _json_text(source)
+    if source is not None and text is not None:
+        return machine_from_json(text, source)
+    with progress("reading the machine") as step:
+        return collect_machine(open_machine(source), step)
+
+
+def open_machine(source: str | None) -> Host:
+    """Return the host that --from names, or this machine with its commands already under way."""
+    if source is not None:
+        return open_host(source)
+    host = LiveHost()
+    host.prefetch(commands())
+    return host
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is being done once it takes longer than a moment; yields a function that names the step."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    begun, shown = time.monotonic(), False
+
+    def step(name: str) -> None:
+        nonlocal shown
+        if time.monotonic() - begun > _MOMENT:
+            sys.stderr.write(f"\r\x1b[Kadvisor: {what}: {name[:60]}")
+            sys.stderr.flush()
+            shown = True
+
+    try:
+        yield step
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def machine_from_json(text: str, source: str) -> Machine:
+    """Return the Machine that a JSON text holds: as it is, or inside the output of a command's --json."""
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
+        raise BadMachine(
+            "not well-formed JSON", file=source, place=where, cure="write it again with advisor topology --json"
+        ) from error
+    if isinstance(data, dict) and isinstance(data.get("machine"), dict):
+        data = data["machine"]
+    if isinstance(data, dict) and data.get("schema_version", SCHEMA) != SCHEMA:
+        problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {SCHEMA}"
+        raise BadMachine(problem, file=source, cure="update advisor, or write the file again")
+    try:
+        machine = Machine.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])[:120]
+        raise BadMachine(
+            f"not a Machine: {first['msg'][:120]}", file=source, place=place or None, cure="see advisor topology --json"
+        ) from error
+    if machine.topology is None:
+        raise BadMachine("a Machine without a topology", file=source, cure="write it with advisor topology --json")
+    return machine
+
+
+def _json_text(source: str) -> str | None:
+    """Return a file's text if it looks like JSON, None if it is to be opened as a host."""
+    path = Path(source)
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_JSON:
+            return None
+        with path.open("rb") as file:
+            if not file.read(64).lstrip().startswith(b"{"):
+                return None
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadMachine(
+            "not text in UTF-8", file=source, place=f"byte {error.start}", cure="write it with advisor topology --json"
+        ) from error
+    except OSError:
+        return None
+
+
+def emit_json(document: object, output: Path | None) -> None:
+    """Print a document as JSON, or write it to a file."""
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_whole(output, text.encode())
+
+
+def emit(renderables: "list[RenderableType]", output: Path | None, *, color: bool, width: int | None = None) -> None:
+    """Print what rich can draw, to the terminal or without colours to a file."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    if output is None:
+        console = Console(no_color=not color or None, highlight=False, width=width, soft_wrap=False)
+        for renderable in renderables:
+            console.print(renderable)
+        return
+    buffer = StringIO()
+    console = Console(file=buffer, no_color=True, highlight=False, width=width or 120)
+    for renderable in renderables:
+        console.print(renderable)
+    write_whole(output, buffer.getvalue().encode())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,51 @@
+import pytest
+
+from advisor.collect.tiers import PATHS, collect
+from advisor.model.tiers import MemoryTier
+from tests.collect.os_host import FakeHost, covered
+
+NODE = "/sys/devices/system/node"
+HMAT = {
+    f"{NODE}/node8/access0/initiators/node0": "",
+    f"{NODE}/node8/access0/initiators/read_bandwidth": "200000",
+    f"{NODE}/node8/access0/initiators/write_bandwidth": "190000",
+    f"{NODE}/node8/access0/initiators/read_latency": "120",
+    f"{NODE}/node8/access0/initiators/write_latency": "0",
+}
+
+
+def test_hmat() -> None:
+    """Bandwidth is bytes a second, latency seconds, and an entry of 0 is not known."""
+    tier = MemoryTier(node=8, initiators=(0,), read_bandwidth=200 * 10**9, write_bandwidth=190 * 10**9, read_latency=120 / 1e9)
+    assert collect(FakeHost(HMAT)).tiers == (tier,)
+
+
+def test_tier_and_cache() -> None:
+    """The kernel's tier number and a memory-side cache are told even without an HMAT."""
+    files = {
+        f"{NODE}/node0/cpumap": "1",
+        f"{NODE}/node0/memory_side_cache/index1/size": "16777216K",
+        "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist": "0-1",
+    }
+    assert collect(FakeHost(files)).tiers == (MemoryTier(node=0, tier=4, cache=16 << 30),)
+
+
+def test_nothing_described_is_a_gap() -> None:
+    """A kernel that shows none of it leaves the tiers unknown."""
+    found = collect(FakeHost({f"{NODE}/node0/cpumap": "1"}))
+    assert (found.tiers, [gap.fact for gap in found.gaps]) == (None, ["tiers"])
+
+
+@pytest.mark.parametrize("text", ["", "x", "-5", "99999999999999999999999"])
+def test_odd_numbers_are_not_known(text: str) -> None:
+    """A bandwidth that is no positive number is not known."""
+    tiers = collect(FakeHost(HMAT | {f"{NODE}/node8/access0/initiators/read_bandwidth": text})).tiers
+    assert tiers is not None
+    assert tiers[0].read_bandwidth is None
+
+
+def test_reads_are_covered_by_the_patterns() -> None:
+    """A capture keeps every file this source reads."""
+    host = FakeHost(HMAT)
+    collect(host)
+    assert [path for path in host.asked if not covered(path, PATHS)] == []
