@@ -1,0 +1,54 @@
+"""The house's own laws, measured on its code."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.folder import commands
+from advisor.collect.gather import sources
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "advisor").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_are_a_few_screens_and_functions_one(path: Path) -> None:
+    """No file has more than 300 lines, no function more than 40."""
+    text = path.read_text()
+    long = [
+        node.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 40
+    ]
+    assert (text.count("\n") <= 300, long) == (True, [])
+
+
+def test_only_one_file_starts_processes() -> None:
+    """Commands are run in advisor/host/live.py and nowhere else."""
+    users = [str(path.relative_to(ROOT)) for path in MODULES if "import subprocess" in path.read_text()]
+    assert users == ["advisor/host/live.py"]
+
+
+def test_no_room_for_odds_and_ends() -> None:
+    """No module is called utils, common, helpers, manager or misc."""
+    assert [path.name for path in MODULES if path.stem.startswith(("utils", "common", "helpers", "manager", "misc"))] == []
+
+
+def test_sources_come_from_the_folder() -> None:
+    """The ten kinds of sources are there, each with patterns or commands, and a rank."""
+    names = {source.name for source in sources()}
+    wanted = {"hwloc", "sysfs", "acpi", "dmi", "pci", "infiniband", "gpu", "power", "kernel", "software", "scheduler"}
+    assert wanted <= names
+    assert [source.name for source in sources() if not source.paths and not source.commands] == []
+
+
+@pytest.mark.parametrize("name", [source.name for source in sources()])
+def test_every_source_has_its_test(name: str) -> None:
+    """A source has a test module of its name."""
+    assert (ROOT / "tests" / "collect" / f"test_{name}.py").is_file()
+
+
+def test_every_command_has_an_example_and_a_group() -> None:
+    """A command's docstring names its group and shows an example."""
+    assert [name for name, about in commands().items() if not about.examples or about.group == "Other"] == []

@@ -1,0 +1,116 @@
+"""Every machine of the catalogue through every source and the inference, against its right answer."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from advisor.collect.gather import collect_machine
+from advisor.collect.hwloc import machine_from_xml
+from advisor.host.source import open_host
+from advisor.model.cut import infer_layout
+from advisor.model.devices import Locality
+from advisor.model.machine import Machine
+from advisor.model.topology import Topology, counts
+from advisor.render.terminal import draw
+from tests.machines import hwloc_xml
+from tests.machines.catalogue import MACHINES, write_archive, write_root
+from tests.machines.expected import Counts
+
+every_machine = pytest.mark.parametrize("name", MACHINES)
+
+
+@cache
+def collected(name: str, folder: Path) -> Machine:
+    """Return a machine of the catalogue, read from the archive of its root."""
+    archive = folder / f"{name}.tar.gz"
+    write_archive(name, archive)
+    return collect_machine(open_host(str(archive)))
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for the archives of this run."""
+    return tmp_path_factory.mktemp("machines")
+
+
+def counted(topology: Topology | None) -> Counts:
+    """Return a topology's counts as the catalogue writes them."""
+    assert topology is not None
+    return Counts(**counts(topology).model_dump())
+
+
+@every_machine
+def test_counts(name: str, shelf: Path) -> None:
+    """The whole machine, and what a cgroup leaves of it, are counted right."""
+    topology, expected = collected(name, shelf).topology, MACHINES[name][1]
+    assert topology is not None
+    assert (counted(topology), counted(topology.inside)) == (expected.counts, expected.inside or expected.counts)
+
+
+@every_machine
+def test_layout(name: str, shelf: Path) -> None:
+    """What the BIOS did is named right, and never surely where it cannot be told."""
+    layout, expected = infer_layout(collected(name, shelf)), MACHINES[name][1]
+    assert (layout.cut.name, layout.cut.nodes_per_socket, layout.numbering.name, layout.numbering.over, layout.smt.state) == (
+        expected.cut,
+        expected.nodes_per_socket,
+        expected.numbering,
+        expected.over,
+        expected.smt,
+    )
+    assert expected.sure or layout.cut.confidence != "high"
+
+
+@every_machine
+def test_adapters(name: str, shelf: Path) -> None:
+    """Every HCA is where it was put; where the firmware does not say, that is said."""
+    hcas = {hca.name: hca.locality or Locality(numa_nodes=()) for hca in collected(name, shelf).hcas or ()}
+    expected = MACHINES[name][1].hcas
+    assert hcas.keys() == expected.keys()
+    for hca, nodes in expected.items():
+        assert hcas[hca].inferred if nodes is None else hcas[hca].numa_nodes == nodes
+
+
+@every_machine
+def test_root_and_xml_are_one_topology(name: str, shelf: Path, tmp_path: Path) -> None:
+    """What /sys alone tells is what hwloc makes of the same files."""
+    xml = hwloc_xml.xml(write_root(name, tmp_path), disallowed=True)
+    if xml is None:
+        pytest.skip("lstopo is not installed (Debian: hwloc)")
+    if MACHINES[name][1].old_hwloc:
+        pytest.skip("hwloc before 2.10 keeps one node of each CPU set here")
+    ours, theirs = collected(name, shelf).topology, machine_from_xml(xml.encode(), name).topology
+    assert ours is not None
+    assert theirs is not None
+    assert _comparable(ours, theirs) == _comparable(theirs, theirs)
+
+
+def _comparable(topology: Topology, theirs: Topology) -> Topology:
+    """Return a topology without what hwloc leaves out: Knights Landing's distances, and kinds of memory it guesses otherwise."""
+    nodes = tuple(node.model_copy(update={"kind": None}) for node in topology.nodes)
+    distances = topology.distances if theirs.distances else None
+    return topology.model_copy(update={"nodes": nodes, "distances": distances, "numa_known": True})
+
+
+@every_machine
+def test_no_source_fails(name: str, shelf: Path) -> None:
+    """No source gives up on a machine, and none contradicts another."""
+    failures = [
+        gap for gap in collected(name, shelf).gaps if gap.fact == "agreement" or "other sources were still asked" in gap.help
+    ]
+    assert failures == []
+
+
+@every_machine
+def test_json_round_trip(name: str, shelf: Path) -> None:
+    """A Machine written as JSON reads back equal."""
+    machine = collected(name, shelf)
+    assert Machine.model_validate_json(machine.model_dump_json()) == machine
+
+
+@every_machine
+def test_it_can_be_drawn(name: str, shelf: Path) -> None:
+    """Every machine has a drawing."""
+    machine = collected(name, shelf)
+    assert draw(machine, infer_layout(machine)) is not None
