@@ -1,7 +1,6 @@
 """Who made the machine, and what processors and memory modules are in it: SMBIOS, or what of it needs no root."""
 
 import re
-from datetime import date
 
 from advisor.collect.dimm_slots import Board, channels_of
 from advisor.collect.edac_dimms import FIELDS, LABELS, edac_dimms
@@ -13,6 +12,7 @@ from advisor.host.base import Host, Why
 from advisor.model.firmware import Firmware
 from advisor.model.machine import Machine
 from advisor.model.memory import Memory
+from advisor.model.units import iso_date
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 ENTRY_POINT = "/sys/firmware/dmi/tables/smbios_entry_point"
@@ -115,19 +115,3 @@ def _edac(reader: Reader, why: str, cure: str) -> Memory | None:
         reader.lacks(fact, why, cure)
     reader.found("memory.dimms", LABELS)
     return Memory(dimms=placed(modules, Board()))
-
-
-def iso_date(text: str | None) -> str | None:
-    """Return ``2024-01-31`` for SMBIOS's ``01/31/2024``; two digits are of the last century (7.1). None for no date.
-
-    >>> iso_date("06/10/2022"), iso_date("12/01/99"), iso_date("soon")
-    ('2022-06-10', '1999-12-01', None)
-    """
-    match = re.fullmatch(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})", text or "", re.ASCII)
-    if not match:
-        return None
-    month, day, year = (int(part) for part in match.groups())
-    try:
-        return date(year if len(match[3]) == 4 else 1900 + year, month, day).isoformat()
-    except ValueError:
-        return None

@@ -1,6 +1,7 @@
 """Base units inside: bytes, hertz, bytes per second, seconds. Texts of the kernel and of firmware are read here, once."""
 
 import re
+from datetime import date
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -27,6 +28,16 @@ def number(text: str | None) -> int | None:
 
 
 def iso_date(text: str | None) -> str | None:
-    """Return SMBIOS's ``06/10/2022`` as ``2022-06-10``, or None of anything else."""
-    match = re.fullmatch(r"\s*(\d{2})/(\d{2})/(\d{4})\s*", text or "", re.ASCII)
-    return f"{match[3]}-{match[1]}-{match[2]}" if match else None
+    """Return ``2024-01-31`` for SMBIOS's ``01/31/2024``; two digits are of the last century (7.1). None for no date.
+
+    >>> iso_date("06/10/2022"), iso_date("12/01/99"), iso_date("soon")
+    ('2022-06-10', '1999-12-01', None)
+    """
+    match = re.fullmatch(r"\s*(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\s*", text or "", re.ASCII)
+    if not match:
+        return None
+    month, day, year = (int(part) for part in match.groups())
+    try:
+        return date(year if len(match[3]) == 4 else 1900 + year, month, day).isoformat()
+    except ValueError:
+        return None

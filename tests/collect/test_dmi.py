@@ -235,15 +235,6 @@ def test_edac_that_lists_no_modules(location: str, size: str) -> None:
     assert with_edac(edac("mc#0csrow#0channel#1", location, size=size)).memory is None
 
 
-@pytest.mark.parametrize(
-    ("text", "date"),
-    [("01/31/2024", "2024-01-31"), ("12/01/99", "1999-12-01"), ("31/01/2024", None), ("2024-01-31", None), (None, None)],
-)
-def test_dates(text: str | None, date: str | None) -> None:
-    """SMBIOS writes month/day/year; what is no date is not known."""
-    assert date == dmi.iso_date(text)
-
-
 FULL = r7425(9)
 
 

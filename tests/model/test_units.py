@@ -29,6 +29,10 @@ def test_any_text_is_a_number_or_none(text: str) -> None:
     ] * 3
 
 
-def test_date() -> None:
-    """SMBIOS writes dates the American way."""
-    assert (iso_date("06/10/2022"), iso_date("2022"), iso_date(None)) == ("2022-06-10", None, None)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("01/31/2024", "2024-01-31"), ("12/01/99", "1999-12-01"), ("31/01/2024", None), ("2024-01-31", None), (None, None)],
+)
+def test_date(text: str | None, expected: str | None) -> None:
+    """SMBIOS writes month/day/year; what is no date is not known."""
+    assert iso_date(text) == expected
