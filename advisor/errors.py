@@ -13,8 +13,17 @@ A message is one line: what is wrong, where, and what to do about it.
 """
 
 
+def one_line(text: str) -> str:
+    """Return a message as one line that steers no terminal: what is not printable is written as its escape."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
 class AdvisorError(Exception):
     """One line for the user; the command ends with status 2."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class BadInput(AdvisorError):
@@ -27,7 +36,7 @@ class BadInput(AdvisorError):
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.place) if part)
         text = f"{where}: {self.problem}" if where else self.problem
-        return f"{text}; {self.cure}" if self.cure else text
+        return one_line(f"{text}; {self.cure}" if self.cure else text)
 
     def within(self, file: str) -> "BadInput":
         """Return the same error, naming the file it was found in."""

@@ -47,7 +47,7 @@ def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML") -> Machin
             architecture=infos.get("Architecture"),
             topology=topology(document),
             tiers=memory_tiers(document),
-            cpu=_cpu(document.objects),
+            cpu=_cpu((*document.objects, document.top)),
             firmware=_firmware(infos),
             kernel=Kernel(release=infos.get("OSRelease"), version=infos.get("OSVersion")) if "OSRelease" in infos else None,
             limits=Limits(cgroup=infos.get("LinuxCgroup")) if "LinuxCgroup" in infos else None,
@@ -72,9 +72,9 @@ def _note_absence(reader: Reader, answer: Ran) -> None:
 
 
 def _cpu(objects: tuple[Element, ...]) -> Cpu | None:
-    """Return the processor's identity from the first object that carries it (a package, or the machine in 1.x files)."""
+    """Return the processor's identity from the first that carries it: a package, the machine, in 3.x the topology."""
     for element in objects:
-        if element.get("type") not in ("Package", "Machine"):
+        if element.get("type", "Machine") not in ("Package", "Machine"):
             continue
         infos = children_infos(element)
         if "CPUModel" in infos or "CPUVendor" in infos or "CPUImplementer" in infos:

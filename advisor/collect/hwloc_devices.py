@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 from advisor.collect.hwloc_objects import Document, Element, Infos, children_infos, cpuset
-from advisor.model.cpuset import CpuSet
 from advisor.model.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
 from advisor.model.units import number
 
@@ -65,8 +64,7 @@ def _locality(document: Document, element: Element) -> Locality:
     while holder is not None and holder.get("type") in _IO:
         holder = document.parent(holder)
     near = cpuset(holder, "nodeset") if holder is not None else None
-    numbers = CpuSet(int(e.get("os_index", "0")) for e in document.of_type("NUMANode") if cpuset(e, "cpuset"))
-    return Locality(numa_nodes=tuple(near & numbers) if near else ())
+    return Locality(numa_nodes=tuple(near & document.cpu_nodes) if near else ())
 
 
 def _pci(document: Document, element: Element, kinds: dict[str, str]) -> PciDevice | None:

@@ -2,9 +2,9 @@
 
 from typing import TypeVar
 
-from advisor.collect.hwloc_objects import Document, Element, cpuset, place, whole_number
+from advisor.collect.hwloc_objects import Document, Element, cpuset, os_index, whole_number
 from advisor.errors import BadXml
-from advisor.model.cpuset import LIMIT, CpuSet
+from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.tiers import MemoryTier
 from advisor.model.topology import L3, Core, Die, Distances, NumaNode, Package, Topology
 from advisor.model.units import number
@@ -25,7 +25,8 @@ _KINDS = {
 _ALIKE = 1.25
 """Two nodes of one cpuset within this ratio of size are two banks of the same memory, not DRAM beside something else."""
 
-MOST_NODES = 4096
+MOST_NODES = 1024
+"""As in Linux, where CONFIG_NODES_SHIFT is 10 at most."""
 
 _Part = TypeVar("_Part", Package, Die, L3, Core)
 
@@ -33,7 +34,7 @@ _Part = TypeVar("_Part", Package, Die, L3, Core)
 def topology(document: Document) -> Topology:
     """Return the topology of the whole machine, as far as the file shows it."""
     root = document.root
-    pus = CpuSet(_index(pu) for pu in document.of_type("PU"))
+    pus = CpuSet(os_index(pu) for pu in document.of_type("PU"))
     if not pus:
         raise BadXml("no PU in it", cure="write it again with lstopo, without --filter")
     nodes = _nodes(document)
@@ -57,7 +58,7 @@ def topology(document: Document) -> Topology:
 
 def memory_tiers(document: Document) -> tuple[MemoryTier, ...] | None:
     """Return each node's best bandwidth and latency where the file has memory attributes (HMAT), else None."""
-    by_gp = {element.get("gp_index"): _index(element) for element in document.of_type("NUMANode")}
+    by_gp = {element.get("gp_index"): os_index(element) for element in document.of_type("NUMANode")}
     facts: dict[int, dict[str, float]] = {}
     for attr in document.top.findall("memattr"):
         field = _ATTRIBUTES.get(attr.get("name", ""))
@@ -72,7 +73,7 @@ def memory_tiers(document: Document) -> tuple[MemoryTier, ...] | None:
         parent = document.parent(element)
         cache = whole_number(parent, "cache_size") if parent is not None and parent.get("type") == "MemCache" else None
         if cache:
-            facts.setdefault(_index(element), {})["cache"] = cache
+            facts.setdefault(os_index(element), {})["cache"] = cache
     return tuple(_tier(node, facts[node]) for node in sorted(facts)) or None
 
 
@@ -98,15 +99,33 @@ def _tier(node: int, facts: dict[str, float]) -> MemoryTier:
 
 
 def _nodes(document: Document) -> tuple[NumaNode, ...]:
+    """Return the nodes by number. Each CPU is a node's own only once: other memory near it is memory alone."""
     nodes: list[NumaNode] = []
-    for element in sorted(document.of_type("NUMANode"), key=_index):
-        near, memory, kind = _own(element), whole_number(element, "local_memory"), _KINDS.get(element.get("subtype", ""))
-        shared = next((node for node in nodes if near and node.cpuset == near), None)
-        own = CpuSet() if shared is not None and not _same_memory(shared, memory, kind) else near
-        nodes.append(NumaNode(os_index=_index(element), cpuset=own, near=near, memory=_memory(document, memory), kind=kind))
+    elements = document.of_type("NUMANode")
+    if len(elements) > MOST_NODES:
+        raise BadXml(f"{len(elements)} NUMA nodes, more than the {MOST_NODES} that Linux knows", cure="refused as unsafe")
+    for element in elements:
+        memory, kind = whole_number(element, "local_memory"), _KINDS.get(element.get("subtype", ""))
+        near, size = _own(element), _memory(document, memory)
+        nodes.append(NumaNode(os_index=os_index(element), cpuset=near, near=near, memory=size, kind=kind))
     if len({node.os_index for node in nodes}) < len(nodes):
         raise BadXml("two NUMA nodes of one number", cure="write it again with lstopo")
-    return tuple(nodes)
+    owners: list[NumaNode] = []
+    for node in sorted(nodes, key=_claim):
+        if not node.near <= union(owner.near for owner in owners) or any(_alike(owner, node) for owner in owners):
+            owners.append(node)
+    own = {node.os_index for node in owners}
+    nodes = [node if node.os_index in own else node.model_copy(update={"cpuset": CpuSet()}) for node in nodes]
+    return tuple(sorted(nodes, key=lambda node: node.os_index))
+
+
+def _claim(node: NumaNode) -> tuple[bool, int, int]:
+    """Return who is asked first whether CPUs are its own: DRAM, the node of fewer CPUs, the lower number."""
+    return (node.kind not in (None, "dram"), len(node.near), node.os_index)
+
+
+def _alike(owner: NumaNode, node: NumaNode) -> bool:
+    return owner.near == node.near and _same_memory(owner, node.memory, node.kind)
 
 
 def _memory(document: Document, memory: int | None) -> int | None:
@@ -152,13 +171,6 @@ def _values(table: Element, tag: str) -> tuple[int, ...]:
     if len(good) < len(numbers):
         raise BadXml(f"<{tag}> of the distances holds a word that is no number", cure="write it again with lstopo")
     return good
-
-
-def _index(element: Element) -> int:
-    index = whole_number(element, "os_index")
-    if index is None or index < 0:
-        raise BadXml("an object without os_index", place=place(element), cure="write it again with lstopo")
-    return index
 
 
 def _own(element: Element) -> CpuSet:

@@ -66,6 +66,8 @@ def collect(host: Host) -> Machine:
     for argv in COMMANDS:
         ran = host.run(argv)
         reasons.add(ran.why)
+        if ran.why in (Why.TIMEOUT, Why.FAILED, Why.REFUSED):
+            reader.lacks(f"tools.{argv[0]}", f"{' '.join(argv)}: {ran.why}", "run it by hand")
         tool = classify((ran.out + b"\n" + ran.err).decode("utf-8", "replace")) if ran.why is None else None
         if tool:
             reader.found(f"tools.{tool.name}", " ".join(argv))

@@ -5,7 +5,7 @@ import re
 from advisor.collect import cgroup
 from advisor.collect.reader import Reader
 from advisor.collect.sysfs_cpus import CPU, UNAME, CpuTree, online_cpus, possible_cpus
-from advisor.collect.sysfs_nodes import NODES, distances, numa_nodes
+from advisor.collect.sysfs_nodes import GPUS, NODES, distances, numa_nodes
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
 from advisor.model.machine import Machine
@@ -37,6 +37,7 @@ PATHS = (
     f"{NODES}/node*/meminfo",
     f"{NODES}/node*/access*/initiators/node*@",
     f"{NODES}/node*/access*/initiators/read_bandwidth",
+    f"{GPUS}/*/numa_status",
     "/sys/bus/dax/devices/*@",
     "/sys/bus/dax/devices/*/target_node",
     "/proc/meminfo",

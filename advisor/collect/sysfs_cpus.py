@@ -30,7 +30,9 @@ class CpuTree:
     def __init__(self, reader: Reader, online: CpuSet) -> None:
         self._reader = reader
         self._online = online
+        self._shown = online & _named(reader)  # a list may name a million CPUs; only those with a folder say anything
         self._compute_units = _has_compute_units(reader)
+        self._no_l3 = _is_knights_landing(reader)
 
     def packages(self) -> tuple[Package, ...]:
         """Return the packages in the order of their first CPU; () where the kernel names none."""
@@ -57,8 +59,9 @@ class CpuTree:
     def _groups(self, what: str, of: Callable[[int], CpuSet | None]) -> Iterator[tuple[int, CpuSet]]:
         """Yield each group once, at its first CPU; a CPU whose group begins elsewhere is left out, as in hwloc."""
         left = self._online
-        while (cpu := left.first) is not None:
-            left = left - CpuSet([cpu])
+        for cpu in self._shown:
+            if cpu not in left:
+                continue
             named = of(cpu)
             group = named & self._online if named else CpuSet()
             if group.first == cpu:
@@ -98,8 +101,12 @@ class CpuTree:
         for name in self._reader.host.list(folder):
             index = f"{folder}/{name}"
             if name.startswith("index") and self._reader.number(f"{index}/level") == 3:
-                return index if self._reader.text(f"{index}/type") != "Instruction" else None
+                usable = self._reader.text(f"{index}/type") != "Instruction" and not (self._no_l3 and self._is_empty(index))
+                return index if usable else None
         return None
+
+    def _is_empty(self, index: str) -> bool:
+        return not size(self._reader.text(f"{index}/size") or "")
 
     def _l3_of(self, cpu: int) -> CpuSet | None:
         index = self._l3_index(cpu)
@@ -123,6 +130,13 @@ def possible_cpus(reader: Reader) -> CpuSet:
 def _named(reader: Reader) -> CpuSet:
     names = (re.fullmatch(r"cpu(\d{1,6})", name, re.ASCII) for name in reader.host.list(CPU))
     return CpuSet(int(match[1]) for match in names if match and int(match[1]) < LIMIT)
+
+
+def _is_knights_landing(reader: Reader) -> bool:
+    """Return whether an L3 of size 0 is none at all: Knights Landing and Mill list one for want of a name for MCDRAM."""
+    info = (reader.text("/proc/cpuinfo") or "")[:4096]
+    model = re.search(r"^model\s*:\s*(\d{1,3})$", info, re.ASCII | re.MULTILINE)
+    return "GenuineIntel" in info and model is not None and int(model[1]) in (87, 133)
 
 
 def _has_compute_units(reader: Reader) -> bool:

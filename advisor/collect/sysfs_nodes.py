@@ -3,19 +3,26 @@
 import re
 
 from advisor.collect.reader import Reader
-from advisor.errors import BadInput
+from advisor.errors import BadCapture, BadInput
 from advisor.model.cpuset import CpuSet
 from advisor.model.topology import Distances, NumaNode
 from advisor.model.units import number, size
 
 NODES = "/sys/devices/system/node"
-MOST_NODES = 4096
+GPUS = "/proc/driver/nvidia/gpus"
+MOST_NODES = 1024
+"""As in Linux, where CONFIG_NODES_SHIFT is 10 at most."""
 
 
 def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
     """Return the nodes that have CPUs or memory, by number; () on a kernel without NUMA."""
     found = []
+    graphics = _gpu_nodes(reader)
     for index in _numbers(reader):
+        if index in graphics:
+            why = f"node {index} is the memory of a GPU, and is left out as hwloc leaves it out"
+            reader.lacks("topology.nodes", why, "see it with: numactl -H")
+            continue
         cpus = _cpus(reader, index) & online
         memory = _memory(reader, index)
         if cpus or memory:
@@ -32,19 +39,30 @@ def distances(reader: Reader, nodes: tuple[NumaNode, ...]) -> Distances | None:
     """Return the kernel's distance table over the nodes, or None where rows are missing or of the wrong length."""
     numbers = tuple(node.os_index for node in nodes)
     listed = _numbers(reader)
+    columns = {number: column for column, number in enumerate(listed)}
     rows = []
     for index in numbers:
         words = (reader.text(f"{NODES}/node{index}/distance") or "").split()
         row = tuple(value for word in words if (value := number(word)) is not None)
         if len(row) != len(listed):
             return None
-        rows.append(tuple(row[listed.index(other)] for other in numbers))
+        rows.append(tuple(row[columns[other]] for other in numbers))
     return Distances(nodes=numbers, rows=tuple(rows)) if len(rows) > 1 else None
 
 
 def _numbers(reader: Reader) -> tuple[int, ...]:
     names = (re.fullmatch(r"node(\d{1,5})", name, re.ASCII) for name in reader.host.list(NODES))
-    return tuple(sorted(int(match[1]) for match in names if match))[:MOST_NODES]
+    found = tuple(sorted({int(match[1]) for match in names if match}))
+    if len(found) > MOST_NODES:
+        raise BadCapture(f"{len(found)} NUMA nodes, more than the {MOST_NODES} that Linux knows", place=NODES)
+    return found
+
+
+def _gpu_nodes(reader: Reader) -> frozenset[int]:
+    """Return the nodes that NVIDIA's driver made of GPU memory (POWER9 with NVLink, Grace Hopper)."""
+    texts = (reader.text(f"{GPUS}/{name}/numa_status") or "" for name in reader.host.list(GPUS))
+    nodes = (re.search(r"Node:\s*(\d{1,5})\b", text, re.ASCII) for text in texts)
+    return frozenset(int(match[1]) for match in nodes if match)
 
 
 def _cpus(reader: Reader, index: int) -> CpuSet:

@@ -2,6 +2,8 @@
 
 import os
 import stat
+from pathlib import Path
+from typing import BinaryIO
 
 from advisor.host.base import Reading, Why
 
@@ -42,6 +44,11 @@ def _drain(handle: int) -> Reading:
         chunks.append(data)
         total += len(data)
     return Reading(b"".join(chunks)) if total <= LIMIT else Reading(why=Why.FAILED)
+
+
+def open_here(path: str | Path) -> BinaryIO:
+    """Return a file that the user named, opened for reading; it never waits (/proc/kmsg is a regular file that would)."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
 def names_in(path: str) -> tuple[str, ...]:

@@ -88,10 +88,14 @@ class _Keeper:
     def _keep_path(self, path: str, *, link_only: bool) -> bool:
         real = self._real(path)
         if real is None:
-            refused = self._host.read(path).why is Why.REFUSED
-            if refused:
+            why = self._host.read(path).why
+            folder, _, name = path.rpartition("/")
+            above = self._real(folder)
+            if why is Why.REFUSED:
                 self.gaps[self._closed_above(path)] = Why.REFUSED
-            return refused
+            elif why is Why.FAILED and above is not None:  # a loop of links: there, and not to be read
+                self.gaps[f"{above}/{name}"] = Why.FAILED
+            return why in (Why.REFUSED, Why.FAILED)
         if self.nodes.get(real) is not None or real in self.gaps:
             return True
         if link_only and self._is_link(path):

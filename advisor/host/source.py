@@ -8,6 +8,7 @@ from advisor.errors import BadCapture, BadInput, BadXml, CannotWork
 from advisor.host.archive import is_tar, unpack
 from advisor.host.base import Host
 from advisor.host.capture import CaptureHost, capture_in
+from advisor.host.files import open_here
 from advisor.host.squeeze import LIMIT, plain
 from advisor.host.store import DiskStore, MemoryStore, Store
 from advisor.host.tree import TreeHost, top_of
@@ -34,8 +35,8 @@ def open_host(path: str) -> Host:
             return _from_store(DiskStore(path), place.resolve().name or path)
         if not stat.S_ISREG(mode):
             raise BadInput("is not a regular file", file=path, cure="give a file or a folder")
-        with place.open("rb") as file:
-            data = file.read(LIMIT + 1)
+        with open_here(place) as file:
+            data = file.read(LIMIT + 1) or b""
     except (OSError, ValueError) as error:
         problem = (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else "is no path"
         raise BadInput(problem, file=path, cure="give the path of a capture, a root or an hwloc XML") from error
@@ -68,7 +69,11 @@ def _modern(data: bytes, place: Path) -> bytes:
     if not root or root[1] != b"topology":
         raise BadXml("is XML, but not hwloc's: its root element is not topology", file=place.name, cure=_CURE)
     version = _VERSION.search(root[2])
-    return data if version and int(version[1]) >= 2 else _converted(place)
+    if version and int(version[1]) >= 2:
+        return data
+    if b"<!ENTITY" in data:  # lstopo's parser is not ours to trust with them
+        raise BadXml("it declares entities, which no hwloc XML does", file=place.name, cure="refused as unsafe")
+    return _converted(place)
 
 
 def _converted(place: Path) -> bytes:

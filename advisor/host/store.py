@@ -121,7 +121,7 @@ class DiskStore:
 
     def names(self, place: str) -> tuple[str, ...]:
         """Return the names in the folder at a place, sorted."""
-        return names_in(self._folder + place) if self.link(place) is None else ()
+        return names_in(self._folder + place or "/") if self.link(place) is None else ()
 
     def has(self, place: str) -> bool:
         """Tell whether anything is at a place."""

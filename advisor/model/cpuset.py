@@ -14,6 +14,8 @@ LIMIT = 1 << 20
 
 # The kernel's list format, with its stride form: 0-3,8,16-31:2/4 (Documentation/admin-guide/kernel-parameters).
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7})/(\d{1,7}))?)?", re.ASCII)
+_LONGEST = 1 << 23
+"""Characters of a list or mask; one of every other number below LIMIT has 3.6 million."""
 _HEX = re.compile(r"(?:0x)?[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
 
 
@@ -29,12 +31,11 @@ class CpuSet:
     __slots__ = ("_bits",)
 
     def __init__(self, cpus: Iterable[int] = ()) -> None:
-        bits = 0
-        for cpu in cpus:
+        runs = [(cpu, cpu) for cpu in cpus]
+        for cpu, _ in runs:
             if not 0 <= cpu < LIMIT:
                 raise BadValue(f"CPU number {cpu} is out of range", cure=f"numbers go from 0 to {LIMIT - 1}")
-            bits |= 1 << cpu
-        self._bits = bits
+        self._bits = _bits_of(runs)
 
     @classmethod
     def from_bits(cls, bits: int) -> "CpuSet":
@@ -53,10 +54,10 @@ class CpuSet:
     @classmethod
     def parse(cls, text: str) -> "CpuSet":
         """Return the set that a kernel list such as ``0-3,8`` names; the empty text is the empty set."""
-        bits = 0
-        for part in text.strip().split(",") if text.strip() else ():
-            bits |= _range_bits(part.strip(), text)
-        return cls.from_bits(bits)
+        _refuse_long(text)
+        budget = iter(range(LIMIT))
+        parts = text.strip().split(",") if text.strip() else ()
+        return cls.from_bits(_bits_of([run for part in parts for run in _runs(part.strip(), text, budget)]))
 
     @classmethod
     def from_mask(cls, text: str) -> "CpuSet":
@@ -64,18 +65,17 @@ class CpuSet:
 
         hwloc writes a set without end as ``0xf...f,...``: it is cut at LIMIT.
         """
+        _refuse_long(text)
         words = text.strip().lower().split(",")
         endless = words[0] in ("0xf...f", "f...f")
         if endless:
             words = words[1:]
         if len(words) > LIMIT // 32:
             raise BadValue(f"CPU mask of {len(words)} words is too long", cure=f"numbers go from 0 to {LIMIT - 1}")
-        bits = ((1 << LIMIT) - 1) >> (32 * len(words)) if endless else 0
-        for word in words:
-            if word and not _HEX.fullmatch(word):
-                raise BadValue(f"{_short(text)} is not a CPU mask", cure="expected hexadecimal words such as 0xff,0x0000000f")
-            bits = (bits << 32) | (int(word, 16) if word else 0)
-        return cls.from_bits(bits)
+        if not all(_HEX.fullmatch(word) for word in words if word):
+            raise BadValue(f"{_short(text)} is not a CPU mask", cure="expected hexadecimal words such as 0xff,0x0000000f")
+        bits = int("".join(word.removeprefix("0x").zfill(8) for word in words) or "0", 16)
+        return cls.from_bits(bits | (((1 << LIMIT) - 1) >> (32 * len(words)) << (32 * len(words)) if endless else 0))
 
     @property
     def bits(self) -> int:
@@ -105,6 +105,9 @@ class CpuSet:
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the first and last number of each run, in rising order."""
+        if self._bits.bit_count() > 64:
+            yield from self._long_ranges()
+            return
         bits, base = self._bits, 0
         while bits:
             skip = (bits & -bits).bit_length() - 1
@@ -113,6 +116,15 @@ class CpuSet:
             yield base + skip, base + skip + run - 1
             bits >>= run
             base += skip + run
+
+    def _long_ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield the runs by the digits, lowest first: shifting once a run takes quadratic time for 0,2,4,..."""
+        digits = f"0{self._bits:b}"[::-1]
+        first = digits.find("1")
+        while first >= 0:
+            end = digits.find("0", first)
+            yield first, end - 1
+            first = digits.find("1", end)
 
     def __iter__(self) -> Iterator[int]:
         for first, last in self.ranges():
@@ -181,7 +193,29 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def _range_bits(part: str, text: str) -> int:
+def _refuse_long(text: str) -> None:
+    if len(text) > _LONGEST:
+        raise BadValue(f"{_short(text)} is {len(text)} characters long", cure=f"numbers go from 0 to {LIMIT - 1}")
+
+
+def _bits_of(runs: list[tuple[int, int]]) -> int:
+    """Return the number whose one bits are the members of some runs, in time that grows with them and not with their square."""
+    if len(runs) < 16:
+        bits = 0
+        for first, last in runs:
+            bits |= ((1 << (last - first + 1)) - 1) << first
+        return bits
+    digits, end = [], 0
+    for first, last in sorted(runs):
+        start = max(first, end)
+        if last >= start:
+            digits += ["0" * (start - end), "1" * (last - start + 1)]
+            end = last + 1
+    return int("".join(digits)[::-1] or "0", 2)
+
+
+def _runs(part: str, text: str, budget: Iterator[int]) -> Iterator[tuple[int, int]]:
+    """Yield the runs that a part of a list names; a stride's groups take from the budget."""
     match = _RANGE.fullmatch(part)
     if not match:
         raise BadValue(f"{_short(part)} in {_short(text)} is not a CPU or a range", cure="expected a list such as 0-3,8")
@@ -192,8 +226,12 @@ def _range_bits(part: str, text: str) -> int:
     if last >= LIMIT:
         raise BadValue(f"CPU number {last} is out of range", cure=f"numbers go from 0 to {LIMIT - 1}")
     if match[3] is None:
-        return ((1 << (last - first + 1)) - 1) << first
+        yield first, last
+        return
     used, group = int(match[3]), int(match[4])
     if not 0 < used <= group:
         raise BadValue(f"stride {part} in {_short(text)} takes {used} of every {group}", cure="expected first-last:used/group")
-    return sum(1 << cpu for cpu in range(first, last + 1) if (cpu - first) % group < used)
+    for start in range(first, last + 1, group):
+        if next(budget, None) is None:
+            raise BadValue(f"the strides in {_short(text)} make more than {LIMIT} runs", cure="expected a list such as 0-3,8")
+        yield start, min(start + used - 1, last)

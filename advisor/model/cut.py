@@ -4,17 +4,18 @@ The node count alone says nothing: whatever else makes or hides nodes is ruled o
 one the processor's own vendor uses.
 """
 
-import re
 from collections.abc import Callable
+from itertools import combinations
 
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.distances import judge_distances
-from advisor.model.generation import Scheme, scheme
-from advisor.model.layout import Confidence, Cut, Layout, Smt
+from advisor.model.generation import Scheme, advertised_cores, known_by_name_only, scheme
+from advisor.model.layout import Cut, Layout, Smt
 from advisor.model.machine import Machine
 from advisor.model.numbering import infer_numbering
 from advisor.model.schemes import NAMERS, Socket, View
-from advisor.model.topology import Topology
+from advisor.model.topology import Package, Topology
+from advisor.model.witness import madt_order, second_opinion, srat_nodes
 
 _HYPERVISORS = ("qemu", "kvm", "vmware", "virtualbox", "xen", "openstack", "amazon ec2", "google", "bochs", "virtual machine")
 """Words in a system's maker or product name, or in a CPU's model name, that only virtual machines carry."""
@@ -24,9 +25,10 @@ def infer_layout(machine: Machine) -> Layout:
     """Return everything that can be said of the firmware's choices, with reasons."""
     topology = machine.topology or Topology()
     kind = scheme(machine.cpu)
+    numbering = infer_numbering(_joined(machine, topology))
     return Layout(
         cut=infer_cut(machine),
-        numbering=infer_numbering(topology),
+        numbering=numbering.model_copy(update={"why": numbering.why + madt_order(machine, topology)}),
         smt=infer_smt(topology, machine.cpu.smt_control if machine.cpu else None),
         distances=judge_distances(topology, kind),
     )
@@ -56,7 +58,7 @@ def infer_cut(machine: Machine) -> Cut:
     sockets, notes = find_sockets(machine, topology)
     spanning = [node for node in topology.cpu_nodes if not any(node.cpuset <= socket for socket in sockets)]
     if spanning:
-        return _interleaved(machine, len(sockets))
+        return _interleaved(machine, topology, len(sockets))
     view = View(machine, topology, tuple(_socket(topology, cpus) for cpus in sockets))
     counts = {len(socket.nodes) for socket in view.sockets}
     if len(counts) > 1:
@@ -69,7 +71,7 @@ def infer_cut(machine: Machine) -> Cut:
 
 def find_sockets(machine: Machine, topology: Topology) -> tuple[tuple[CpuSet, ...], tuple[str, ...]]:
     """Return the CPUs of each real socket: old kernels report every die of an EPYC 7001 as a package."""
-    packages = tuple(package.cpuset for package in topology.packages if package.cpuset)
+    packages = tuple(package.cpuset for package in _joined(machine, topology).packages if package.cpuset)
     dies = _dies_as_packages(machine, topology, len(packages))
     if dies < 2:
         return packages, ()
@@ -77,16 +79,32 @@ def find_sockets(machine: Machine, topology: Topology) -> tuple[tuple[CpuSet, ..
     return grouped, (f"this kernel reports each of the {dies} dies of a socket as a package",)
 
 
+def _joined(machine: Machine, topology: Topology) -> Topology:
+    """Return the topology with packages of one number joined: old kernels split them where COD makes two nodes."""
+    numbers = [package.os_index for package in topology.packages]
+    if None in numbers or len(set(numbers)) == len(numbers) or scheme(machine.cpu) not in (Scheme.COD, Scheme.DIES):
+        return topology
+    parts = {number: [p for p in topology.packages if p.os_index == number] for number in numbers}
+    whole = tuple(Package(os_index=number, cpuset=union(p.cpuset for p in group)) for number, group in parts.items())
+    return topology.model_copy(update={"packages": whole})
+
+
+_L3_OF_A_DIE = 2
+"""L3 groups of a die of EPYC 7001."""
+
+
 def _dies_as_packages(machine: Machine, topology: Topology, packages: int) -> int:
     if machine.memory and machine.memory.processors:
         real = sum(1 for processor in machine.memory.processors if processor.populated)
         if 0 < real < packages and packages % real == 0 and not _virtual(machine):
             return packages // real
-    match = re.search(r"\b(\d{1,3})-Core\b", (machine.cpu and machine.cpu.model_name) or "", re.ASCII)
-    if not match or scheme(machine.cpu) is not Scheme.DIES or not packages or _virtual(machine):
+    cores = advertised_cores(machine.cpu)
+    if cores is None or scheme(machine.cpu) is not Scheme.DIES or not packages or _virtual(machine):
         return 1
-    dies = int(match[1]) * packages // max(1, len(topology.cores))
-    return dies if dies in (2, 4) and packages % dies == 0 and len(topology.cores) * dies == int(match[1]) * packages else 1
+    if any(sum(1 for l3 in topology.l3 if l3.cpuset <= package.cpuset) > _L3_OF_A_DIE for package in topology.packages):
+        return 1  # cores are switched off, and the package is one
+    dies = cores * packages // max(1, len(topology.cores))
+    return dies if dies in (2, 4) and packages % dies == 0 and len(topology.cores) * dies == cores * packages else 1
 
 
 def _socket(topology: Topology, cpus: CpuSet) -> Socket:
@@ -110,10 +128,9 @@ def _numa_option(machine: Machine, topology: Topology) -> str | None:
 def _fake_distances(machine: Machine, topology: Topology) -> str | None:
     del machine
     table = topology.distances
-    for i, row in enumerate(table.rows if table else ()):
-        for j, value in enumerate(row):
-            if i != j and table and value == row[i] == 10 and topology.nodes_of(CpuSet(range(1 << 14))):
-                return f"nodes {table.nodes[i]} and {table.nodes[j]} are at distance 10, as only numa=fake makes them"
+    for a, b in combinations((node.os_index for node in topology.cpu_nodes), 2):
+        if table and table.between(a, b) == table.between(a, a) == 10:
+            return f"nodes {a} and {b} are at distance 10, as only numa=fake makes them"
     return None
 
 
@@ -136,32 +153,51 @@ _Test = Callable[[Machine, Topology], str | None]
 _OBSTACLES: tuple[_Test, ...] = (_no_numa_information, _numa_option, _no_packages, _hidden_part, _fake_distances)
 
 
-def _interleaved(machine: Machine, sockets: int) -> Cut:
-    kind, cmdline = scheme(machine.cpu), machine.kernel.cmdline if machine.kernel else None
+def _interleaved(machine: Machine, topology: Topology, sockets: int) -> Cut:
+    reason = _not_interleaved(machine, topology, sockets)
+    if reason:
+        return _unknown(reason)
+    name = _INTERLEAVED.get(scheme(machine.cpu))
+    if name is None or sockets > 2:
+        return _unknown("one NUMA node holds several sockets: node interleaving in the BIOS")
+    return Cut(
+        name=name,
+        nodes_per_socket=None,
+        confidence="high" if srat_nodes(machine) else "medium",
+        why=("one NUMA node holds both sockets, and numa=off was not asked for",),
+    )
+
+
+def _not_interleaved(machine: Machine, topology: Topology, sockets: int) -> str | None:
+    """Return what else than the BIOS may have put several sockets into one NUMA node."""
     if sockets < 2:
-        return _unknown("a NUMA node reaches beyond the packages the kernel reports")
-    if cmdline is None:
-        return _unknown(
-            "one NUMA node holds several sockets: interleaved by the BIOS, or numa=off; the kernel command line would tell"
-        )
-    if kind is Scheme.NPS:
-        confidence: Confidence = "low" if _virtual(machine) else "medium"
-        return Cut(
-            name="NPS0",
-            nodes_per_socket=None,
-            confidence=confidence,
-            why=("one NUMA node holds both sockets, and numa=off was not asked for",),
-        )
-    return _unknown("one NUMA node holds several sockets: node interleaving in the BIOS")
+        return "a NUMA node reaches beyond the packages the kernel reports"
+    if _virtual(machine):
+        return "a NUMA node holds several sockets of a virtual machine: its hypervisor chose the layout"
+    if len(topology.cpu_nodes) > 1:
+        return "there are several NUMA nodes, and one holds several packages: the packages shown are not the sockets"
+    domains = srat_nodes(machine)
+    if domains and domains > 1:
+        return f"the firmware's SRAT has {domains} nodes with CPUs and the kernel shows one: memory is missing, or NUMA is off"
+    if machine.kernel is None or machine.kernel.cmdline is None:
+        return "one NUMA node holds several sockets: interleaved by the BIOS, or numa=off; the kernel command line would tell"
+    return None
+
+
+_INTERLEAVED = {Scheme.NPS: "NPS0", Scheme.DIES: "socket-interleaving"}
+"""What AMD calls memory interleaved over both sockets."""
 
 
 def _weigh(machine: Machine, topology: Topology, cut: Cut, notes: tuple[str, ...]) -> Cut:
     """Return the cut with everything that lowers its certainty or was left out of the count."""
-    why = [*cut.why, *notes]
+    why = [*cut.why, *notes, *second_opinion(machine, topology)]
     confidence = cut.confidence
     if _virtual(machine):
         confidence = "low"
         why.append("this is a virtual machine: its hypervisor chose the layout")
+    if confidence == "high" and known_by_name_only(machine.cpu):
+        confidence = "medium"
+        why.append("the input gives the processor's marketing name only, not its family and model")
     first = topology.nodes[0].os_index if topology.nodes else 0
     if first > 0 and topology.cpu_nodes:
         confidence = "low" if confidence == "low" else "medium"
@@ -169,10 +205,22 @@ def _weigh(machine: Machine, topology: Topology, cut: Cut, notes: tuple[str, ...
     alone = [node.os_index for node in topology.nodes if not node.cpuset]
     if alone:
         why.append(f"not counted: {_plural(len(alone), 'node')} of memory without CPUs ({CpuSet(alone)})")
+    plain = [node.os_index for node in topology.nodes if not node.cpuset and node.kind in (None, "dram")]
+    known = scheme(machine.cpu) is not Scheme.UNKNOWN  # on POWER9 such nodes are GPUs, and CPUs are offline for many reasons
+    if known and plain and topology.missing and not _only_second_threads(machine, topology):
+        confidence = "low"
+        why.append(f"CPUs {topology.missing} are offline or hidden: some of these nodes may be theirs")
     empty = [node.os_index for node in topology.cpu_nodes if node.memory == 0]
     if empty:
-        why.append(f"{len(empty)} of {_plural(len(topology.cpu_nodes), 'node')} have no memory ({CpuSet(empty)}): DIMMs missing")
+        cause = "" if cut.name == "L3-as-NUMA" else ": DIMMs missing"
+        why.append(f"{len(empty)} of {_plural(len(topology.cpu_nodes), 'node')} have no memory ({CpuSet(empty)}){cause}")
     return cut.model_copy(update={"why": tuple(why), "confidence": confidence})
+
+
+def _only_second_threads(machine: Machine, topology: Topology) -> bool:
+    """Return whether the CPUs offline are those that SMT would add."""
+    control = machine.cpu.smt_control if machine.cpu else None
+    return len(topology.missing) == len(topology.pus) if control is None else control in ("off", "forceoff")
 
 
 def _virtual(machine: Machine) -> bool:

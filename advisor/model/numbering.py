@@ -1,5 +1,6 @@
 """In what order the kernel's CPU numbers go over the machine."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
@@ -39,7 +40,11 @@ def _linear_reasons(packages: int, nodes: Sequence[int]) -> tuple[str, ...]:
 
 def _owners(cpus: Sequence[int], groups: Sequence[CpuSet]) -> list[int]:
     """Return for each CPU the position of its group, -1 where it has none."""
-    owner = {cpu: position for position, group in reversed(list(enumerate(groups))) for cpu in group}
+    owner: dict[int, int] = {}
+    left = CpuSet(cpus)
+    for position, group in enumerate(groups):
+        owner.update(dict.fromkeys(group & left, position))
+        left -= group
     return [owner.get(cpu, -1) for cpu in cpus]
 
 
@@ -53,7 +58,7 @@ def _deals(owners: Sequence[int]) -> bool:
     """Return whether the groups take turns, smaller ones dropping out when they are full."""
     if len(owners) == len(set(owners)):
         return False
-    left = {owner: owners.count(owner) for owner in dict.fromkeys(owners)}
+    left = Counter(owners)
     order, position = list(left), 0
     while position < len(owners):
         for owner in order:

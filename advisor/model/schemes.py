@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.generation import Scheme
+from advisor.model.generation import Scheme, advertised_cores, two_l3_a_die
 from advisor.model.layout import Confidence, Cut
 from advisor.model.machine import Machine
 from advisor.model.topology import L3, NumaNode, Topology
@@ -56,6 +56,9 @@ def _dies(view: View, nodes: int) -> Cut:
     """EPYC 7001: two L3 groups a die, one memory controller a die."""
     groups = view.l3_per_socket
     dies = groups // 2 if groups and groups % 2 == 0 else None
+    if nodes in (2, 4) and all(socket.nodes_are_l3 for socket in view.sockets):
+        reason = "each is one L3 group: the other of its die is switched off"
+        return _cut("channel-interleaving", nodes, "medium", _per_socket(nodes), reason)
     if dies == 1 and nodes == 1:
         return _cut("none", nodes, "high", "one die a socket, nothing to interleave")
     if nodes == dies or (dies is None and nodes == 4):
@@ -72,20 +75,28 @@ def _dies(view: View, nodes: int) -> Cut:
 def _nps(view: View, nodes: int) -> Cut:
     """EPYC 7002 and later. Whether L3-as-NUMA is on top of NPS2 or NPS4 shows only in the distances."""
     alike = all(socket.nodes_are_l3 for socket in view.sockets)
-    if alike and (nodes > 4 or _virtual_distance(view)):
-        return _cut("L3-as-NUMA", nodes, "high" if nodes > 4 else "medium", "every NUMA node is one L3 group", *_nps_below(view))
+    halves = ("a die has two of them, and NPS divides no die",) if nodes in (2, 4) and _halves_of_dies(view) else ()
+    if alike and (nodes not in (2, 4) or halves or _virtual_distance(view)):
+        sure: Confidence = "high" if nodes not in (2, 4) or halves else "medium"
+        return _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *_nps_below(view))
     if nodes not in (1, 2, 4):
         return _cut("unknown", nodes, "low", _per_socket(nodes), "neither an NPS setting nor the number of L3 groups")
     if alike:
         reason = "each is also one L3 group, so L3-as-NUMA would look the same"
         return _cut(f"NPS{nodes}", nodes, "medium", _per_socket(nodes), reason)
-    if view.l3_per_socket is None:
+    groups = sorted({len(socket.l3) for socket in view.sockets})
+    if groups == [0]:
         return _cut(
             f"NPS{nodes}", nodes, "medium", _per_socket(nodes), "the L3 groups are not shown, so L3-as-NUMA is not ruled out"
         )
-    return _cut(
-        f"NPS{nodes}", nodes, "high", _per_socket(nodes), f"L3 groups in each: {view.l3_per_socket}, so L3-as-NUMA is off"
-    )
+    shown = " or ".join(map(str, groups))
+    return _cut(f"NPS{nodes}", nodes, "high", _per_socket(nodes), f"L3 groups in each: {shown}, so L3-as-NUMA is off")
+
+
+def _halves_of_dies(view: View) -> bool:
+    """Return whether L3 groups are halves of dies: where all cores that the name promises are there, no half is switched off."""
+    cpu, cores = view.machine.cpu, len(view.topology.cores)
+    return two_l3_a_die(cpu) and cores == (advertised_cores(cpu) or 0) * len(view.sockets)
 
 
 # AMD's reference BIOS gives nodes that are L3 groups of one quadrant the distance 11 (AGESA "ACPI SLIT virtual distance").
@@ -127,6 +138,11 @@ def _cod(view: View, nodes: int) -> Cut:
 def _snc(view: View, nodes: int) -> Cut:
     if nodes == 1:
         return _cut("none", nodes, "high", _per_socket(nodes), "sub-NUMA clustering is off")
+    dies = _dies_of_advanced(view)
+    if nodes == dies:
+        return _cut("none", nodes, "high", _per_socket(nodes), "the dies of a Xeon Platinum 9200, each with an L3")
+    if dies and nodes == 2 * dies:
+        return _cut("SNC2", nodes, "high", _per_socket(nodes), "two on each die of a Xeon Platinum 9200")
     if nodes in (2, 3, 4, 6):
         spans = all(socket.l3_spans_nodes for socket in view.sockets)
         return _cut(
@@ -139,13 +155,22 @@ def _snc(view: View, nodes: int) -> Cut:
     return _cut("unknown", nodes, "low", _per_socket(nodes), "sub-NUMA clustering gives 2, 3, 4 or 6")
 
 
+def _dies_of_advanced(view: View) -> int | None:
+    """Return 2 for a Cascade Lake AP, whose package has two dies with an L3 each, else None."""
+    cpu = view.machine.cpu
+    return 2 if cpu and cpu.model == 85 and view.l3_per_socket == 2 else None
+
+
 def _knl(view: View, nodes: int) -> Cut:
     """Knights Landing. SNC modes show in the nodes; all-to-all, hemisphere and quadrant look alike to the system."""
     firmware = view.machine.firmware
     told = (firmware.cluster_mode, firmware.memory_mode) if firmware else (None, None)
     fast = any(not node.cpuset for node in view.topology.nodes)
     cluster = told[0] or (f"SNC{nodes}" if nodes in (2, 4) else None)
-    memory = (told[1] or ("flat" if fast else "cache")).lower()
+    # Its cores share no L3: what is shown as one, or as a memory-side cache, is MCDRAM if it is a quarter of 16 GB or more.
+    shown = (*(l3.size for l3 in view.topology.l3), *(tier.cache for tier in view.machine.tiers or ()))
+    cached = sum(size or 0 for size in shown) >= 1 << 31
+    memory = (told[1] or (("hybrid" if cached else "flat") if fast else "cache")).lower()
     name = "-".join(
         word for word in ("KNL", cluster if not cluster or cluster.startswith("SNC") else cluster.lower(), memory) if word
     )

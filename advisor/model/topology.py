@@ -2,9 +2,10 @@
 
 from typing import TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from advisor.model.cpuset import CpuSet, union
+from advisor.errors import BadValue
+from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.value import Value
 
 
@@ -32,7 +33,7 @@ class L3(Value):
 class NumaNode(Value):
     """Memory at one distance from its CPUs."""
 
-    os_index: int = Field(description="the kernel's node number")
+    os_index: int = Field(description="the kernel's node number", ge=0, lt=LIMIT)
     cpuset: CpuSet = Field(description="the node's own CPUs; empty for a node of memory alone")
     near: CpuSet = Field(description="the CPUs closest to this memory; the same as cpuset where it has CPUs")
     memory: int | None = Field(description="bytes; 0 where the node has no memory")
@@ -51,6 +52,13 @@ class Distances(Value):
 
     nodes: tuple[int, ...] = Field(description="node numbers, in the order of rows and columns")
     rows: tuple[tuple[int, ...], ...] = Field(description="one row a node")
+
+    @model_validator(mode="after")
+    def _is_square(self) -> "Distances":
+        size = len(self.nodes)
+        if len(self.rows) != size or any(len(row) != size for row in self.rows):
+            raise ValueError(f"the distances of {size} nodes need {size} rows of {size}")
+        return self
 
     def between(self, a: int, b: int) -> int | None:
         """Return the distance from node a to node b, or None if the table lacks one of them."""
@@ -79,6 +87,21 @@ class Topology(Value):
     numa_known: bool = Field(
         default=True, description="false when the source has no NUMA information and one node stands for all"
     )
+
+    @model_validator(mode="after")
+    def _is_plausible(self) -> "Topology":
+        """Refuse parts that name the same CPUs again and again: a hostile file would take memory and time without end."""
+        most = ((self.packages, 1024), (self.dies, 4096), (self.nodes, 1024), (self.l3, 16384), (self.cores, LIMIT))
+        for parts, limit in most:
+            if len(parts) > limit:
+                kind = type(parts[0]).__name__
+                raise BadValue(f"{len(parts)} parts of the kind {kind}, more than any machine has", cure="refused as unsafe")
+            named = 0
+            for part in parts:
+                named += len(part.cpuset)
+                if named > 4 * LIMIT:
+                    raise BadValue(f"its parts name more than {4 * LIMIT} CPUs in all", cure="refused as unsafe")
+        return self
 
     @property
     def cpu_nodes(self) -> tuple[NumaNode, ...]:

@@ -7,4 +7,4 @@ class Value(BaseModel):
     """A frozen record; None means not known, () means looked for and not there."""
 
     # Schemas are built when first used: start-up is felt, and one command uses few of the values.
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", allow_inf_nan=False, defer_build=True)

@@ -90,6 +90,26 @@ def test_alike_nodes_of_one_cpuset_both_count() -> None:
     assert len(topology.cpu_nodes) == 2
 
 
+def test_memory_near_several_nodes_is_memory_alone() -> None:
+    """CXL memory near both clusters of a package owns none of their CPUs, whatever its number."""
+    xml = document(
+        thing("Package", 0, [0, 1], node(0, [0, 1], 8 << 30) + node(1, [0]) + node(2, [1]) + cores([0, 1]), [0, 1, 2]),
+        [0, 1],
+        [0, 1, 2],
+    )
+    topology = machine_from_xml(xml, "x.xml").topology
+    assert topology is not None
+    assert [(n.os_index, str(n.cpuset), str(n.near)) for n in topology.nodes] == [(0, "", "0-1"), (1, "0", "0"), (2, "1", "1")]
+
+
+def test_the_processor_may_be_named_beside_the_machine() -> None:
+    """Files of format 3.x keep what is true of the whole machine at their end."""
+    xml = document(node(0, [0]) + core(0, [0]), [0], version="3.0", tail=info("CPUModel", "UltraSparc"))
+    cpu = machine_from_xml(xml, "x.xml").cpu
+    assert cpu is not None
+    assert cpu.model_name == "UltraSparc"
+
+
 def test_disallowed_parts_are_known_and_left_out_inside() -> None:
     """A file written with --disallowed shows the whole machine, and what the cgroup leaves."""
     xml = TWO.replace(b'allowed_cpuset="0x0000000f"', b'allowed_cpuset="0x00000003"').replace(

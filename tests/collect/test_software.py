@@ -127,6 +127,13 @@ def test_none_found_is_not_none_asked(why: Why, expected: tuple[Tool, ...] | Non
     assert (expected, gaps) == (machine.tools, [gap.fact for gap in machine.gaps])
 
 
+@pytest.mark.parametrize("why", [Why.TIMEOUT, Why.FAILED, Why.REFUSED])
+def test_a_program_that_does_not_answer_is_named(why: Why) -> None:
+    """A launcher that hangs, prints without end or may not be run is no absent one: it leaves a gap."""
+    machine = software.collect(FakeHost(commands={MPIRUN: Ran(why=why)}, otherwise=Why.ABSENT))
+    assert [(gap.fact, gap.why) for gap in machine.gaps] == [("tools.mpirun", f"mpirun --version: {why}")]
+
+
 @given(st.text() | st.lists(st.sampled_from([text for text, _, _ in SEEN]), max_size=3).map("".join))
 def test_any_output_is_survived(output: str) -> None:
     """No output stops the classifier or the source."""

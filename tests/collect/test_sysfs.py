@@ -69,6 +69,25 @@ def test_an_empty_cache_mask_is_the_cores_own() -> None:
     assert [str(l3.cpuset) for l3 in topology.l3] == ["0-1", "2-3"]
 
 
+@pytest.mark.parametrize(("model", "groups"), [("87", 0), ("85", 1)])
+def test_an_l3_of_no_size_is_none_on_knights_landing(model: str, groups: int) -> None:
+    """Knights Landing lists an L3 of size 0, which hwloc leaves out; elsewhere only the size is unknown."""
+    info = {"/proc/cpuinfo": f"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {model}\n"}
+    size = {f"{CPU}/cpu0/cache/index3/size": "0K"}
+    topology = collect(machine(cpu(0, "1", "1", "1"), size, info, {f"{CPU}/online": "0"})).topology
+    assert topology is not None
+    assert len(topology.l3) == groups
+
+
+def test_the_memory_of_gpus_is_left_out_and_named() -> None:
+    """A node that NVIDIA's driver made of GPU memory is none of the machine's, as hwloc sees it, and a gap says so."""
+    status = {"/proc/driver/nvidia/gpus/0004:04:00.0/numa_status": "Node:         2\nStatus:       online\n"}
+    found = collect(machine(*PAIR, nodes(), status))
+    assert found.topology is not None
+    assert [node.os_index for node in found.topology.nodes] == [0]
+    assert [gap.why for gap in found.gaps] == ["node 2 is the memory of a GPU, and is left out as hwloc leaves it out"]
+
+
 def test_offline_cpus_are_missing() -> None:
     """CPUs that are present and offline are named as missing; without a list each CPU's own file tells."""
     with_list = collect(machine(cpu(0, "1", "1"), {f"{CPU}/online": "0", f"{CPU}/present": "0-1"})).topology

@@ -144,7 +144,7 @@ def test_closed_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "file").write_text("x")
-    monkeypatch.setattr(Path, "open", closed)
+    monkeypatch.setattr("advisor.host.source.open_here", closed)
     with pytest.raises(BadInput, match="file: permission denied"):
         open_host(str(tmp_path / "file"))
 

@@ -1,5 +1,6 @@
 import pytest
 
+from advisor.model.acpi import Acpi, SratCpu
 from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import infer_cut, infer_layout, infer_smt
@@ -7,10 +8,21 @@ from advisor.model.firmware import Firmware
 from advisor.model.machine import Machine
 from advisor.model.memory import Memory, Processor
 from advisor.model.system import Environment
-from advisor.model.topology import L3, NumaNode, Package, Topology
+from advisor.model.tiers import MemoryTier
+from advisor.model.topology import L3, Distances, NumaNode, Package, Topology
 from tests.model.shapes import CASCADE_LAKE, HASWELL, KNIGHTS_LANDING, NAPLES, ROME, machine, shape
 
 GIB = 1 << 30
+
+
+def amd(family: int, model: int, cores: int) -> Cpu:
+    """Return an AMD processor whose name tells its cores."""
+    return Cpu(vendor="AuthenticAMD", family=family, model=model, model_name=f"AMD EPYC {cores}-Core Processor")
+
+
+def intel(model: int) -> Cpu:
+    """Return a Xeon."""
+    return Cpu(vendor="GenuineIntel", family=6, model=model)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +35,33 @@ GIB = 1 << 30
         (ROME, 4, 16, 64, ("NPS4", 4, "high")),
         (ROME, 16, 16, 64, ("L3-as-NUMA", 16, "high")),
         (ROME, 4, 4, 16, ("NPS4", 4, "medium")),
+        (amd(23, 49, 16), 4, 4, 16, ("L3-as-NUMA", 4, "high")),
+        (amd(25, 160, 128), 16, 16, 128, ("L3-as-NUMA", 16, "high")),
+        (amd(25, 160, 32), 4, 4, 32, ("L3-as-NUMA", 4, "high")),
+        (amd(25, 1, 64), 4, 8, 64, ("NPS4", 4, "high")),
+        (amd(25, 1, 64), 8, 8, 64, ("L3-as-NUMA", 8, "high")),
+        (amd(25, 1, 16), 4, 4, 16, ("NPS4", 4, "medium")),
+        (amd(25, 17, 96), 4, 12, 96, ("NPS4", 4, "high")),
+        (amd(25, 17, 96), 12, 12, 96, ("L3-as-NUMA", 12, "high")),
+        (amd(25, 144, 24), 1, 3, 24, ("NPS1", 1, "high")),
+        (amd(25, 144, 24), 3, 3, 24, ("L3-as-NUMA", 3, "high")),
+        (amd(26, 17, 192), 2, 12, 192, ("NPS2", 2, "high")),
+        (amd(23, 8, 16), 2, 4, 16, ("channel-interleaving", 2, "high")),
+        (NAPLES, 4, 4, 16, ("channel-interleaving", 4, "medium")),
+        (intel(85), 2, 2, 24, ("none", 2, "high")),
+        (intel(85), 4, 2, 48, ("SNC2", 4, "high")),
+        (intel(143), 4, 1, 56, ("SNC4", 4, "high")),
+        (intel(173), 3, 1, 120, ("SNC3", 3, "high")),
+        (intel(79), 2, 2, 14, ("COD", 2, "high")),
+        (intel(62), 1, 1, 12, ("none", 1, "high")),
+        (Cpu(vendor="0x46", model=1), 4, 0, 48, ("none", 4, "high")),
+        (Cpu(vendor="0x41", model=0xD4F), 1, 1, 72, ("none", 1, "medium")),
+        (Cpu(model_name="AMD EPYC 7551 32-Core Processor"), 4, 8, 32, ("channel-interleaving", 4, "medium")),
+        (Cpu(model_name="AMD EPYC 74F3 24-Core Processor"), 2, 8, 24, ("NPS2", 2, "medium")),
+        (Cpu(model_name="Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz"), 1, 1, 8, ("none", 1, "medium")),
+        (Cpu(model_name="Intel(R) Xeon(R) CPU E7-8890 v4 @ 2.20GHz"), 2, 2, 24, ("COD", 2, "medium")),
+        (Cpu(model_name="Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz"), 2, 1, 20, ("SNC2", 2, "medium")),
+        (Cpu(model_name="AMD Opteron(tm) Processor 6134"), 2, 2, 8, ("none", 2, "medium")),
         (HASWELL, 1, 1, 10, ("none", 1, "high")),
         (HASWELL, 2, 2, 10, ("COD", 2, "high")),
         (CASCADE_LAKE, 1, 1, 24, ("none", 1, "high")),
@@ -86,6 +125,77 @@ def test_one_node_over_two_sockets() -> None:
     assert got == ["NPS0", "unknown", "unknown"]
 
 
+def test_one_node_over_two_naples() -> None:
+    """AMD calls it socket interleaving there."""
+    cut = infer_cut(machine(one_node_over_two_sockets(), NAPLES))
+    assert (cut.name, cut.nodes_per_socket, cut.confidence) == ("socket-interleaving", None, "medium")
+
+
+def test_one_node_that_the_firmware_did_not_make() -> None:
+    """More nodes in the SRAT, a hypervisor and packages that are less than sockets are no NPS0."""
+    spread = machine(one_node_over_two_sockets(), ROME)
+    apart = Acpi(srat_cpus=tuple(SratCpu(apic_id=i, domain=i, enabled=True) for i in (0, 1)))
+    eight = shape(8, 1, 1, 4)
+    halves = tuple(
+        NumaNode(os_index=i, cpuset=cpus, near=cpus, memory=GIB)
+        for i, cpus in enumerate((CpuSet(range(16)), CpuSet(range(16, 32))))
+    )
+    machines = (
+        spread.model_copy(update={"acpi": apart}),
+        spread.model_copy(update={"environment": Environment(virtual="kvm")}),
+        machine(eight.model_copy(update={"nodes": halves, "distances": None}), ROME),
+    )
+    reasons = [infer_cut(each).why[0].partition(":")[0] for each in machines]
+    assert reasons == [
+        "the firmware's SRAT has 2 nodes with CPUs and the kernel shows one",
+        "a NUMA node holds several sockets of a virtual machine",
+        "there are several NUMA nodes, and one holds several packages",
+    ]
+
+
+def test_one_socket_is_nps1() -> None:
+    """The one node of a machine with one EPYC is its socket's, not NPS0."""
+    cut = infer_cut(machine(shape(1, 1, 16, 64), ROME, None))
+    assert (cut.name, cut.nodes_per_socket, cut.confidence) == ("NPS1", 1, "high")
+
+
+def test_packages_of_one_number_are_one() -> None:
+    """An old kernel's packages of cluster on die carry their socket's number, however the CPUs are dealt."""
+    base = shape(2, 2, 2, 4, number=lambda position, count: position // 4 + count // 4 * (position % 4))
+    split = tuple(Package(os_index=i // 2, cpuset=node.cpuset) for i, node in enumerate(base.nodes))
+    layout = infer_layout(machine(base.model_copy(update={"packages": split}), HASWELL))
+    assert (layout.cut.name, layout.cut.nodes_per_socket, layout.numbering.name) == ("COD", 2, "round-robin")
+
+
+def test_offline_cpus_may_own_nodes_of_memory() -> None:
+    """Nodes left without CPUs by maxcpus= are not taken for another kind of memory; with SMT switched off they are."""
+    base = shape(2, 4, 16, 64)
+    kept = CpuSet(range(32))
+    nodes = tuple(node.model_copy(update={"cpuset": node.cpuset & kept}) for node in base.nodes)
+    one = base.model_copy(update={"packages": base.packages[:1], "nodes": nodes, "pus": kept, "missing": base.pus - kept})
+    names = [infer_cut(machine(each, ROME)) for each in (one, one.model_copy(update={"missing": CpuSet(range(128, 160))}))]
+    assert [(cut.name, cut.confidence) for cut in names] == [("NPS2", "low"), ("NPS2", "high")]
+    assert names[0].why[-1] == "CPUs 32-127 are offline or hidden: some of these nodes may be theirs"
+
+
+def test_mcdram_that_is_both_cache_and_memory_is_hybrid() -> None:
+    """A node of MCDRAM beside a memory-side cache of gigabytes is Knights Landing's hybrid mode."""
+    base = shape(1, 4, 0, 64)
+    fast = tuple(NumaNode(os_index=4 + i, cpuset=CpuSet(), near=n.cpuset, memory=2 * GIB) for i, n in enumerate(base.nodes))
+    knl = machine(base.model_copy(update={"nodes": base.nodes + fast}), KNIGHTS_LANDING)
+    both = knl.model_copy(update={"tiers": tuple(MemoryTier(node=i, cache=2 * GIB) for i in range(4))})
+    assert [infer_cut(each).name for each in (knl, both)] == ["KNL-SNC4-flat", "KNL-SNC4-hybrid"]
+
+
+def test_memory_at_the_local_distance_is_not_fake() -> None:
+    """A node without CPUs that the firmware puts at distance 10 is no sign of numa=fake."""
+    base = shape(1, 1, 1, 8)
+    far = NumaNode(os_index=1, cpuset=CpuSet(), near=base.pus, memory=GIB)
+    table = Distances(nodes=(0, 1), rows=((10, 10), (10, 10)))
+    cut = infer_cut(machine(base.model_copy(update={"nodes": (*base.nodes, far), "distances": table}), CASCADE_LAKE, None))
+    assert cut.name == "none"
+
+
 def test_no_numa_information_is_not_nps0() -> None:
     """A dump of CPUID alone has one node for want of information, and is never called NPS0."""
     bare = one_node_over_two_sockets().model_copy(update={"numa_known": False})
@@ -134,11 +244,11 @@ def test_dies_reported_as_packages() -> None:
 
 
 def test_smbios_counts_the_sockets() -> None:
-    """Where SMBIOS names two processors, four packages are two sockets of two."""
+    """Where SMBIOS names two processors, four packages are two sockets of two: Xeon Platinum 9200."""
     base = shape(4, 1, 1, 8)
     two = Memory(processors=tuple(Processor(socket=f"CPU{i}", populated=True) for i in (1, 2)))
     cut = infer_cut(machine(base, CASCADE_LAKE).model_copy(update={"memory": two}))
-    assert (cut.name, cut.nodes_per_socket) == ("SNC2", 2)
+    assert (cut.name, cut.nodes_per_socket) == ("none", 2)
 
 
 def test_hidden_parts_are_not_guessed() -> None:
