@@ -1,28 +1,65 @@
-"""Writes docs/reference/ from the code: facts, sources, commands, and the schema of the Machine JSON.
+"""Writes docs/reference/ from the code: facts, sources, commands, the schema of the Machine JSON; and the README's drawings.
 
 Run by `make docs`; a test says when a page is stale.
 """
 
 import json
 import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
+from advisor.cli.pipeline import load
 from advisor.collect.gather import sources
+from advisor.model.cut import infer_layout
 from advisor.model.machine import Machine
 from advisor.model.value import Value
+from advisor.render.lines import text_of
+from advisor.render.picture import picture
+from advisor.render.svg import draw_svg
+from advisor.render.terminal import lines
 
 REFERENCE = Path(__file__).parent / "reference"
+README = Path(__file__).parents[1] / "README.md"
+PICTURES = Path(__file__).parent / "pictures"
+SHOWN = "a-r7425-2x7601-dell"
+"""The test machine that the README shows."""
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 
 
 def pages() -> dict[str, str]:
     """Return every generated page by file name."""
     return {"facts.md": facts(), "sources.md": source_pages(), "commands.md": commands(), "machine.schema.json": schema()}
+
+
+def machine() -> Machine:
+    """Return the machine that the README shows."""
+    from tests.machines.catalogue import write_archive
+
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "node.tar.gz"
+        write_archive(SHOWN, file)
+        return load(str(file))
+
+
+def pictures() -> dict[str, str]:
+    """Return every drawing by file name."""
+    shown = machine()
+    return {"r7425.svg": draw_svg(picture(shown, infer_layout(shown)))}
+
+
+def readme() -> str:
+    """Return the README with the product's own drawing in it, but for the table of distances."""
+    shown = machine()
+    drawn = [text_of(line).rstrip() for line in lines(picture(shown, infer_layout(shown)), 80)]
+    head = "\n".join(takewhile(lambda line: not line.startswith("node "), drawn))
+    before, _, rest = README.read_text(encoding="utf-8").partition("```text\n")
+    return f"{before}```text\n{head}\n```{rest.partition('```')[2]}"
 
 
 def schema() -> str:
@@ -33,7 +70,8 @@ def schema() -> str:
 def facts() -> str:
     """Return the page of all facts a Machine may hold, by dotted name."""
     rows = "".join(f"| `{name}` | {kind} | {text} |\n" for name, kind, text in _fields(Machine, ""))
-    head = "# Facts\n\nEvery fact of a Machine. A fact that is not known is null.\n\n| fact | type | meaning |\n| --- | --- | --- |\n"
+    head = "# Facts\n\nEvery fact of a Machine. A fact that is not known is null.\n\n"
+    head += "| fact | type | meaning |\n| --- | --- | --- |\n"
     return f"{NOTE}{head}{rows}"
 
 
@@ -53,8 +91,22 @@ def commands() -> str:
     parts = [f"{NOTE}# Commands\n"]
     for name, about in folder.commands().items():
         examples = "".join(f"    $ {example}\n" for example in about.examples)
-        parts.append(f"\n## advisor {name}\n\n{about.text}\n\n{examples}")
+        parts.append(f"\n## advisor {name}\n\n{about.text}\n\n{_options(name)}\n{examples}")
     return "".join(parts)
+
+
+def _options(name: str) -> str:
+    """Return the options of a command as a table, from the annotations of its function."""
+    run = import_module(f"advisor.cli.commands.{name.replace('-', '_')}").run
+    found = [hint.__metadata__[0] for hint in get_type_hints(run, include_extras=True).values() if hasattr(hint, "__metadata__")]
+    rows = ((f"`{', '.join(_names(each))}{f' {each.metavar}' if each.metavar else ''}`", each.help) for each in found)
+    return "| option | meaning |\n| --- | --- |\n" + "".join(f"| {names} | {text} |\n" for names, text in rows)
+
+
+def _names(option: Any) -> tuple[str, ...]:
+    """Return the names of an option; typer keeps the first of an annotation where a default would be."""
+    first = (option.default,) if isinstance(option.default, str) else ()
+    return (*first, *option.param_decls)
 
 
 def _fields(model: type[Value], prefix: str) -> Iterator[tuple[str, str, str]]:
@@ -95,6 +147,10 @@ def main() -> int:
     REFERENCE.mkdir(exist_ok=True)
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, encoding="utf-8")
+    README.write_text(readme(), encoding="utf-8")
+    PICTURES.mkdir(exist_ok=True)
+    for name, text in pictures().items():
+        (PICTURES / name).write_text(text, encoding="utf-8")
     return 0
 
 

@@ -2,14 +2,17 @@
 
 import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from advisor.cli.folder import commands
+from advisor.model.cut import infer_layout
 from advisor.model.machine import Machine
 from advisor.model.value import Value
+from advisor.render.data import AUDIT_SCHEMA, SCHEMA, audit_document, document
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,6 +32,37 @@ def test_reference_is_fresh() -> None:
     pages: dict[str, str] = generator().pages()
     stale = [name for name, text in pages.items() if (ROOT / "docs" / "reference" / name).read_text() != text]
     assert stale == [], "run make docs"
+
+
+def test_pictures_are_fresh() -> None:
+    """The picture in the README is what the product draws now."""
+    drawn: dict[str, str] = generator().pictures()
+    stale = [name for name, text in drawn.items() if (ROOT / "docs" / "pictures" / name).read_text() != text]
+    assert stale == [], "run make docs"
+
+
+def test_the_drawing_in_the_readme_is_the_products() -> None:
+    """The drawing in the README is what the product draws now."""
+    assert generator().readme() == (ROOT / "README.md").read_text(), "run make docs"
+
+
+def test_every_key_of_the_json_is_described() -> None:
+    """docs/json.md names every key of the documents, but for those inside the machine, which have their own page."""
+    machine = generator().machine()
+    layout = infer_layout(machine)
+    page = (ROOT / "docs" / "json.md").read_text()
+    keys = {key for made in (document(machine, layout), audit_document(machine, layout)) for key in keys_of(made)}
+    assert [key for key in sorted(keys) if f"`{key}`" not in page and f"`{key}[]`" not in page] == []
+    assert [schema for schema in (SCHEMA, AUDIT_SCHEMA) if schema not in page] == []
+
+
+def keys_of(value: object) -> Iterator[str]:
+    """Yield every key of a document and of what is in it, but for the machine's own."""
+    if isinstance(value, list):
+        yield from (key for each in value for key in keys_of(each))
+    elif isinstance(value, dict):
+        yield from value
+        yield from (key for name, each in value.items() if name != "machine" for key in keys_of(each))
 
 
 def test_every_fact_is_described() -> None:

@@ -3,6 +3,7 @@
 import ast
 import pkgutil
 from collections import defaultdict
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,9 +13,13 @@ import typer
 from typer.core import TyperGroup
 
 import advisor.cli.commands
+from advisor.errors import BadInput
 
 GROUPS = ("Look at a machine", "Carry a machine")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
+
+
+STATUS = "Exit status: 0 done, 1 findings, 2 the work could not be done (one line on standard error says why)."
 
 
 class About(NamedTuple):
@@ -57,13 +62,19 @@ class CommandFolder(TyperGroup):
             return None
         module = import_module(f"advisor.cli.commands.{cmd_name.replace('-', '_')}")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        epilog = "\n\n".join(["Examples:", *(f"  {example}" for example in about.examples)])
-        single.command(cmd_name, help=about.text, epilog="\b\n" + epilog.replace("\n\n", "\n"), short_help=about.summary)(
-            module.run
-        )
+        epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in about.examples), "", STATUS])
+        single.command(cmd_name, help=about.text, epilog=epilog, short_help=about.summary)(module.run)
         command = typer.main.get_command(single)
         command.name = cmd_name
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name; of a name that is none, say which is nearest."""
+        if args and not args[0].startswith("-") and args[0] not in commands():
+            near = get_close_matches(args[0], commands(), n=1, cutoff=0.5)
+            cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(commands())}"
+            raise BadInput(f"No such command '{args[0][:40]}'", cure=cure)
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of `advisor` itself: commands by group, each with an example."""
@@ -82,13 +93,14 @@ class CommandFolder(TyperGroup):
         formatter.write(_TAIL)
 
 
-_TAIL = """
+_TAIL = f"""
 Options:
   --version              Print the version and stop.
   --install-completion   Install completion of commands and options for this shell.
   --show-completion      Print that completion, to copy or adapt.
   --help                 Show this text; 'advisor COMMAND --help' shows a command's.
 
-Every command reads this machine, or another one with --from: a capture, an hwloc XML, a Machine JSON, or a folder
-or archive with its /sys and /proc. Exit status: 0 done, 1 findings, 2 the work could not be done (one line says why).
+Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or
+a folder or archive with its /sys and /proc. Nothing is ever changed on the machine.
+{STATUS}
 """

@@ -9,11 +9,9 @@ import typer
 
 from advisor import __version__
 from advisor.cli.folder import CommandFolder
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, one_line
 
-app = typer.Typer(
-    cls=CommandFolder, add_completion=True, rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=CommandFolder, add_completion=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _show_version(value: bool) -> None:  # noqa: FBT001 - typer hands a flag's value to its callback this way
@@ -22,20 +20,28 @@ def _show_version(value: bool) -> None:  # noqa: FBT001 - typer hands a flag's v
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     version: Annotated[  # noqa: FBT002 - a flag of the command line
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Say how an HPC server should be set up, and prove it."""
     del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), nl=False)
 
 
 def main() -> None:
     """Run the command line and end the process with its status: 0, 1 for findings, 2 for what could not be done."""
+    if "_ADVISOR_COMPLETE" in os.environ:
+        os.environ["COLUMNS"] = "1000"  # a description is one line of the shell's menu, however long
     gc.disable()  # a short life full of small values: collecting garbage costs more than keeping it
     sys.exit(status(sys.argv[1:]))
+
+
+_INTERRUPTED = 130
 
 
 def status(arguments: list[str]) -> int:
@@ -50,11 +56,13 @@ def status(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted") and 130
+        return _complain("interrupted") and _INTERRUPTED
     except OSError as error:
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}")
     except Exception as error:
         return _usage(error)
+    if result == _INTERRUPTED:  # typer turns Ctrl-C into a status and says nothing
+        _complain("interrupted")
     return result if isinstance(result, int) else 0
 
 
@@ -69,5 +77,5 @@ def _usage(error: Exception) -> int:
 
 
 def _complain(line: str, who: str = "advisor") -> int:
-    sys.stderr.write(f"{who}: {' '.join(line.split())}\n")
+    sys.stderr.write(f"{who}: {one_line(line)}\n")
     return 2

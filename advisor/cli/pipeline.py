@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import stat
 import sys
 import tempfile
 import time
@@ -13,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from advisor.collect.gather import collect_machine, commands
-from advisor.errors import BadMachine
+from advisor.errors import BadInput, BadMachine, CannotWork
 from advisor.host.base import Host
+from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.host.source import open_host
 from advisor.model.machine import SCHEMA, Machine
@@ -31,8 +34,11 @@ def load(source: str | None) -> Machine:
     text = None if source is None else _json_text(source)
     if source is not None and text is not None:
         return machine_from_json(text, source)
-    with progress("reading the machine") as step:
-        return collect_machine(open_machine(source), step)
+    try:
+        with progress("reading the machine") as step:
+            return collect_machine(open_machine(source), step)
+    except BadInput as error:
+        raise error.within(source or "this machine") from error
 
 
 def open_machine(source: str | None) -> Host:
@@ -68,13 +74,16 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
 
 def machine_from_json(text: str, source: str) -> Machine:
     """Return the Machine that a JSON text holds: as it is, or inside the output of a command's --json."""
+    if text.count(",") > _VALUES:
+        raise BadMachine("it holds more values than any Machine", file=source, cure="refused as unsafe")
+    if sum(int(match[1]) for match in _LIST.finditer(text)) > _BITS:
+        raise BadMachine("its sets of CPUs would fill the memory", file=source, cure="refused as unsafe")
     try:
-        data: Any = json.loads(text)
+        data: Any = json.loads(text, parse_int=_whole, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         where = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
-        raise BadMachine(
-            "not well-formed JSON", file=source, place=where, cure="write it again with advisor topology --json"
-        ) from error
+        problem = str(error)[:120] if not where and isinstance(error, ValueError) else "not well-formed JSON"
+        raise BadMachine(problem, file=source, place=where, cure="write it again with advisor topology --json") from error
     if isinstance(data, dict) and isinstance(data.get("machine"), dict):
         data = data["machine"]
     if isinstance(data, dict) and data.get("schema_version", SCHEMA) != SCHEMA:
@@ -82,8 +91,10 @@ def machine_from_json(text: str, source: str) -> Machine:
         raise BadMachine(problem, file=source, cure="update advisor, or write the file again")
     try:
         machine = Machine.model_validate_json(json.dumps(data))
+    except BadInput as error:
+        raise error.within(source) from error
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])[:120]
         raise BadMachine(
             f"not a Machine: {first['msg'][:120]}", file=source, place=place or None, cure="see advisor topology --json"
@@ -93,16 +104,32 @@ def machine_from_json(text: str, source: str) -> Machine:
     return machine
 
 
+_DIGITS = 20
+_LIST = re.compile(r'[",:/-](\d{1,7})"')
+"""The last number of a list of CPUs."""
+_BITS = 1 << 33
+_VALUES = 2_000_000
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
 def _json_text(source: str) -> str | None:
     """Return a file's text if it looks like JSON, None if it is to be opened as a host."""
     path = Path(source)
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST_JSON:
             return None
-        with path.open("rb") as file:
-            if not file.read(64).lstrip().startswith(b"{"):
-                return None
-        return path.read_text(encoding="utf-8")
+        with open_here(path) as file:
+            head = file.read(64) or b""
+            return str(head + file.read(), "utf-8") if head.lstrip().startswith(b"{") else None
     except UnicodeDecodeError as error:
         raise BadMachine(
             "not text in UTF-8", file=source, place=f"byte {error.start}", cure="write it with advisor topology --json"
@@ -111,9 +138,17 @@ def _json_text(source: str) -> str | None:
         return None
 
 
+_UNPRINTABLE = re.compile("[^\n -~]")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return a letter as it is if it can be printed, else as JSON escapes it: no name may steer the terminal."""
+    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+
+
 def emit_json(document: object, output: Path | None) -> None:
     """Print a document as JSON, or write it to a file."""
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
     if output is None:
         sys.stdout.write(text)
     else:
@@ -122,11 +157,13 @@ def emit_json(document: object, output: Path | None) -> None:
 
 def emit(renderables: "list[RenderableType]", output: Path | None, *, color: bool, width: int | None = None) -> None:
     """Print what rich can draw, to the terminal or without colours to a file."""
-    from io import StringIO
+    from io import StringIO, TextIOWrapper
 
     from rich.console import Console
 
     if output is None:
+        if _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="ascii", errors="replace")
         console = Console(no_color=not color or None, highlight=False, width=width, soft_wrap=False)
         for renderable in renderables:
             console.print(renderable)
@@ -138,16 +175,34 @@ def emit(renderables: "list[RenderableType]", output: Path | None, *, color: boo
     write_whole(output, buffer.getvalue().encode())
 
 
+def _plain_locale() -> bool:
+    """Return whether the locale was set to C, which Python itself takes for UTF-8: a console that may draw no frames."""
+    whole, letters = os.environ.get("LC_ALL"), os.environ.get("LC_CTYPE", "")
+    coerced = letters in ("", "C", "POSIX", "C.UTF-8", "C.utf8", "UTF-8")  # what PEP 538 writes there, among them
+    return (whole or (os.environ.get("LANG", "") if coerced else "")) in ("C", "POSIX")
+
+
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.")
+    """Write a file so that nobody ever sees half of it; a link's target, not the link; into a pipe or a device as it is."""
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            path.write_bytes(data)
+        else:
+            _replace(path.resolve(), data)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
+        problem = error.strerror if isinstance(error, OSError) else None
+        raise CannotWork(f"{path}: {(problem or 'cannot be written').lower()}; name another file to write") from error
+
+
+def _replace(place: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".advisor.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         umask = os.umask(0)
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
+        Path(name).replace(place)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice, Port
 from advisor.model.machine import Machine
+from advisor.render.pcie import held_back, hindrance, link_words
 from advisor.render.shapes import Block, Box, Device, State
-from advisor.render.units import UNKNOWN, binary, bit_rate, link_state, plain, slower
+from advisor.render.units import binary, bit_rate, count, plain
 
 SHOWN = ("hca", "gpu", "accelerator", "nvme", "nic")
 """Kinds of PCI devices that are drawn, in this order."""
@@ -21,6 +22,8 @@ class Placed:
 
     nodes: tuple[int, ...]
     device: Device
+    unplaced: str | None = None
+    """Why its place is not known."""
 
 
 def devices(machine: Machine) -> tuple[Placed, ...]:
@@ -66,11 +69,12 @@ def attach(blocks: tuple[Block, ...], placed: Iterable[Placed]) -> tuple[tuple[B
 
 
 def together(devices: Iterable[Device]) -> tuple[Device, ...]:
-    """Return the devices, those that differ by name alone as one."""
-    alike: dict[Device, list[str]] = {}
+    """Return the devices, those that differ by name alone, or by the reason of a guess, as one."""
+    alike: dict[Device, list[Device]] = {}
     for device in devices:
-        alike.setdefault(replace(device, names=()), []).extend(device.names)
-    return tuple(replace(device, names=tuple(names)) for device, names in alike.items())
+        key = replace(device, names=(), guessed=device.guessed and "~")
+        alike.setdefault(key, []).append(device)
+    return tuple(replace(same[0], names=tuple(name for device in same for name in device.names)) for same in alike.values())
 
 
 def _home(blocks: tuple[Block, ...], nodes: set[int]) -> tuple[Box | None, Block | None]:
@@ -84,29 +88,36 @@ def _home(blocks: tuple[Block, ...], nodes: set[int]) -> tuple[Box | None, Block
 
 
 def _explained(placed: Placed) -> Device:
-    place = f"local to nodes {', '.join(map(str, placed.nodes))}" if placed.nodes else "node ?"
-    return replace(placed.device, facts=(*placed.device.facts, place))
+    if placed.nodes:
+        place = f"local to nodes {', '.join(map(str, placed.nodes))}"
+    else:
+        place = f"NUMA node ?{f': {placed.unplaced}' if placed.unplaced else ''}"
+    return replace(placed.device, remarks=(*placed.device.remarks, place))
 
 
 def _placed(named: tuple[str, str], facts: Iterable[str], state: State, near: Locality | None, card: PciDevice | None) -> Placed:
     kind, name = named
+    virtual = bool(card and card.is_virtual_function)
+    why = plain(near.inferred) if near and near.inferred else None
+    nodes = near.numa_nodes if near else ()
+    held = not virtual and held_back(kind, card)
     device = Device(
         kind=kind,
         names=(plain(name, 60),),
-        facts=tuple(plain(fact, 80) for fact in facts if fact),
-        state=state,
-        link=_link(kind, card),
-        slow=bool(card and slower(card.link, card.card)),
-        guessed=near.inferred and plain(near.inferred) if near else None,
+        facts=("virtual (SR-IOV)",) if virtual else tuple(plain(fact, 80) for fact in (*facts, *_functions(card)) if fact),
+        state="none" if virtual else state,
+        link="" if virtual else link_words(kind, card),
+        slow=held,
+        guessed=why if nodes else None,
+        remarks=tuple(remark for remark in (() if virtual else (hindrance(kind, card),)) if remark),
     )
-    return Placed(near.numa_nodes if near else (), device)
+    return Placed(nodes, device, None if nodes else why)
 
 
-def _link(kind: str, card: PciDevice | None) -> str:
-    words = link_state(card.link, card.card) if card else UNKNOWN
-    if words == UNKNOWN:
-        return "" if kind == "nic" or card is None else "link ?"
-    return words if words.startswith("x") else f"link {words}"
+def _functions(card: PciDevice | None) -> tuple[str, ...]:
+    """Say how many virtual functions a card is cut into."""
+    number = card.virtual_functions if card else None
+    return (count(number, "virtual function"),) if number else ()
 
 
 def _hca(hca: Hca, pci: Mapping[str, PciDevice]) -> Placed:
@@ -124,13 +135,14 @@ def _ports(ports: tuple[Port, ...]) -> list[str]:
 
 
 def _port(port: Port) -> str:
-    """One port: ``100 Gb/s EDR active, InfiniBand``."""
-    state = {"down": "DOWN", None: "state ?"}.get(port.state, port.state or "")
-    rate = bit_rate(port.rate) if port.rate else ""
-    name = (port.rate_name or "").split()[-1:] if port.rate else []
+    """One port: ``100 Gb/s EDR active``; of one that is down the cable's state, for its rate means nothing."""
     layer = "RoCE" if port.link_layer == "ethernet" else ""
-    speed = rate if rate or state == "DOWN" else "rate ?"
-    return " ".join(word for word in (layer, speed, *name, state) if word)
+    if port.state == "down":
+        known = port.physical if port.physical not in (None, "linkup") else ""
+        return " ".join(word for word in (layer, "DOWN", f"({known})" if known else "") if word)
+    rate = bit_rate(port.rate) if port.rate else "rate ?"
+    name = (port.rate_name or "").split()[-1:] if port.rate else []
+    return " ".join(word for word in (layer, rate, *name, port.state or "state ?") if word)
 
 
 def _hca_state(ports: tuple[Port, ...] | None) -> State:
@@ -160,7 +172,7 @@ def _nics(machine: Machine, pci: Mapping[str, PciDevice]) -> Iterator[Placed]:
 
 def _nic(nic: Nic, card: PciDevice | None) -> Placed:
     states: dict[str | None, tuple[str, State]] = {"up": ("up", "up"), "down": ("DOWN", "down")}
-    word, state = states.get(nic.state, (nic.state or "state ?", "unknown"))
+    word, state = states.get(nic.state, (nic.state or ("state ?" if nic.speed else ""), "unknown" if nic.speed else "none"))
     locality = nic.locality or (card.locality if card else None)
     speed = bit_rate(nic.speed) if nic.speed else ""
     return _placed(("nic", nic.name), (f"{speed} {word}".strip(),), state, locality, card)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from advisor.model.cpuset import CpuSet
-from advisor.render.cpulists import listed, threads
+from advisor.render.cpulists import listed, numbered, threads
 from advisor.render.shapes import Block, Box, Device, Group, Member, Picture, Store
-from advisor.render.units import binary, count, span
+from advisor.render.units import binary, count, plain, span
 
 KINDS = {"hca": "HCA", "gpu": "GPU", "nic": "NIC", "nvme": "NVMe", "accelerator": "accelerator"}
 
@@ -18,10 +18,10 @@ def block_title(block: Block) -> str:
     if not block.sockets:
         return "No socket known"
     name = "Socket" if len(block.sockets) == 1 else "Sockets"
-    own = CpuSet(number for number in block.ids if number is not None and number >= 0)
-    renamed = own and own != CpuSet(block.sockets) and len(own) <= NAMES
-    title = f"{name} {listed(CpuSet(block.sockets))}"
-    return f"{title} (id {listed(own)})" if renamed else title
+    own = {number for number in block.ids if number is not None and number >= 0}
+    renamed = own and own != set(block.sockets) and len(own) <= NAMES
+    title = f"{name} {numbered(block.sockets)}"
+    return f"{title} (id {numbered(own)})" if renamed else title
 
 
 def block_facts(block: Block) -> str:
@@ -55,7 +55,7 @@ def box_memory(box: Box) -> str:
     """Return a node's memory, ``15 x 16 GiB`` where it stands for several."""
     if not box.nodes:
         return "no memory of its own"
-    kind = f" {box.kind.upper()}" if box.kind else ""
+    kind = f" {plain(box.kind.upper(), 20)}" if box.kind else ""
     many = f"{len(box.nodes)} x " if len(box.nodes) > 1 else ""
     return f"{many}{_memory(box.sizes)}{kind}"
 
@@ -121,13 +121,14 @@ def _threads(number: int, cores: Sequence[CpuSet], *, named: bool) -> str:
     return f"{text} ({count(len(cores), 'core')} x {count(number, 'thread')})" if named else text
 
 
-def store_text(store: Store) -> str:
-    """Return ``NUMA node 8: 16 GiB HBM, no CPUs, near node 0``."""
+def store_text(store: Store, *, here: bool = False) -> str:
+    """Return ``NUMA node 8: 16 GiB HBM, no CPUs, near node 0``; drawn in that node, it need not say so."""
     name = f"NUMA node{'s' if len(store.nodes) > 1 else ''} {listed(CpuSet(store.nodes))}"
-    kind = f" {store.kind.upper()}" if store.kind else ""
+    kind = f" {plain(store.kind.upper(), 20)}" if store.kind else ""
     each = " each" if len(store.nodes) > 1 else ""
+    near = "" if here else f", {store.near}"
     denied = ", outside your allocation" if store.denied else ""
-    return f"{name}: {_memory(store.sizes)}{kind}{each}, no CPUs, {store.near}{denied}"
+    return f"{name}: {_memory(store.sizes)}{kind}{each}, no CPUs{near}{denied}"
 
 
 def device_name(device: Device, *, whole: bool = False) -> str:
@@ -138,15 +139,15 @@ def device_name(device: Device, *, whole: bool = False) -> str:
     return f"{KINDS.get(device.kind, device.kind)} {names}{' ~' if device.guessed else ''}"
 
 
-def device_facts(device: Device) -> str:
-    """Return what is known of devices, their link last."""
-    return ", ".join(fact for fact in (*device.facts, device.link) if fact)
+def device_facts(device: Device) -> tuple[str, ...]:
+    """Return what is known of devices: of themselves, of their link, of what is in its way."""
+    return tuple(fact for fact in (*device.facts, device.link, *device.remarks) if fact)
 
 
 def guesses(picture: Picture) -> tuple[str, ...]:
-    """Return why devices are drawn where the firmware does not place them."""
+    """Return the legend of the tilde: why devices are drawn where the firmware does not place them."""
     everywhere = [*picture.devices]
     for block in picture.blocks:
         everywhere += [*block.devices, *(device for box in block.boxes for device in box.devices)]
-    reasons = dict.fromkeys(device.guessed for device in everywhere if device.guessed)
-    return tuple(f"~ place inferred: {reason}" for reason in reasons)
+    reasons = tuple(dict.fromkeys(device.guessed for device in everywhere if device.guessed))
+    return (f"~ place inferred, not told by the firmware: {'; '.join(reasons)}",) if reasons else ()

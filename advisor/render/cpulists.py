@@ -1,8 +1,8 @@
 """CPU numbers as a person reads them: ranges, arithmetic sequences, the threads of a core apart."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from advisor.model.cpuset import CpuSet, union
+from advisor.model.cpuset import LIMIT, CpuSet, union
 
 Run = tuple[int, int]
 
@@ -17,6 +17,16 @@ def listed(cpus: CpuSet) -> str:
     ('0-3,8', '0,8,..,56', '0,16,32,48')
     """
     return ",".join(_sequence(runs) for runs in _sequences(list(cpus.ranges())))
+
+
+def numbered(numbers: Iterable[int]) -> str:
+    """Return any numbers in rising order: the kernel's ids of sockets, and the nodes a JSON names, know no limit.
+
+    >>> numbered([3, 1, 2]), numbered([4294967295, -1])
+    ('1-3', '-1,4294967295')
+    """
+    known = sorted(set(numbers))
+    return listed(CpuSet(known)) if known and known[0] >= 0 and known[-1] < LIMIT else ",".join(map(str, known))
 
 
 def threads(cores: Sequence[CpuSet]) -> str:

@@ -68,9 +68,10 @@ def _gpu(gpu: Gpu) -> dict[str, Any]:
 
 
 def _place(locality: Locality | None) -> dict[str, Any]:
+    """Return where a device is; null where that could not be told, and then why not."""
     if locality is None:
         return {"numa_nodes": None, "inferred": None}
-    return {"numa_nodes": list(locality.numa_nodes), "inferred": locality.inferred}
+    return {"numa_nodes": list(locality.numa_nodes) or None, "inferred": locality.inferred}
 
 
 def _parts(topology: Topology) -> dict[str, Any]:

@@ -1,35 +1,59 @@
 """The distances as coloured squares with their numbers."""
 
-from advisor.render.shapes import Table
-from advisor.render.tiles import Font, Tile, broken, moved, rect, stacked, text
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-NUMBERED = 24
+from advisor.render.shapes import Table
+from advisor.render.tiles import Font, Tile, moved, rect, stacked, text, width_of
+
+NUMBERED = 32
 """Up to so many nodes each distance is written; above, it is its square's tooltip."""
 
-HOME, BETWEEN, AWAY = (0xD3, 0xEB, 0xD8), (0xFB, 0xEE, 0xCB), (0xE9, 0x9A, 0x80)
+HOME, BETWEEN, AWAY = (0xE6, 0xF6, 0xE9), (0xF6, 0xDD, 0xA2), (0xDE, 0x8A, 0x72)
+"""Lighter where nearer, in grey too."""
 
 
 def heatmap(table: Table, room: float) -> Tile:
     """Return the distances between NUMA nodes, light where near and dark where far."""
-    squares, font = _squares(table, room), Font(12, "#52606d")
-    width = max(squares.width, 380.0)
-    head = Tile(width, 18, text(0, 13, "Distances between NUMA nodes (10 = local)", Font(13, bold=True), width))
-    lines = broken("; ".join(table.classes), font, width)
-    return stacked((head, *(Tile(width, 16, text(0, 12, each, font, width)) for each in lines), squares), 4)
+    squares = _squares(table, room)
+    width = max(squares.width, 340.0)
+    words = "Distances between NUMA nodes"
+    head = Tile(width, 18, text(0, 13, words, Font(13, bold=True), width))
+    low, high = _range(table)
+    scale = Tile(width, 16, text(0, 12, f"light is near ({low}), dark is far ({high})", Font(11, "#52606d"), width))
+    return stacked((head, squares) if len(table.nodes) <= NUMBERED else (head, scale, squares), 4)
 
 
 def _squares(table: Table, room: float) -> Tile:
     numbered = len(table.nodes) <= NUMBERED
     most = (room - 40) / len(table.nodes)
-    size = min(34.0, max(24.0, most)) if numbered else max(4.0, min(12.0, most))
+    size = min(30.0, max(_least(table), most)) if numbered else max(4.0, min(12.0, most))
     low, high = _range(table)
     parts = [_label(table, at, size) for at in range(len(table.nodes))] if numbered else []
     for y, row in enumerate(table.rows[: len(table.nodes)]):
-        for x, distance in enumerate(row[: len(table.nodes)]):
-            square = _square(distance, size, low, high, numbered=numbered)
+        for x, long, distance in _runs(row[: len(table.nodes)], join=not numbered):
+            square = _square(distance, (long * size, size), _colour(_share(distance, low, high)), numbered=numbered)
             parts.append(moved(square, 40 + x * size, 20 + y * size))
     side = len(table.nodes) * size
     return Tile(40 + side, 20 + side, "".join(parts))
+
+
+def _runs(row: Sequence[int], *, join: bool) -> Iterator[tuple[int, int, int]]:
+    """Yield where equal distances begin, how many they are, and the distance; each for itself if they are not joined."""
+    at = 0
+    for distance, same in groupby(row):
+        long = len(list(same))
+        yield from [(at, long, distance)] if join else [(at + step, 1, distance) for step in range(long)]
+        at += long
+
+
+def _share(distance: int, low: int, high: int) -> float:
+    return (distance - low) / (high - low) if high > low else 0.0
+
+
+def _least(table: Table) -> float:
+    """Return what the longest number needs."""
+    return width_of(str(max((*table.nodes, *(distance for row in table.rows for distance in row)))), Font(11)) + 4
 
 
 def _range(table: Table) -> tuple[int, int]:
@@ -43,13 +67,13 @@ def _label(table: Table, at: int, size: float) -> str:
     return text(40 + middle, 14, number, font, size) + text(20, 24 + middle, number, font, 36)
 
 
-def _square(distance: int, size: float, low: int, high: int, *, numbered: bool) -> Tile:
-    share = (distance - low) / (high - low) if high > low else 0.0
-    box = rect(size - 1, size - 1, _colour(share), "none")
+def _square(distance: int, size: tuple[float, float], colour: str, *, numbered: bool) -> Tile:
+    width, height = size
+    box = rect(width - 1, height - 1, colour, "none")
     if numbered:
         font = Font(11, anchor="middle")
-        return Tile(size, size, box + text(size / 2, size / 2 + 4, str(distance), font, size - 1))
-    return Tile(size, size, f"<g><title>{distance}</title>{box}</g>")
+        return Tile(width, height, box + text(width / 2, height / 2 + 4, str(distance), font, width - 1))
+    return Tile(width, height, f"<g><title>{distance}</title>{box}</g>")
 
 
 def _colour(share: float) -> str:

@@ -10,6 +10,9 @@ Span = tuple[str, str]
 
 Line = tuple[Span, ...]
 
+_GLUE = "\u00a0"
+"""A blank at which no line is broken; in names from outside there is none, see units.plain."""
+
 
 def width_of(line: Line) -> int:
     """Return the cells that a line takes."""
@@ -47,6 +50,16 @@ def wrapped(spans: Iterable[Span], width: int, indent: int = 2) -> list[Line]:
     return [_trimmed(line) for line in lines]
 
 
+def labelled(label: str, spans: Iterable[Span], width: int, room: int) -> list[Line]:
+    """Return spans beside a label, later lines below the first."""
+    return wrapped([(f"{label:<{room - 1}} ", "label"), *spans], width, indent=room)
+
+
+def glued(text: str, width: int) -> str:
+    """Return a text that is not broken inside where a line holds it whole."""
+    return text.replace(" ", _GLUE) if cell_len(text) < width else text
+
+
 def _words(spans: Iterable[Span], width: int) -> Iterable[Span]:
     for text, style in spans:
         start = 0
@@ -71,18 +84,19 @@ def _trimmed(line: list[Span]) -> Line:
     if line and line[-1][0].endswith(" "):
         text, style = line[-1]
         line[-1] = (text.rstrip(" "), style)
-    return tuple(line)
+    return tuple((text.replace(_GLUE, " "), style) for text, style in line)
 
 
 Panel = tuple[tuple[str, str], list[Line]]
 """What is framed: a title, a second one at the right end, and the lines."""
 
 
-def framed(panels: Sequence[Panel], width: int, style: str) -> list[Line]:
-    """Return panels in frames of one width and height beside each other."""
+def framed(panels: Sequence[Panel], width: int, styles: Sequence[str]) -> list[Line]:
+    """Return panels in frames of one width and height beside each other, each in its style."""
     fitting = [_titled(panel, width - 2) for panel in panels]
     height = max(len(body) for _, body in fitting)
-    return beside([_frame(panel, width, style, height) for panel in fitting], [width] * len(fitting))
+    frames = [_frame(panel, width, style, height) for panel, style in zip(fitting, styles, strict=True)]
+    return beside(frames, [width] * len(fitting))
 
 
 def _titled(panel: Panel, inner: int) -> Panel:

@@ -10,7 +10,7 @@ from advisor.render.attached import attach, devices
 from advisor.render.blocks import blocks
 from advisor.render.cpulists import listed
 from advisor.render.distances import table
-from advisor.render.shapes import Picture, Statement
+from advisor.render.shapes import Picture, Statement, Table
 from advisor.render.units import binary, count, plain
 
 
@@ -20,6 +20,7 @@ def picture(machine: Machine, layout: Layout) -> Picture:
     caches = {tier.node: tier.cache for tier in machine.tiers or () if tier.cache}
     drawn, stores = blocks(topology, caches)
     drawn, loose = attach(drawn, devices(machine))
+    distances = table(topology)
     return Picture(
         title=_title(machine),
         processors=_processors(machine, topology),
@@ -27,15 +28,15 @@ def picture(machine: Machine, layout: Layout) -> Picture:
         blocks=drawn,
         stores=stores,
         devices=loose,
-        table=table(topology),
-        statements=statements(layout),
+        table=distances,
+        statements=statements(layout, distances),
         notes=tuple(_notes(machine, topology)),
     )
 
 
-def statements(layout: Layout) -> tuple[Statement, ...]:
+def statements(layout: Layout, distances: Table | None = None) -> tuple[Statement, ...]:
     """Return what was inferred, in words."""
-    return (_cut(layout), _numbering(layout), _smt(layout), _distances(layout))
+    return (_cut(layout), _numbering(layout), _smt(layout), _distances(layout, distances))
 
 
 def _title(machine: Machine) -> str:
@@ -50,7 +51,7 @@ def _title(machine: Machine) -> str:
 def _processors(machine: Machine, topology: Topology) -> str:
     name = machine.cpu.model_name if machine.cpu else None
     if not name:
-        return f"processor not known{f' ({machine.architecture})' if machine.architecture else ''}"
+        return f"processor not known{f' ({plain(machine.architecture, 40)})' if machine.architecture else ''}"
     number = len(topology.packages)
     return f"{number} x {plain(name, 80)}" if number > 1 else plain(name, 80)
 
@@ -73,7 +74,7 @@ def _counts(topology: Topology, layout: Layout) -> str:
 def _cut(layout: Layout) -> Statement:
     cut = layout.cut
     nodes = cut.nodes_per_socket
-    each = f" ({count(nodes, 'NUMA node')} per socket)" if nodes is not None else ""
+    each = f", {count(nodes, 'NUMA node')} per socket" if nodes is not None else ""
     return Statement("Cut", f"{plain(cut.name)}{each}", cut.confidence, _plain(cut.why))
 
 
@@ -96,8 +97,11 @@ def _smt(layout: Layout) -> Statement:
     return Statement("SMT", f"{smt.state}{threads}", None, _plain(smt.why))
 
 
-def _distances(layout: Layout) -> Statement:
-    return Statement("Distances", layout.distances.name, None, _plain(layout.distances.why))
+def _distances(layout: Layout, distances: Table | None) -> Statement:
+    """Return the values by kind of neighbour; the reason too where the table does not tell everything."""
+    told = layout.distances
+    values = (", ".join(distances.classes),) if distances else ()
+    return Statement("Distances", told.name, None, values if values and told.name == "full" else (*values, *_plain(told.why)))
 
 
 def _plain(why: tuple[str, ...]) -> tuple[str, ...]:
@@ -114,7 +118,7 @@ def _notes(machine: Machine, topology: Topology) -> Iterator[str]:
         nodes = CpuSet(node.os_index for node in topology.nodes) & topology.allowed_nodes
         yield (
             f"Inside your allocation: {len(usable)} of {count(len(topology.pus), 'PU')}: {listed(usable) or 'none'};"
-            f" NUMA nodes {listed(nodes) or 'none'}. In brackets or dashed: outside."
+            f" NUMA nodes {listed(nodes) or 'none'}."
         )
     if topology.missing:
         yield f"Offline or hidden: {count(len(topology.missing), 'PU')}: {listed(topology.missing)}"

@@ -55,9 +55,11 @@ class Device:
     state: State
     link: str
     slow: bool
-    """Whether the link runs below what the card or the path could do."""
+    """Whether the way to it is narrower than the card."""
     guessed: str | None
     """Why it is drawn here, where the firmware does not say."""
+    remarks: tuple[str, ...] = ()
+    """What must be said besides: where its path is narrowed, why its place is not known."""
 
 
 @dataclass(frozen=True, slots=True)

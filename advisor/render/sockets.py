@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from advisor.model.cpuset import CpuSet
 from advisor.render.captions import (
+    NAMES,
     block_facts,
     block_remarks,
     block_title,
@@ -55,8 +56,8 @@ class CellSize:
     height: float
 
 
-LINK, SLOW_LINK = Font(11, "#3e5c7e"), Font(11, "#b44d12")
-SMALL, SMALL_BOLD, PLAIN, STRONG = Font(10, anchor="middle"), Font(11, bold=True), Font(12), Font(14, bold=True)
+LINK, SLOW_LINK, DOWN = Font(11, "#3e5c7e"), Font(11, "#9a3f0a", bold=True), Font(11, "#a0210f", bold=True)
+SMALL, SMALL_BOLD, PLAIN, STRONG = Font(11, anchor="middle"), Font(11, bold=True), Font(12), Font(14, bold=True)
 
 
 def cell_size(picture: Picture) -> CellSize:
@@ -95,14 +96,14 @@ def _titles(left: str, right: str, width: float) -> str:
 def _least(part: Block, core: CellSize) -> float:
     """Return the width that two L3 groups beside each other want, within reason."""
     cores = max((len(member.cores) for box in part.boxes for member in box.members()), default=1)
-    return min(360.0, max(300.0, 2 * (min(cores, 4) * core.width + 2 * PAD)))
+    return min(360.0, max(280.0, 2 * (min(cores, 4) * core.width + 2 * PAD)))
 
 
 def _box(box: Box, width: float, core: CellSize) -> Tile:
     room = width - 2 * PAD
     remarks = [Tile(room, 16, text(0, 12, remark, PLAIN, room)) for remark in box_remarks(box)]
     groups = list(_groups(box, room, core))
-    stores = [_store(store, room) for store in box.stores]
+    stores = [_store(store, room, here=True) for store in box.stores]
     body = stacked((*remarks, *groups, *stores), 6)
     colours = COLOURS["outside the allocation" if box.denied else "NUMA node"]
     head = _titles(box_title(box), box_memory(box), width)
@@ -139,7 +140,7 @@ def _member(group: Group, member: Member, width: float, core: CellSize) -> Tile:
     if not member.cores or len(member.cores) > CORES:
         return _words(f"{label}: {member_text(member)}", width, colours)
     columns = columns_for(len(member.cores), room, core.width, 3)
-    wide = CellSize(min(1.7 * core.width, (room + 3) / columns - 3), core.height)
+    wide = CellSize(min(2.2 * core.width, (room + 3) / columns - 3), core.height)
     cells = gridded([_core(each, wide, denied=each <= member.denied) for each in member.cores], columns, 3)
     head = text(6, 14, group_label(group, uneven=True), SMALL_BOLD, room)
     return inset(Tile(room, cells.height, cells.body), (6, 20), colours, head)
@@ -157,35 +158,43 @@ def _core(core: CpuSet, size: CellSize, *, denied: bool) -> Tile:
     return Tile(size.width, size.height, rect(size.width, size.height, *colours, dashed=denied) + words)
 
 
-def _store(store: Store, room: float) -> Tile:
-    body = rect(room, 24, *COLOURS["memory without CPUs"]) + text(8, 16, store_text(store), PLAIN, room - 16)
+def _store(store: Store, room: float, *, here: bool = False) -> Tile:
+    body = rect(room, 24, *COLOURS["memory without CPUs"]) + text(8, 16, store_text(store, here=here), PLAIN, room - 16)
     return Tile(room, 24, body)
 
 
 def chips(devices: Iterable[Device], width: float) -> Tile:
     """Return devices on the branches of a line that comes from above, each with its link."""
     devices, width = tuple(devices), min(width, CHIP)
-    branch = min(0.6 * width, max(width_of(device.link, LINK) for device in devices) + 36) if devices else 0
+    links = (width_of(device.link, SLOW_LINK if device.slow else LINK) for device in devices)
+    branch = min(0.6 * width, max(links, default=0) + 32) if devices else 0
     tiles = [_chip(device, width, branch) for device in devices]
-    trunk = line(16, 0, 16, 44 * (len(tiles) - 1) + 26, "#6c9bd1")
+    last = sum(tile.height for tile in tiles[:-1])
+    trunk = line(16, 0, 16, last + 26, "#6c9bd1")
     hung = stacked(tiles, 0)
     return Tile(width, hung.height, trunk + hung.body)
 
 
 def _chip(device: Device, width: float, branch: float) -> Tile:
-    room = width - branch
+    """Return a device: its name, what is known of it, and on lines of their own what must be said besides."""
+    room = width - branch - 16
     colours = COLOURS["port down" if device.state == "down" else "device"]
-    link = SLOW_LINK if device.slow else LINK
-    body = line(16, 26, branch, 26, "#6c9bd1") + text(24, 21, device.link, link, branch - 30)
-    body += rect(room, 36, *colours, x=branch, y=8)
-    facts = ", ".join(fact for fact in device.facts if fact)
-    body += text(
-        branch + 8,
-        23 if facts else 30,
-        device_name(device),
-        Font(12, bold=True),
-        room - 16,
-        whole=device_name(device, whole=True),
+    font = DOWN if device.state == "down" else Font(11)
+    facts = [(each, font) for each in broken(", ".join(fact for fact in device.facts if fact), font, room) if each]
+    notable = (
+        SLOW_LINK
+        if device.slow or (device.guessed is None and any(each.startswith("NUMA node ?") for each in device.remarks))
+        else LINK
     )
-    body += text(branch + 8, 38, facts, Font(11), room - 16) if facts else ""
-    return Tile(width, 44, body)
+    facts += [(each, notable) for remark in device.remarks for each in broken(remark, notable, room)]
+    bold, whole = Font(12, bold=True), device_name(device, whole=True)
+    names = [(each, bold) for each in broken(device_name(device), bold, room)]
+    lines = [*names, *facts]
+    height = 14.0 * len(lines) + 8
+    body = line(16, 26, branch, 26, "#6c9bd1") + text(24, 21, device.link, SLOW_LINK if device.slow else LINK, branch - 26)
+    body += rect(width - branch, max(36.0, height), *colours, x=branch, y=8)
+    top = 23 if len(lines) > 1 else 30
+    told = [whole if len(device.names) > NAMES else "", *[""] * (len(lines) - 1)]
+    for at, ((words, each), full) in enumerate(zip(lines, told, strict=True)):
+        body += text(branch + 8, top + 14 * at, words, each, room, whole=full)
+    return Tile(width, max(36.0, height) + 8, body)

@@ -1,98 +1,86 @@
 """The machine in a few lines, what was inferred of its settings, and what could not be seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from advisor.model.evidence import NOT_OFFERED
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
-from advisor.model.memory import Dimm
+from advisor.model.memory import Dimm, SocketMemory
 from advisor.model.system import Kernel, Limits
-from advisor.render.attached import devices
+from advisor.render.attached import Placed, devices, together
 from advisor.render.captions import device_facts, device_name
+from advisor.render.cpulists import numbered
+from advisor.render.details import details
+from advisor.render.lines import Line, labelled, wrapped
+from advisor.render.page import Page
 from advisor.render.picture import picture
 from advisor.render.shapes import Device, Picture
-from advisor.render.units import binary, clock, count, memory_clock, plain
+from advisor.render.units import binary, clock, count, memory_clock, plain, throughput
+from advisor.render.unseen import unseen
 
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""
 
 NEXT = "Next: 'advisor topology' draws this machine, 'advisor capture -o node.tar.gz' takes it along."
 
-_STYLE = {"down": "red", "unknown": "yellow"}
+LABEL = 11
+"""Columns that a label takes."""
+
+_STYLE = {"down": "down", "unknown": "unknown"}
 
 
-def summary(machine: Machine, layout: Layout) -> RenderableType:
-    """Return the opening of an audit."""
+def summary(machine: Machine, layout: Layout, width: int | None = None, *, verbose: bool = False) -> Page:
+    """Return an audit; verbose, with every fact and where it was read."""
     seen = picture(machine, layout)
-    parts: list[RenderableType] = [facts(machine, seen), Text(), settings(seen)]
-    hidden = unseen(machine)
-    return Group(*parts, *((Text(), hidden) if hidden else ()), Text(), Text(NEXT, style="dim"))
+    return Page(lambda room: _lines(machine, seen, room, verbose=verbose), width)
 
 
-def facts(machine: Machine, seen: Picture) -> RenderableType:
-    """Return the machine in a few lines."""
-    rows: list[Row] = [("Machine", seen.title, "bold"), ("Processor", _processor(machine, seen), "")]
-    rows += [("Topology", seen.counts, "")]
-    rows += [(label, text, "") for label, text in _firmware_and_memory(machine) if text]
-    rows += list(_devices(machine))
-    rows += [(label, text, "") for label, text in _system(machine) if text]
-    return _table([*rows, *(("Note", note, "yellow") for note in seen.notes)])
+def _lines(machine: Machine, seen: Picture, width: int, *, verbose: bool) -> list[Line]:
+    result = _table(facts(machine, seen), width)
+    result += [(), (("How it is set up", "heading"),), *_table(settings(seen), width)]
+    result += details(machine, width) if verbose else []
+    result += unseen(machine, width, verbose=verbose)
+    return [*result, (), *wrapped([(NEXT, "dim")], width)]
 
 
-def settings(seen: Picture) -> RenderableType:
-    """Return what was inferred, how sure, and why."""
-    rows: list[Row] = []
+def _table(rows: Iterable[Row], width: int) -> list[Line]:
+    return [line for label, words, style in rows for line in labelled(label, [(words, style)], width, LABEL)]
+
+
+def facts(machine: Machine, seen: Picture) -> Iterator[Row]:
+    """Yield the machine in a few lines."""
+    yield "Machine", seen.title, "title"
+    yield "Processor", seen.processors, ""
+    yield from ((label, text, "") for label, text in _clocks(machine) if text)
+    yield "Topology", seen.counts, ""
+    yield from ((label, text, "") for label, text in _firmware_and_memory(machine) if text)
+    yield from _devices(machine)
+    yield from ((label, text, "") for label, text in _system(machine) if text)
+    yield from (("Note", note, "warn") for note in seen.notes)
+
+
+def settings(seen: Picture) -> Iterator[Row]:
+    """Yield what was inferred, how sure, and why."""
     for each in seen.statements:
-        sure = f" ({each.sure} confidence)" if each.sure else ""
-        rows.append((each.about, f"{each.says}{sure}", "bold"))
-        rows += [("", reason, "dim") for reason in each.why]
-    return Group(Text("How it is set up", style="bold underline"), _table(rows))
+        yield each.about, f"{each.says}{f', {each.sure} confidence' if each.sure else ''}", "title"
+        yield from (("", reason, "") for reason in each.why)
 
 
-def unseen(machine: Machine) -> RenderableType | None:
-    """Return what could not be learnt, by what would make it known; None where nothing is lacking."""
-    by_help: dict[str, dict[str, list[str]]] = {}
-    for gap in machine.gaps:
-        reasons = by_help.setdefault(plain(gap.help), {})
-        reasons.setdefault(plain(gap.why), []).append(plain(gap.fact, 80))
-    absent = by_help.pop(NOT_OFFERED, {})
-    rows: list[Row] = []
-    for help_, reasons in by_help.items():
-        rows += [("", f"{', '.join(names)}: {why}", "") for why, names in reasons.items()]
-        rows.append(("", f"  -> {help_}", "bold"))
-    if absent:
-        rows.append(
-            (
-                "",
-                f"not offered by this kernel or platform: {', '.join(name for names in absent.values() for name in names)}",
-                "dim",
-            )
-        )
-    return Group(Text("What could not be seen", style="bold underline"), _table(rows)) if rows else None
-
-
-def _table(rows: list[Row]) -> Table:
-    """Return a grid of Text, so that no name from outside is read as markup."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, words, style in rows:
-        grid.add_row(Text(label, style="cyan"), Text(words, style=style))
-    return grid
-
-
-def _processor(machine: Machine, seen: Picture) -> str:
+def _clocks(machine: Machine) -> Iterator[tuple[str, str]]:
+    """Yield the clocks and who sets them; a cap where software holds the CPUs below what the driver allows."""
     cpu = machine.cpu
     if cpu is None:
-        return seen.processors
-    boost = {True: "boost on", False: "boost off", None: ""}[cpu.boost]
-    base = f"base {clock(cpu.base_hz)}" if cpu.base_hz else ""
-    governor = f"governor {' and '.join(map(plain, cpu.governors))}" if cpu.governors else ""
-    return ", ".join(part for part in (seen.processors, base, boost, governor) if part)
+        return
+    capped = cpu.limit_hz if cpu.limit_hz and cpu.max_hz and cpu.limit_hz < cpu.max_hz else None
+    parts = (
+        f"base {clock(cpu.base_hz)}" if cpu.base_hz else "",
+        f"up to {clock(cpu.max_hz)}" if cpu.max_hz else "",
+        f"CAPPED at {clock(capped)}" if capped else "",
+        {True: "boost on", False: "boost off", None: ""}[cpu.boost],
+        f"governor {' and '.join(map(plain, cpu.governors))}" if cpu.governors else "",
+        f"driver {plain(cpu.driver)}" if cpu.driver else "",
+    )
+    yield "Clocks", ", ".join(part for part in parts if part)
 
 
 def _firmware_and_memory(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -102,6 +90,7 @@ def _firmware_and_memory(machine: Machine) -> Iterator[tuple[str, str]]:
         yield "BIOS", f"{plain(firmware.bios_vendor or '')} {plain(firmware.bios_version)}{dated}".strip()
     if machine.memory and machine.memory.dimms is not None:
         yield "DIMMs", _dimms(machine.memory.dimms)
+    yield "Channels", _channels(machine.memory.sockets or () if machine.memory else ())
 
 
 def _dimms(dimms: tuple[Dimm, ...]) -> str:
@@ -118,18 +107,38 @@ def _dimms(dimms: tuple[Dimm, ...]) -> str:
     return ", ".join([*words, *([count(empty, "empty slot")] if empty else [])]) or "none seen"
 
 
+def _channels(sockets: tuple[SocketMemory, ...]) -> str:
+    """Sockets that are alike together: ``sockets 0-1: 8 DIMMs in 8 channels, at most 204.8 GB/s each``."""
+    kinds: dict[SocketMemory, list[int]] = {}
+    for socket in sockets:
+        kinds.setdefault(socket.model_copy(update={"socket": 0}), []).append(socket.socket)
+    return "; ".join(_channel(kind, numbers) for kind, numbers in kinds.items())
+
+
+def _channel(kind: SocketMemory, numbers: list[int]) -> str:
+    many = len(numbers) > 1
+    channels = "channels ?" if kind.channels is None else count(kind.channels, "channel")
+    ceiling = f", at most {throughput(kind.bandwidth)}" if kind.bandwidth else ""
+    modules = f"{count(kind.dimms, 'DIMM')} in {count(kind.slots, 'slot')}"
+    name = f"socket{'s' if many else ''} {numbered(numbers)}"
+    return f"{name}: {channels} with {modules}{ceiling}{' each' if many else ''}"
+
+
 def _devices(machine: Machine) -> Iterator[Row]:
-    for placed in devices(machine):
-        if placed.device.kind in ("hca", "gpu", "accelerator"):
-            nodes = ", ".join(map(str, placed.nodes)) or "?"
-            guessed = f" (inferred: {placed.device.guessed})" if placed.device.guessed else ""
-            words = [_name(placed.device), device_facts(placed.device), f"NUMA node {nodes}{guessed}"]
-            label, _, name = words[0].partition(" ")
-            yield label, ", ".join([name, *(word for word in words[1:] if word)]), _STYLE.get(placed.device.state, "")
+    """Yield adapters and accelerators, those that are alike at one node in one row."""
+    rows = [_at_its_node(placed) for placed in devices(machine) if placed.device.kind in ("hca", "gpu", "accelerator")]
+    for device in together(rows):
+        label, _, name = device_name(device).partition(" ")
+        style = "slow" if device.slow and device.state != "down" else _STYLE.get(device.state, "")
+        yield label, ", ".join((name.removesuffix(" ~"), *device_facts(device))), style
 
 
-def _name(device: Device) -> str:
-    return device_name(device).removesuffix(" ~")
+def _at_its_node(placed: Placed) -> Device:
+    why = placed.device.guessed or placed.unplaced
+    nodes = f"NUMA node{'s' if len(placed.nodes) > 1 else ''} {numbered(placed.nodes) if placed.nodes else '?'}"
+    known = f" (inferred: {why})" if placed.nodes else f" ({why})"
+    remarks = (*placed.device.remarks, f"{nodes}{known if why else ''}")
+    return replace(placed.device, remarks=remarks, guessed=None)
 
 
 def _system(machine: Machine) -> Iterator[tuple[str, str]]:

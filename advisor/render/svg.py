@@ -9,8 +9,13 @@ from advisor.render.shapes import Block, Picture, Statement
 from advisor.render.sockets import COLOURS, CellSize, block, cell_size, chips
 from advisor.render.tiles import Font, Tile, broken, columns_for, gridded, moved, rect, safe, stacked, text, width_of
 
-PAGE, MARGIN = 1600, 24
-LEAST_BLOCK = 460
+PAGES, MARGIN = (960, 1280, 1600), 24
+"""Widths of a page: the narrowest is taken on which a picture is not too high, so that its letters are not too small."""
+
+TALL = 0.8
+"""A page is too high above so much of its width."""
+
+LEAST_BLOCK = 440
 CORES, SOCKETS = 576, 8
 """With more than this, what is alike is drawn once."""
 
@@ -21,26 +26,37 @@ def draw_svg(seen: Picture, *, whole: bool = False) -> str:
     """Return a picture as SVG; on large machines alike parts are drawn once, unless the whole is asked for."""
     if not whole and (sum(part.cores for part in seen.blocks) > CORES or len(seen.blocks) > SOCKETS):
         seen = collapsed(seen)
-    room = PAGE - 2 * MARGIN
-    tiles = [_head(seen, room), _blocks(seen, room), *_loose(seen, room), _foot(seen, room)]
-    page = stacked((tile for tile in tiles if tile.height), 18)
+    page, width = _page(seen)
     height = page.height + 2 * MARGIN
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{PAGE}" height="{height:g}" viewBox="0 0 {PAGE} {height:g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
         'font-family="DejaVu Sans, Verdana, Arial, Helvetica, sans-serif" role="img">'
         f"<title>{safe(seen.title)}</title>"
-        f'<rect width="{PAGE}" height="{height:g}" fill="#ffffff"/>{moved(page, MARGIN, MARGIN)}</svg>\n'
+        f'<rect width="{width}" height="{height:g}" fill="#ffffff"/>{moved(page, MARGIN, MARGIN)}</svg>\n'
     )
+
+
+def _page(seen: Picture) -> tuple[Tile, int]:
+    """Return the drawing and the width of its page."""
+    for width in PAGES:
+        room = width - 2 * MARGIN
+        tiles = (_head(seen, room), _blocks(seen, room), *_loose(seen, room), _foot(seen, room))
+        page = stacked((tile for tile in tiles if tile.height), 18)
+        if page.height <= TALL * width:
+            break
+    return page, width
 
 
 def _head(seen: Picture, room: float) -> Tile:
     cut = next((each for each in seen.statements if each.about == "Cut"), None)
-    words = text(0, 22, seen.title, TITLE, room) + text(0, 46, f"{seen.processors} · {seen.counts}", SUBTITLE, room)
+    lines = broken(f"{seen.processors} · {seen.counts}", SUBTITLE, room)
+    words = text(0, 22, seen.title, TITLE, room)
+    words += "".join(text(0, 46 + 19 * at, each, SUBTITLE, room) for at, each in enumerate(lines))
+    height = 33.0 + 19 * len(lines)
     if cut is None:
-        return Tile(room, 52, words)
-    why = f" — {cut.why[0]}" if cut.why else ""
-    sentence = f"Cut: {cut.says}, {cut.sure} confidence{why}"
-    return Tile(room, 76, words + text(0, 70, sentence, Font(14, bold=True), room))
+        return Tile(room, height, words)
+    sentence = f"Cut: {cut.says}, {cut.sure} confidence"
+    return Tile(room, height + 24, words + text(0, height + 18, sentence, Font(14, bold=True), room))
 
 
 def _blocks(seen: Picture, room: float) -> Tile:
@@ -80,7 +96,7 @@ def _foot(seen: Picture, room: float) -> Tile:
 def _statements(statements: Iterable[Statement], room: float) -> Tile:
     tiles = []
     for each in statements:
-        sure = f" ({each.sure} confidence)" if each.sure else ""
+        sure = f", {each.sure} confidence" if each.sure else ""
         why = f": {'; '.join(each.why)}" if each.why else ""
         label = Tile(96, 18, text(0, 13, each.about, Font(13, bold=True), 94))
         tiles.append(gridded((label, _paragraph(f"{each.says}{sure}{why}", BODY, room - 106)), 2))
@@ -121,9 +137,9 @@ def _legend(seen: Picture, room: float) -> Tile:
     font, x, y, parts = Font(11, "#52606d"), 0.0, 0.0, []
     for name in _used(seen):
         fill, stroke = COLOURS[name]
-        size = 24 + width_of(name, font) + 14
+        size = 22 + 0.88 * width_of(name, font) + 16
         if x + size > room:
             x, y = 0.0, y + 20
-        parts.append(rect(16, 12, fill, stroke, x=x, y=y + 2) + text(x + 22, y + 12, name, font, size - 24))
+        parts.append(rect(16, 12, fill, stroke, x=x, y=y + 2) + text(x + 22, y + 12, name, font, room))
         x += size
     return Tile(room, y + 18, "".join(parts))

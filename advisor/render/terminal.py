@@ -2,10 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
-
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.render.alike import collapsed
@@ -24,7 +20,8 @@ from advisor.render.captions import (
     member_text,
     store_text,
 )
-from advisor.render.lines import Line, Span, columns_for, framed, wrapped
+from advisor.render.lines import Line, Span, columns_for, framed, glued, wrapped
+from advisor.render.page import Page
 from advisor.render.picture import picture
 from advisor.render.shapes import Block, Box, Device, Group, Picture, Store, Table
 
@@ -34,59 +31,12 @@ LEAST_BLOCK, LEAST_BOX, MOST = 38, 36, 100
 MEMBERS = 4
 """So many L3 groups of a node are listed each for itself."""
 
-STYLES = {
-    "title": "bold",
-    "socket": "blue",
-    "socket title": "bold blue",
-    "node": "green",
-    "node title": "bold green",
-    "cache": "cyan",
-    "store": "magenta",
-    "device": "bold",
-    "up": "",
-    "none": "",
-    "down": "bold red",
-    "unknown": "yellow",
-    "slow": "yellow",
-    "dim": "dim",
-    "warn": "yellow",
-    "local": "bold",
-}
 
-_ASCII = str.maketrans({"─": "-", "│": "|", "┌": "+", "┐": "+", "└": "+", "┘": "+", "…": ".", "·": "-"})
-
-
-class Drawing:
-    """A machine that rich prints at the console's width, or at a narrower one."""
-
-    def __init__(self, drawn: Picture, width: int | None = None, *, whole: bool = False) -> None:
-        self.picture, self.width, self.whole = drawn, width, whole
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = min(self.width or options.max_width, options.max_width)
-        yield text(lines(self.picture, width, whole=self.whole), ascii_only=options.ascii_only)
-
-
-def draw(machine: Machine, layout: Layout, width: int | None = None, *, whole: bool = False) -> Drawing:
+def draw(machine: Machine, layout: Layout, width: int | None = None, *, whole: bool = False) -> Page:
     """Return the drawing of a machine; whole draws alike parts each for itself."""
-    drawn = picture(machine, layout)
-    return Drawing(drawn if whole else collapsed(drawn), width, whole=whole)
-
-
-def text(drawn: Sequence[Line], *, ascii_only: bool = False) -> Text:
-    """Return lines as rich text, in ASCII for an encoding that is not UTF-8."""
-    result = Text(no_wrap=True, overflow="ignore", end="")
-    for line in drawn:
-        for words, style in line:
-            result.append(_ascii(words) if ascii_only else words, STYLES.get(style, "") or None)
-        result.rstrip()
-        result.append("\n")
-    return result
-
-
-def _ascii(words: str) -> str:
-    plain = words.translate(_ASCII)
-    return plain if plain.isascii() else "".join(c if c.isascii() else "?" * cell_len(c) for c in plain)
+    seen = picture(machine, layout)
+    drawn = seen if whole else collapsed(seen)
+    return Page(lambda room: lines(drawn, room, whole=whole), width)
 
 
 def lines(drawn: Picture, width: int, *, whole: bool = False) -> list[Line]:
@@ -96,9 +46,17 @@ def lines(drawn: Picture, width: int, *, whole: bool = False) -> list[Line]:
     result += _blocks(drawn.blocks, width, whole=whole)
     result += [line for store in drawn.stores for line in _store(store, width)]
     result += [line for device in drawn.devices for line in _device(device, width, whole=whole)]
-    result += _table(drawn.table, width) if drawn.table else []
+    result += [line for note in _notes(drawn) for line in wrapped([(note, "warn")], width)]
     result += list(_statements(drawn, width))
-    return result + [line for note in (*guesses(drawn), *drawn.notes) for line in wrapped([(note, "warn")], width)]
+    return result + (_table(drawn.table, width) if drawn.table else [])
+
+
+def _notes(drawn: Picture) -> Iterator[str]:
+    """Yield the legend of signs, and what limits the picture."""
+    yield from guesses(drawn)
+    yield from drawn.notes
+    if any(member.denied for box in drawn.boxes() for member in box.members()):
+        yield "(In brackets: outside your allocation.)"
 
 
 def _blocks(blocks: Sequence[Block], width: int, *, whole: bool) -> list[Line]:
@@ -110,7 +68,7 @@ def _blocks(blocks: Sequence[Block], width: int, *, whole: bool) -> list[Line]:
     for start in range(0, len(blocks), columns):
         row = blocks[start : start + columns]
         panels = [((block_title(block), block_facts(block)), _block(block, each - 4, whole=whole)) for block in row]
-        result += framed(panels, each, "socket")
+        result += framed(panels, each, ["socket"] * len(row))
     return result
 
 
@@ -121,17 +79,24 @@ def _block(block: Block, width: int, *, whole: bool) -> list[Line]:
     for start in range(0, len(block.boxes), columns):
         row = block.boxes[start : start + columns]
         panels = [((box_title(box), box_memory(box)), _box(box, each - 4, whole=whole)) for box in row]
-        result += framed(panels, each, "node")
+        result += framed(panels, each, [_frame_of(box) for box in row])
     result += [line for store in block.stores for line in _store(store, width)]
     return result + [line for device in block.devices for line in _device(device, width, whole=whole)]
 
 
+def _frame_of(box: Box) -> str:
+    """Return the style of a node's frame: a node that cannot be used, or has no memory, is not like the others."""
+    if box.denied:
+        return "dim"
+    return "warn" if box.nodes and not any(size != 0 for size in box.sizes) else "node"
+
+
 def _box(box: Box, width: int, *, whole: bool) -> list[Line]:
-    result = [line for remark in box_remarks(box) for line in wrapped([(remark, "warn")], width)]
+    result = [line for remark in box_remarks(box) for line in wrapped([(remark, "warn" if box.denied else "cache")], width)]
     uneven = len({len(member.cores) for member in box.members()}) > 1
     for spans in _rows(box.groups, box.repeat, whole=whole, uneven=uneven):
         result += wrapped(spans, width)
-    result += [line for store in box.stores for line in _store(store, width)]
+    result += [line for store in box.stores for line in _store(store, width, here=True)]
     return result + [line for device in box.devices for line in _device(device, width, whole=whole)]
 
 
@@ -145,22 +110,22 @@ def _rows(groups: Sequence[Group], repeat: int, *, whole: bool, uneven: bool) ->
             yield [(label, "cache"), (member_text(member), "dim" if member.denied == member.cpus else "")]
 
 
-def _store(store: Store, width: int) -> list[Line]:
-    return wrapped([(store_text(store), "store")], width)
+def _store(store: Store, width: int, *, here: bool = False) -> list[Line]:
+    return wrapped([(store_text(store, here=here), "store")], width)
 
 
 def _device(device: Device, width: int, *, whole: bool) -> list[Line]:
     style = "slow" if device.slow and device.state != "down" else device.state
-    return wrapped([(f"{device_name(device, whole=whole)}  ", "device"), (device_facts(device), style)], width)
+    facts = ", ".join(glued(fact, width - 3) if fact == device.link else fact for fact in device_facts(device))
+    return wrapped([(f"{device_name(device, whole=whole)}  ", "device"), (facts, style)], width)
 
 
 def _table(table: Table, width: int) -> list[Line]:
-    title = [("Distances", "title"), (f" {'; '.join(table.classes)}", "")]
+    """Return the distances between nodes in rows, where they are few enough to be read."""
     cell = max(len(str(number)) for numbers in (table.nodes, *table.rows) for number in numbers) + 1
-    result = wrapped(title, width)
     if len(table.nodes) > 16 or len(table.nodes) < 2 or (len(table.nodes) + 1) * cell + 5 > width:
-        return result
-    result.append((("node ", "dim"), *((f"{number:>{cell}}", "dim") for number in table.nodes)))
+        return []
+    result: list[Line] = [(("node ", "dim"), *((f"{number:>{cell}}", "dim") for number in table.nodes))]
     for number, row in zip(table.nodes, table.rows, strict=False):
         values = ((f"{distance:>{cell}}", _distance(number, at, table)) for at, distance in enumerate(row))
         result.append(((f"{number:>4} ", "dim"), *values))

@@ -77,7 +77,7 @@ def safe(words: str) -> str:
 def rect(width: float, height: float, fill: str, stroke: str, *, x: float = 0, y: float = 0, dashed: bool = False) -> str:
     """Return a rounded box."""
     dash = ' stroke-dasharray="4 3"' if dashed else ""
-    place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{min(4, width / 5):g}"'
+    place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{min(4, width / 5, height / 4):g}"'
     return f'<rect {place} fill="{fill}" stroke="{stroke}"{dash}/>'
 
 

@@ -6,6 +6,8 @@ UNKNOWN = "?"
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G", "T", "P")
+_GENERATIONS = {2.5e9: "1.0", 5e9: "2.0", 8e9: "3.0", 16e9: "4.0", 32e9: "5.0", 64e9: "6.0", 128e9: "7.0"}
+"""PCI Express by the transfers a second of a lane."""
 
 
 def binary(size: int | None) -> str:
@@ -54,16 +56,23 @@ def duration(seconds: float | None) -> str:
 
 
 def link(link: Link | None) -> str:
-    """Return a PCIe link: ``x16 16 GT/s``; its bandwidth where only that is known."""
+    """Return a PCIe link: ``PCIe 4.0 x16``; its bandwidth where only that is known."""
     if link is None or (link.speed is None and link.width is None):
-        return throughput(link.bandwidth) if link and link.bandwidth else UNKNOWN
-    width = f"x{link.width}" if link.width is not None else "x?"
-    return f"{width} {lane_speed(link.speed)}"
+        return f"PCIe {throughput(link.bandwidth if link and link.bandwidth else None)}"
+    return f"PCIe {generation(link.speed)} x{UNKNOWN if link.width is None else link.width}"
+
+
+def generation(transfers: float | None) -> str:
+    """Return the generation of PCIe that has these transfers a second of a lane: ``4.0``; the speed where none has."""
+    return UNKNOWN if transfers is None else _GENERATIONS.get(transfers, lane_speed(transfers))
 
 
 def link_state(now: Link | None, card: Link | None) -> str:
-    """Return a link as it runs and, where that is less, what the card could do: ``x8 8 GT/s of x16 16 GT/s``."""
-    return f"{link(now)} of {link(card)}" if slower(now, card) else link(now)
+    """Return a link as it runs and, where that is less, what the card could do: ``PCIe 4.0 x8 of x16``."""
+    if now is None or card is None or not slower(now, card):
+        return link(now)
+    faster = "" if generation(now.speed) == generation(card.speed) else f"{generation(card.speed)} "
+    return f"{link(now)} of {faster}x{UNKNOWN if card.width is None else card.width}"
 
 
 def slower(now: Link | None, card: Link | None) -> bool:
@@ -92,8 +101,13 @@ def span(sizes: tuple[int | None, ...]) -> str:
 
 def plain(text: str, limit: int = 200) -> str:
     """Return a text from outside without what could steer a terminal, cut to a limit."""
-    clean = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text[: 2 * limit].split()))
+    clean = printable(" ".join(text[: 2 * limit].split()))
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return a text with a question mark for each letter that could steer a terminal."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _scaled(value: float | None, step: int, names: tuple[str, ...]) -> str:

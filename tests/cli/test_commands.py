@@ -1,6 +1,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,26 @@ def test_topology_draws(archive: Path, capsys: Capture) -> None:
     assert [
         word for word in ("NUMA node 6", "mlx5_0", "5,21,37,53", "channel-interleaving", "round-robin") if word not in text
     ] == []
+
+
+@pytest.mark.parametrize(("setting", "ascii_"), [({"LC_ALL": "C"}, True), ({"LANG": "C"}, True), ({"LANG": "C.UTF-8"}, False)])
+def test_a_console_without_frames(setting: dict[str, str], *, ascii_: bool, archive: Path) -> None:
+    """In the locale C the drawing is ASCII; in a UTF-8 one it has frames."""
+    command = [sys.executable, "-m", "advisor", "topology", "--from", str(archive)]
+    done = subprocess.run(command, env={"PATH": "/usr/bin:/bin", **setting}, capture_output=True, check=True)
+    assert done.stdout.isascii() == ascii_
+
+
+def test_width_and_whole(archive: Path, capsys: Capture) -> None:
+    """--width sets the columns of a drawing, --whole draws what is alike each for itself."""
+    assert status(["topology", "--from", str(archive), "--width", "60", "--whole"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
+
+
+def test_audit_verbose(archive: Path, capsys: Capture) -> None:
+    """--verbose tells every fact, and where it was read."""
+    assert status(["audit", "--from", str(archive), "--verbose", "--width", "120"]) == 0
+    assert "system_vendor         Dell Inc.  [/sys/class/dmi/id/sys_vendor]" in capsys.readouterr().out
 
 
 def test_topology_writes_svg(archive: Path, tmp_path: Path) -> None:

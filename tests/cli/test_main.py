@@ -43,7 +43,9 @@ def test_help_imports_no_command() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["topolgy"], "advisor: No such command 'topolgy'"),
+        (["topolgy"], "advisor: No such command 'topolgy'; did you mean topology?"),
+        (["frobnicate"], "advisor: No such command 'frobnicate'; there are audit, capture, topology"),
+        (["audit", "--width", "1"], "advisor audit: Invalid value for '--width'"),
         (["topology", "--jsn"], "advisor topology: No such option: --jsn"),
         (["topology", "--from"], "advisor: Option '--from' requires an argument"),
         (["capture"], "advisor: capture needs a file to write; say -o node.tar.gz"),
@@ -77,12 +79,49 @@ def test_bad_machine_json(text: str, message: str, tmp_path: Path, capsys: Captu
     assert (error.count("\n"), message in error) == (1, True), error
 
 
+def completed(**asked: str) -> str:
+    """Return what the completion of a shell answers."""
+    program = [sys.executable, "-c", "from advisor.cli.main import main; main()"]
+    return subprocess.run(program, env={"PATH": "/usr/bin:/bin", **asked}, capture_output=True, text=True, check=False).stdout
+
+
 def test_completion_knows_the_commands() -> None:
     """The shell's completion offers the commands of the folder."""
-    environment = {"_ADVISOR_COMPLETE": "complete_bash", "COMP_WORDS": "advisor ", "COMP_CWORD": "1", "PATH": "/usr/bin:/bin"}
-    program = [sys.executable, "-c", "from advisor.cli.main import main; main()"]
-    offered = subprocess.run(program, env=environment, capture_output=True, text=True, check=False).stdout.split()
+    offered = completed(_ADVISOR_COMPLETE="complete_bash", COMP_WORDS="advisor ", COMP_CWORD="1").split()
     assert set(commands()) <= set(offered)
+
+
+def test_completion_knows_the_options() -> None:
+    """The shell's completion offers the options of a command."""
+    offered = completed(_ADVISOR_COMPLETE="complete_bash", COMP_WORDS="advisor topology --", COMP_CWORD="2").split()
+    assert {"--from", "--json", "--svg", "--whole", "--width"} <= set(offered)
+
+
+def test_completion_of_other_shells_is_a_line_each() -> None:
+    """Either of zsh and fish gets a command and its description in one line, however long it is."""
+    zsh = completed(_ADVISOR_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="advisor ")
+    asked = {"_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_ARGS": "advisor "}
+    fish = completed(_ADVISOR_COMPLETE="complete_fish", **asked)
+    assert [len(text.strip().splitlines()) for text in (zsh, fish)] == [len(commands())] * 2, zsh + fish
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_show_completion(shell: str) -> None:
+    """--show-completion prints the script of a shell."""
+    text = subprocess.run(
+        [sys.executable, "-m", "advisor", "--show-completion", shell],
+        env={"PATH": "/usr/bin:/bin", "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f"complete_{shell}" in text
+
+
+def test_no_command_is_a_question_for_help(capsys: Capture) -> None:
+    """`advisor` alone prints its help."""
+    assert status([]) == 0
+    assert capsys.readouterr().out.startswith("Usage: advisor COMMAND")
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -3,7 +3,7 @@ from advisor.model.devices import Locality, Nic
 from advisor.model.machine import Machine
 from advisor.model.topology import Core, NumaNode, Topology
 from advisor.render.alike import collapsed
-from advisor.render.captions import block_remarks, block_title, group_label, member_text, store_text
+from advisor.render.captions import block_remarks, block_title, group_label, guesses, member_text, store_text
 from advisor.render.picture import picture
 from advisor.render.shapes import Picture
 from tests.render import made
@@ -75,6 +75,7 @@ def test_overlapping_nodes_draw_no_cpu_twice() -> None:
     )
     assert box.nodes == (0,)
     assert [store_text(store) for store in box.stores] == ["NUMA node 1: 1 GiB HBM, no CPUs, near node 0"]
+    assert store_text(box.stores[0], here=True) == "NUMA node 1: 1 GiB HBM, no CPUs"
 
 
 def test_hybrid_cores() -> None:
@@ -106,7 +107,32 @@ def test_device_of_no_known_node() -> None:
     """A device whose node is not known is drawn outside the sockets, and says so."""
     nic = Nic(name="eth0", state="up")
     devices = seen(made.machine(made.topology(made.Shape()), nics=(nic,))).devices
-    assert [device.facts for device in devices] == [("up", "node ?")]
+    assert [(device.facts, device.remarks) for device in devices] == [(("up",), ("NUMA node ?",))]
+
+
+def test_a_place_that_could_not_be_told_is_no_guess() -> None:
+    """A device without a node has the reason beside it, and no tilde."""
+    nic = Nic(name="eth0", locality=Locality(numa_nodes=(), inferred="numa_node is -1"), state="up")
+    picture_ = seen(made.machine(made.topology(made.Shape()), nics=(nic,)))
+    assert [(device.guessed, device.remarks) for device in picture_.devices] == [(None, ("NUMA node ?: numa_node is -1",))]
+    assert guesses(picture_) == ()
+
+
+def test_guesses_of_one_kind_are_one() -> None:
+    """Devices whose places were inferred for different reasons stand together; the legend has every reason."""
+    nics = tuple(Nic(name=f"eth{at}", locality=Locality(numa_nodes=(0,), inferred=f"bridge {at}"), state="up") for at in range(2))
+    picture_ = seen(made.machine(made.topology(made.Shape()), nics=nics))
+    assert next(picture_.boxes()).devices[0].names == ("eth0", "eth1")
+
+
+def test_virtual_functions_are_one() -> None:
+    """Virtual functions stand together under their card, which says how many it has; none of them is called down."""
+    real = made.card("0000:c1:00.0", "hca", 0).model_copy(update={"virtual_functions": 3, "max_virtual_functions": 8})
+    parts = [made.card(f"0000:c1:00.{at}", "hca", 0).model_copy(update={"is_virtual_function": True}) for at in (1, 2, 3)]
+    hcas = [made.hca(f"mlx5_{at}", f"0000:c1:00.{at}", 0, state="down" if at else "active") for at in range(4)]
+    card, functions = next(seen(made.machine(made.topology(made.Shape()), pci=(real, *parts), hcas=hcas)).boxes()).devices
+    assert card.facts == ("100 Gb/s EDR active", "3 virtual functions")
+    assert (functions.names, functions.facts, functions.state) == (("mlx5_1", "mlx5_2", "mlx5_3"), ("virtual (SR-IOV)",), "none")
 
 
 def test_alike_devices_are_one() -> None:

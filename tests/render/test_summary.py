@@ -2,8 +2,11 @@ from io import StringIO
 
 from rich.console import Console
 
+from advisor.model.cpu import Cpu
+from advisor.model.devices import Locality
+from advisor.model.evidence import NOT_OFFERED, Gap
 from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, Memory
+from advisor.model.memory import Dimm, Memory, SocketMemory
 from advisor.model.software import Allocation
 from advisor.model.system import Environment, Kernel
 from advisor.render.summary import summary
@@ -18,7 +21,13 @@ FULL = {
                 for at in range(16)
             ),
             Dimm(locator="B1", size=0),
-        )
+        ),
+        sockets=tuple(
+            SocketMemory(socket=at, dimms=8, slots=9, channels=8, size=128 << 30, bandwidth=187_712_000_000) for at in range(2)
+        ),
+    ),
+    "cpu": Cpu(
+        model_name="AMD EPYC 7502", base_hz=2_500_000_000, max_hz=3_350_000_000, limit_hz=2_000_000_000, boost=False, driver="x"
     ),
     "kernel": Kernel(os_name="Rocky Linux 8.10", release="4.18.0-553.el8_10.x86_64"),
     "environment": Environment(virtual="none", container="podman"),
@@ -26,12 +35,11 @@ FULL = {
 }
 
 
-def printed(machine: Machine) -> str:
+def printed(machine: Machine, *, verbose: bool = False) -> str:
     """Return what a terminal of 100 columns shows, without colours."""
-    console = Console(file=StringIO(), width=100, color_system=None)
-    console.print(summary(machine, made.layout()))
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    file = StringIO()
+    Console(file=file, width=100, color_system=None).print(summary(machine, made.layout(), verbose=verbose))
+    return file.getvalue()
 
 
 def test_summary(golden: Golden) -> None:
@@ -52,3 +60,52 @@ def test_nothing_lacks() -> None:
 def test_markup_in_names_is_text() -> None:
     """A name with brackets is printed as it is."""
     assert "[red]x[/red]" in printed(made.naples().model_copy(update={"name": "[red]x[/red]"}))
+
+
+def test_no_line_ends_in_blanks() -> None:
+    """What goes to a file has no blanks at the ends of its lines."""
+    assert [line for line in printed(made.rome(), verbose=True).splitlines() if line != line.rstrip()] == []
+
+
+def test_narrow() -> None:
+    """No line is wider than the terminal, be it narrow."""
+    file = StringIO()
+    Console(file=file, width=50, color_system=None).print(
+        summary(made.rome().model_copy(update=FULL), made.layout(), verbose=True)
+    )
+    assert max(map(len, file.getvalue().splitlines())) <= 50
+
+
+def test_verbose_tells_everything() -> None:
+    """Verbose adds the sections with their facts."""
+    machine = made.rome().model_copy(update=FULL)
+    assert "os_name" not in printed(machine)
+    assert "os_name               Rocky Linux 8.10" in printed(machine, verbose=True)
+
+
+def test_a_place_that_is_not_known() -> None:
+    """A device without a node says so, and why."""
+    hca = made.hca("mlx5_0", "0000:a1:00.0", None).model_copy(update={"locality": Locality(numa_nodes=(), inferred="it is -1")})
+    assert "NUMA node ? (it is -1)" in printed(made.rome().model_copy(update={"hcas": (hca,)}))
+
+
+def test_alike_devices_are_one_row() -> None:
+    """Adapters at one node that say the same are one row, adapters at two nodes two."""
+    hcas = tuple(made.hca(f"mlx5_{at}", f"0000:b{at}:00.0", at // 2) for at in range(4))
+    rows = [
+        line
+        for line in printed(made.rome().model_copy(update={"hcas": hcas, "pci": None})).splitlines()
+        if line.startswith("HCA")
+    ]
+    assert [row.partition(", 100")[0] for row in rows] == ["HCA        mlx5_0, mlx5_1", "HCA        mlx5_2, mlx5_3"]
+
+
+def test_many_gaps_of_a_section_are_counted() -> None:
+    """A section that lacks many facts is counted, and named whole by verbose; what nobody can offer comes last."""
+    gaps = (
+        *(Gap(fact=f"cpu.fact{at}", why="not there", help="install x") for at in range(5)),
+        Gap(fact="tiers", why="none", help=NOT_OFFERED),
+    )
+    machine = made.naples().model_copy(update={"gaps": gaps})
+    assert "- 5 of cpu: not there -> install x\n- tiers: this kernel" in printed(machine)
+    assert "cpu.fact4: not there" in printed(machine, verbose=True)

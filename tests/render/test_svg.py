@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 from itertools import product
 from xml.etree.ElementTree import Element
@@ -7,7 +8,9 @@ from defusedxml.ElementTree import fromstring
 
 from advisor.model.firmware import Firmware
 from advisor.model.machine import Machine
+from advisor.render.heatmap import _colour
 from advisor.render.picture import picture
+from advisor.render.sockets import COLOURS
 from advisor.render.svg import draw_svg
 from advisor.render.tiles import Font, width_of
 from tests.conftest import Golden
@@ -92,7 +95,49 @@ def test_long_text_is_cut_with_a_tooltip() -> None:
 def test_link_and_port() -> None:
     """An HCA stands at its node with its link, and its port's state in words."""
     shown = words(svg(made.naples()))
-    assert {"HCA mlx5_0", "DOWN", "x8 16 GT/s of x16 16 GT/s"} <= set(shown)
+    assert {"HCA mlx5_0", "DOWN", "PCIe 4.0 x8 of x16"} <= set(shown)
+
+
+def test_a_small_machine_has_a_small_page() -> None:
+    """The letters of a small machine are not lost on a wide page; a large one gets it."""
+    small, large = made.machine(made.topology(made.Shape(sockets=1, nodes=1))), made.machine(made.topology(made.Shape(nodes=16)))
+    assert [svg(machine).get("width") for machine in (small, large)] == ["960", "1600"]
+
+
+def test_whole() -> None:
+    """On request every socket is drawn."""
+    text = draw_svg(picture(made.superdome(), made.layout()), whole=True)
+    assert "Socket 23<" in text
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour, as WCAG 2.1 defines it."""
+    levels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (level / 12.92 if level <= 0.03928 else ((level + 0.055) / 1.055) ** 2.4 for level in levels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_contrast() -> None:
+    """Every colour of text stands out from every colour it may be drawn on, by 4.5 to 1."""
+    drawn = "".join(draw_svg(picture(machine, made.layout())) for machine in MACHINES)
+    inks = {luminance(colour) for colour in re.findall(r'<text [^>]*fill="(#\w{6})"', drawn)}
+    papers = [luminance(fill) for fill, _ in COLOURS.values()]
+    assert min((paper + 0.05) / (ink + 0.05) for ink in inks for paper in papers) >= 4.5
+    dark = luminance(Font().fill)
+    assert min((luminance(_colour(share / 10)) + 0.05) / (dark + 0.05) for share in range(11)) >= 4.5
+
+
+def test_distances_in_grey() -> None:
+    """Printed without colours, a farther node is darker."""
+    greys = [luminance(_colour(share / 10)) for share in range(11)]
+    assert greys == sorted(greys, reverse=True)
+
+
+def test_many_nodes_stay_small() -> None:
+    """A table of more nodes than can be numbered draws equal neighbours as one, each with its distance as a tooltip."""
+    text = draw_svg(picture(made.machine(made.topology(made.Shape(nodes=32, l3=1, cores=1))), made.layout()))
+    assert "light is near (10), dark is far (32)" in text
+    assert 64 * 3 <= text.count("<title>") < 64 * 5
 
 
 def test_nothing_from_elsewhere() -> None:

@@ -42,8 +42,25 @@ def test_round_robin_numbers() -> None:
 
 def test_port_down() -> None:
     """A port that is down says so in words, beside the link that runs on half its lanes."""
-    text = printed(made.naples(), 200)
-    assert "HCA mlx5_0  DOWN, x8 16 GT/s of x16 16 GT/s" in text
+    assert "HCA mlx5_0  DOWN, PCIe 4.0 x8 of x16" in printed(made.naples(), 200)
+
+
+def test_a_link_is_not_broken_over_lines() -> None:
+    """Where a device takes two lines, its link is whole in one of them."""
+    assert "PCIe 4.0 x8 of x16" in printed(made.naples(), 80)
+
+
+def test_outside_the_allocation() -> None:
+    """What brackets mean is said, where there are some."""
+    assert "(In brackets: outside your allocation.)" in printed(made.confined(), 80)
+    assert "brackets" not in printed(made.rome(), 80)
+
+
+def test_tilde() -> None:
+    """An inferred place has a tilde, and the tilde its legend with the reason."""
+    text = printed(made.rome(), 160)
+    assert "HCA mlx5_0 ~  " in text
+    assert "~ place inferred, not told by the firmware: its root bridge is in socket 1" in text
 
 
 def test_repetition_is_collapsed() -> None:

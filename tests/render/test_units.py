@@ -32,22 +32,24 @@ def test_words(expected: str, actual: str) -> None:
 @pytest.mark.parametrize(
     ("expected", "link"),
     [
-        ("x16 16 GT/s", Link(speed=16e9, width=16)),
-        ("x? 2.5 GT/s", Link(speed=2.5e9)),
-        ("x4 ?", Link(width=4)),
-        ("15.8 GB/s", Link(bandwidth=15_754_000_000)),
-        ("?", Link()),
-        ("?", None),
+        ("PCIe 4.0 x16", Link(speed=16e9, width=16)),
+        ("PCIe 1.0 x?", Link(speed=2.5e9)),
+        ("PCIe ? x4", Link(width=4)),
+        ("PCIe 15.8 GB/s", Link(bandwidth=15_754_000_000)),
+        ("PCIe ?", Link()),
+        ("PCIe 20 GT/s x16", Link(speed=20e9, width=16)),
+        ("PCIe ?", None),
     ],
 )
 def test_link(expected: str, link: Link | None) -> None:
-    """A PCIe link names lanes and speed, or its bandwidth, or that it is not known."""
+    """A PCIe link names generation and lanes, or its bandwidth, or that it is not known."""
     assert expected == units.link(link)
 
 
 def test_link_below_the_card() -> None:
     """A link that runs below what the card could do says both."""
-    assert units.link_state(Link(speed=8e9, width=8), Link(speed=16e9, width=16)) == "x8 8 GT/s of x16 16 GT/s"
+    assert units.link_state(Link(speed=8e9, width=8), Link(speed=16e9, width=16)) == "PCIe 3.0 x8 of 4.0 x16"
+    assert units.link_state(Link(speed=16e9, width=8), Link(speed=16e9, width=16)) == "PCIe 4.0 x8 of x16"
 
 
 def test_unknown_speed_is_not_slow() -> None:

@@ -23,7 +23,7 @@ from advisor import __version__
 from advisor.cli.options import From
 from advisor.cli.pipeline import open_machine, progress, write_whole
 from advisor.collect.gather import commands, paths
-from advisor.errors import CannotWork
+from advisor.errors import CannotWork, one_line
 from advisor.host.base import ENVIRONMENT_PREFIXES
 
 Anonymise = Annotated[
@@ -65,4 +65,5 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
         kept = AnonymousHost(host) if anonymise else host
         data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"))
     write_whole(output, data)
-    sys.stderr.write(f"advisor: wrote {output} ({len(data) // 1024} KiB); look at it with: advisor audit --from {output}\n")
+    size = f"{len(data) // 1024} KiB"
+    sys.stderr.write(one_line(f"advisor: wrote {output} ({size}); look at it with: advisor audit --from {output}") + "\n")

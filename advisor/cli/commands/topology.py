@@ -1,7 +1,8 @@
 """Draw the machine: sockets, NUMA nodes, L3 groups, cores, adapters, and what the BIOS did.
 
 Shows where every CPU number is, which memory and which adapter is near it, how the BIOS has cut the sockets into
-NUMA nodes, and how sure that is. Nothing is changed on the machine.
+NUMA nodes, and how sure that is. Alike sockets and nodes of a large machine are drawn once, unless --whole is given.
+Nothing is changed on the machine.
 
 Group: Look at a machine
 Example: advisor topology
@@ -14,16 +15,22 @@ from typing import Annotated
 
 import typer
 
-from advisor.cli.options import From, Json, NoColor, Output
+from advisor.cli.options import From, Json, NoColor, Output, Width
 from advisor.cli.pipeline import emit, emit_json, load, write_whole
 from advisor.model.cut import infer_layout
 
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, alike ones too.")]
+
 
 def run(
+    *,
     source: From = None,
+    whole: Whole = False,
+    svg: Svg = None,
     json: Json = False,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")] = None,
     output: Output = None,
+    width: Width = None,
     no_color: NoColor = False,
 ) -> None:
     """Draw the machine."""
@@ -33,7 +40,7 @@ def run(
         from advisor.render.picture import picture
         from advisor.render.svg import draw_svg
 
-        write_whole(svg, draw_svg(picture(machine, layout)).encode())
+        write_whole(svg, draw_svg(picture(machine, layout), whole=whole).encode())
     if json:
         from advisor.render.data import document
 
@@ -41,4 +48,4 @@ def run(
     elif svg is None or output is not None:
         from advisor.render.terminal import draw
 
-        emit([draw(machine, layout)], output, color=not no_color)
+        emit([draw(machine, layout, whole=whole)], output, color=not no_color, width=width)

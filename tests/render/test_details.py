@@ -1,0 +1,96 @@
+from advisor.model.acpi import Acpi, MadtEntry
+from advisor.model.cpu import Cpu, IdleState
+from advisor.model.cpuset import CpuSet
+from advisor.model.evidence import Source
+from advisor.model.machine import Machine
+from advisor.model.memory import Dimm, Memory, SocketMemory
+from advisor.model.software import Tool
+from advisor.model.system import Hugepages, Kernel, Limits
+from advisor.render.details import SECTIONS, UNITS, details
+from advisor.render.lines import text_of
+from tests.render import made
+
+
+def shown(machine: Machine, width: int = 160) -> list[str]:
+    """Return the section's lines without their styles."""
+    return [text_of(line).rstrip() for line in details(machine, width)]
+
+
+def test_a_fact_has_its_unit_and_its_source() -> None:
+    """A number is written in its unit, with the file it was read from behind it."""
+    machine = Machine(cpu=Cpu(base_hz=2_250_000_000), sources=(Source(fact="cpu.base_hz", where="/sys/x"),))
+    assert shown(machine) == ["", "cpu", "base_hz               2.25 GHz  [/sys/x]"]
+
+
+def test_a_section_has_its_source() -> None:
+    """A source of a whole section stands at its head."""
+    machine = Machine(limits=Limits(memlock=-1), sources=(Source(fact="limits", where="lstopo"),))
+    assert shown(machine) == ["", "limits  [lstopo]", "memlock               unlimited"]
+
+
+def test_lists_are_labelled_by_what_comes_first() -> None:
+    """An entry of a list stands behind its name or number; zero is a value, unknown and no are not written."""
+    memory = Memory(dimms=(Dimm(locator="A1", socket=0, channel=0, size=16 << 30, rated=3200_000_000),))
+    assert shown(Machine(memory=memory)) == [
+        "",
+        "memory",
+        "dimms",
+        "  A1                  socket 0, channel 0, size 16 GiB, rated 3200 MT/s",
+    ]
+    kernel = Kernel(hugepages=(Hugepages(node=0, page=2 << 20, count=0),), cmdline=(("iommu", "pt"), ("nosmt", None)))
+    assert shown(Machine(kernel=kernel))[2:] == [
+        "cmdline               iommu=pt nosmt",
+        "hugepages",
+        "  node 0              page 2 MiB, count 0",
+    ]
+
+
+def test_sources_of_entries() -> None:
+    """A list's entry has the source of its own name."""
+    machine = Machine(tools=(Tool(name="openmpi", version="4.1.4"),), sources=(Source(fact="tools.openmpi", where="mpirun"),))
+    assert shown(machine)[2] == "openmpi               version 4.1.4  [mpirun]"
+
+
+def test_long_lists_are_counted() -> None:
+    """The processors of the MADT are counted, and a list of hundreds ends where nobody reads on."""
+    madt = tuple(MadtEntry(apic_id=at, uid=at, enabled=True) for at in range(512))
+    assert shown(Machine(acpi=Acpi(madt=madt)))[2] == "madt                  512 entries; --json has them"
+    tools = tuple(Tool(name=f"t{at}") for at in range(100))
+    assert shown(Machine(tools=tools))[-1].strip() == "and 36 more; --json has them all"
+
+
+def test_looked_and_found_none() -> None:
+    """An empty list is not the same as one that is not known."""
+    assert shown(Machine(hcas=())) == ["", "hcas", "                      none"]
+    assert shown(Machine()) == []
+
+
+def test_mitigations() -> None:
+    """Every vulnerability of the kernel's list is a line."""
+    cpu = Cpu(
+        vulnerabilities={"meltdown": "Not affected"}, idle_states=(IdleState(name="C2", latency=18, disabled=CpuSet((1,))),)
+    )
+    assert shown(Machine(cpu=cpu))[2:] == [
+        "idle_states",
+        "  C2                  latency 18 us, disabled 1",
+        "vulnerabilities",
+        "  meltdown            Not affected",
+    ]
+
+
+def test_every_section_is_shown() -> None:
+    """Every part of a Machine is a section here, but for the topology, which is drawn, and the evidence itself."""
+    rest = {"schema_version", "name", "architecture", "topology", "sources", "gaps"}
+    assert set(SECTIONS) | rest == set(Machine.model_fields)
+
+
+def test_units_belong_to_fields() -> None:
+    """Every unit is of a field that there is."""
+    known = str(Machine.model_json_schema())
+    assert [name for name in UNITS if f"'{name.rpartition('.')[2]}'" not in known] == []
+
+
+def test_widths_hold() -> None:
+    """No line is wider than asked."""
+    machine = made.rome().model_copy(update={"memory": Memory(sockets=(SocketMemory(socket=0, dimms=8, slots=8, size=None),))})
+    assert max(map(len, shown(machine, 60))) <= 60
