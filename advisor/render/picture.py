@@ -120,6 +120,10 @@ def _notes(machine: Machine, topology: Topology) -> Iterator[str]:
             f"Inside your allocation: {len(usable)} of {count(len(topology.pus), 'PU')}: {listed(usable) or 'none'};"
             f" NUMA nodes {listed(nodes) or 'none'}."
         )
+    affinity = machine.limits.affinity if machine.limits else None
+    if affinity is not None and not topology.pus & topology.allowed <= affinity:
+        bound = affinity & topology.pus
+        yield f"Bound: this process may run on CPU{'s' if len(bound) > 1 else ''} {listed(bound) or 'none'} only (its affinity)."
     if topology.missing:
         yield f"Offline or hidden: {count(len(topology.missing), 'PU')}: {listed(topology.missing)}"
     if topology.missing_nodes:

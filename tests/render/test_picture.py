@@ -1,6 +1,7 @@
 from advisor.model.cpuset import CpuSet
 from advisor.model.devices import Locality, Nic
 from advisor.model.machine import Machine
+from advisor.model.system import Limits
 from advisor.model.topology import Core, NumaNode, Topology
 from advisor.render.alike import collapsed
 from advisor.render.captions import block_remarks, block_title, group_label, guesses, member_text, store_text
@@ -94,6 +95,14 @@ def test_partly_allowed() -> None:
     """CPUs outside the allocation stand in brackets."""
     members = [member_text(member) for box in seen(made.confined()).boxes() for member in box.members()]
     assert members == ["0-3", "4-5 (6-7)", "(8-11)", "(12-15)"]
+
+
+def test_a_bound_process_is_told() -> None:
+    """A process whose affinity is narrower than its cgroup hears of it; one that may run everywhere does not."""
+    base = made.machine(made.topology(made.Shape(sockets=1)))
+    bound, free = (base.model_copy(update={"limits": Limits(affinity=cpus)}) for cpus in (CpuSet([0]), CpuSet(range(4096))))
+    assert seen(bound).notes == ("Bound: this process may run on CPU 0 only (its affinity).",)
+    assert seen(free).notes == seen(base).notes == ()
 
 
 def test_device_of_a_whole_socket() -> None:
