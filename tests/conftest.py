@@ -1,6 +1,9 @@
 """What every test may ask for."""
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +29,11 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         assert file.read_text(encoding="utf-8") == text
 
     return check
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """Return a folder in memory where there is one: a root has thousands of files, and disks are slow to forget them."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory, prefix="advisor-test-") as folder:
+        yield Path(folder)

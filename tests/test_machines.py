@@ -73,9 +73,9 @@ def test_adapters(name: str, shelf: Path) -> None:
 
 
 @every_machine
-def test_root_and_xml_are_one_topology(name: str, shelf: Path, tmp_path: Path) -> None:
+def test_root_and_xml_are_one_topology(name: str, shelf: Path, scratch: Path) -> None:
     """What /sys alone tells is what hwloc makes of the same files."""
-    xml = hwloc_xml.xml(write_root(name, tmp_path), disallowed=True)
+    xml = hwloc_xml.xml(write_root(name, scratch), disallowed=True)
     if xml is None:
         pytest.skip("lstopo is not installed (Debian: hwloc)")
     if MACHINES[name][1].old_hwloc:

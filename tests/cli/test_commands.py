@@ -166,9 +166,9 @@ def test_an_anonymous_capture_has_the_same_topology(archive: Path, tmp_path: Pat
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
 
 
-def test_hwloc_xml_of_the_same_machine(archive: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_hwloc_xml_of_the_same_machine(archive: Path, tmp_path: Path, scratch: Path, capsys: Capture) -> None:
     """The XML that lstopo makes of the root gives the same counts, cut and numbering."""
-    text = xml(write_root(NAME, tmp_path / "root"), disallowed=True)
+    text = xml(write_root(NAME, scratch), disallowed=True)
     if text is None:
         pytest.skip("lstopo is not installed (Debian: hwloc)")
     file = tmp_path / "x.xml"

@@ -48,25 +48,25 @@ def locality(topology: Element) -> dict[str, tuple[int, ...] | None]:
 
 
 @every_machine
-def test_lstopo_counts_what_the_description_says(name: str, tmp_path: Path) -> None:
+def test_lstopo_counts_what_the_description_says(name: str, scratch: Path) -> None:
     """The generated files show lstopo as many packages, nodes, L3 groups, cores and CPUs as were described."""
     expected = MACHINES[name][1]
-    root = write_root(name, tmp_path)
+    root = write_root(name, scratch)
     whole = counts(seen(root, disallowed=True))
     assert whole in {expected.counts, expected.old_hwloc}
     assert (expected.inside or whole) == counts(seen(root, disallowed=False))
 
 
 @pytest.mark.parametrize("name", ["two-hcas", "hca-unplaced", "a-r7425-2x7601-dell"])
-def test_lstopo_finds_the_hcas_where_they_were_put(name: str, tmp_path: Path) -> None:
+def test_lstopo_finds_the_hcas_where_they_were_put(name: str, scratch: Path) -> None:
     """An HCA is local to its node, and to nothing where the firmware does not say."""
-    assert MACHINES[name][1].hcas == locality(seen(write_root(name, tmp_path), disallowed=True))
+    assert MACHINES[name][1].hcas == locality(seen(write_root(name, scratch), disallowed=True))
 
 
-def test_a_memory_of_its_own_is_near_its_initiator(tmp_path: Path) -> None:
+def test_a_memory_of_its_own_is_near_its_initiator(scratch: Path) -> None:
     """The HBM node 8 of a Xeon Max hangs at the CPUs of node 0, though it has none."""
     nodes = [
-        item for item in seen(write_root("hbm-flat", tmp_path), disallowed=True).iter("object") if item.get("type") == "NUMANode"
+        item for item in seen(write_root("hbm-flat", scratch), disallowed=True).iter("object") if item.get("type") == "NUMANode"
     ]
     cpusets = {int(item.get("os_index") or -1): item.get("cpuset") for item in nodes}
     assert cpusets[0] == cpusets[8]
