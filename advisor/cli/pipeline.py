@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LARGEST_JSON = 256 << 20
 _MOMENT = 1.0
+_PIECE = 4096
 
 
 def load(source: str | None) -> Machine:
@@ -146,11 +147,18 @@ def _escaped(match: re.Match[str]) -> str:
     return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
 
 
+def say(text: str) -> None:
+    """Print a text of any length: a console may take less than one long write offers it, and Python unbuffered drops the rest."""
+    for start in range(0, len(text), _PIECE):
+        sys.stdout.write(text[start : start + _PIECE])
+    sys.stdout.flush()
+
+
 def emit_json(document: object, output: Path | None) -> None:
     """Print a document as JSON, or write it to a file."""
     text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
     if output is None:
-        sys.stdout.write(text)
+        say(text)
     else:
         write_whole(output, text.encode())
 

@@ -36,9 +36,11 @@ def _gaps(machine: Machine) -> Gaps:
 
 
 def _named(names: Iterable[str], *, verbose: bool) -> str:
-    """Return names of facts: ``memory, cpu.epp, 6 of kernel``."""
+    """Return names of facts: ``memory, cpu.epp, 6 facts of kernel``."""
     sections: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         sections.setdefault(name.partition(".")[0], []).append(name)
-    few = (", ".join(own) if verbose or len(own) <= FEW else f"{len(own)} of {section}" for section, own in sections.items())
+    few = (
+        ", ".join(own) if verbose or len(own) <= FEW else f"{len(own)} facts of {section}" for section, own in sections.items()
+    )
     return ", ".join(few)

@@ -107,5 +107,5 @@ def test_many_gaps_of_a_section_are_counted() -> None:
         Gap(fact="tiers", why="none", help=NOT_OFFERED),
     )
     machine = made.naples().model_copy(update={"gaps": gaps})
-    assert "- 5 of cpu: not there -> install x\n- tiers: this kernel" in printed(machine)
+    assert "- 5 facts of cpu: not there -> install x\n- tiers: this kernel" in printed(machine)
     assert "cpu.fact4: not there" in printed(machine, verbose=True)

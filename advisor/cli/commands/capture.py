@@ -21,7 +21,7 @@ import typer
 
 from advisor import __version__
 from advisor.cli.options import From
-from advisor.cli.pipeline import open_machine, progress, write_whole
+from advisor.cli.pipeline import open_machine, progress, say, write_whole
 from advisor.collect.gather import commands, paths
 from advisor.errors import CannotWork, one_line
 from advisor.host.base import ENVIRONMENT_PREFIXES
@@ -42,7 +42,7 @@ def run(
         from advisor.paths import template
         from advisor.render.script import capture_script
 
-        sys.stdout.write(capture_script(template("capture.sh.j2"), paths(), commands(), __version__, ENVIRONMENT_PREFIXES))
+        say(capture_script(template("capture.sh.j2"), paths(), commands(), __version__, ENVIRONMENT_PREFIXES))
     elif output is None:
         raise CannotWork("capture needs a file to write; say -o node.tar.gz")
     else:
