@@ -8,7 +8,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.evidence import NOT_OFFERED, Gap, Source
 from advisor.model.units import number
 
-ROOT_HELP = "run as root: sudo advisor audit"
+ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
 
@@ -56,7 +56,7 @@ class Reader:
             self.lacks(
                 fact,
                 f"{path}: permission denied",
-                ROOT_HELP if self.host.kind == "live" else "capture again as root: sudo advisor capture",
+                ROOT_HELP,
             )
         else:
             self.lacks(fact, f"{path}: {why}", NOT_OFFERED)

@@ -180,9 +180,9 @@ def test_virtual_function() -> None:
 @pytest.mark.parametrize(
     ("config", "kind", "gap"),
     [
-        (bytes(64), "live", ("permission denied", "run as root: sudo advisor audit")),
-        (bytes(64), "capture", ("permission denied", "capture again as root: sudo advisor capture")),
-        (Why.REFUSED, "live", ("permission denied", "run as root: sudo advisor audit")),
+        (bytes(64), "live", ("permission denied", "run as root: sudo advisor audit, or sudo advisor capture")),
+        (bytes(64), "capture", ("permission denied", "run as root: sudo advisor audit, or sudo advisor capture")),
+        (Why.REFUSED, "live", ("permission denied", "run as root: sudo advisor audit, or sudo advisor capture")),
     ],
 )
 def test_config_needs_root(config: bytes | Why, kind: str, gap: tuple[str, str]) -> None:
