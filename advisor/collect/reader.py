@@ -53,11 +53,7 @@ class Reader:
         if why is Why.NOT_KEPT:
             self.lacks(fact, NOT_IN_INPUT, CAPTURE_HELP)
         elif why is Why.REFUSED:
-            self.lacks(
-                fact,
-                f"{path}: permission denied",
-                ROOT_HELP,
-            )
+            self.lacks(fact, f"{path}: permission denied", ROOT_HELP)
         else:
             self.lacks(fact, f"{path}: {why}", NOT_OFFERED)
 
