@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from advisor.collect.reader import Reader
 from advisor.errors import BadInput
+from advisor.host.patterns import cgroups_above
 from advisor.model.cpuset import CpuSet
 
 # {cgroup} stands for the process's own cgroup and each of its parents: a capture keeps no other cgroup.
@@ -39,12 +40,12 @@ def _folders(reader: Reader) -> Iterator[tuple[str, str]]:
             continue
         point, kind, options = mount[1], mount[2], mount[3].split(",")
         if kind == "cgroup2":
-            yield from ((point + path, "cpuset.{}.effective") for path in _parents(_version_2(reader)))
+            yield from ((point + path, "cpuset.{}.effective") for path in _above(_version_2(reader)))
         elif kind == "cgroup" and "cpuset" in options:
             suffix = "{}" if "noprefix" in options else "cpuset.{}"
-            yield from ((point + path, suffix) for path in _parents(reader.text("/proc/self/cpuset")))
+            yield from ((point + path, suffix) for path in _above(reader.text("/proc/self/cpuset")))
         elif kind == "cpuset":
-            yield from ((point + path, "{}") for path in _parents(reader.text("/proc/self/cpuset")))
+            yield from ((point + path, "{}") for path in _above(reader.text("/proc/self/cpuset")))
 
 
 def _version_2(reader: Reader) -> str | None:
@@ -52,13 +53,8 @@ def _version_2(reader: Reader) -> str | None:
     return next((line[3:] for line in lines if line.startswith("0::")), None)
 
 
-def _parents(path: str | None) -> Iterator[str]:
-    """Yield ``/a/b``, ``/a`` and the empty text of the root for ``/a/b``."""
-    if path is None or not path.startswith("/"):
-        return
-    parts = [part for part in path.split("/") if part and part != ".."]
-    for count in range(len(parts), -1, -1):
-        yield "".join(f"/{part}" for part in parts[:count])
+def _above(path: str | None) -> Iterator[str]:
+    return cgroups_above(path) if path and path.startswith("/") else iter(())
 
 
 def _list(reader: Reader, path: str) -> CpuSet | None:

@@ -62,9 +62,10 @@ def collect(host: Host) -> Machine:
     known = nodes or (_whole_machine(reader, online),)
     numbers = CpuSet(node.os_index for node in known)
     allowed, allowed_nodes = cgroup.allowed(reader)
+    packages = cpus.packages()
     topology = Topology(
-        packages=cpus.packages(),
-        dies=cpus.dies(),
+        packages=packages,
+        dies=cpus.dies(packages),
         nodes=known,
         l3=cpus.l3(),
         cores=cpus.cores(),

@@ -39,9 +39,9 @@ class CpuTree:
         groups = self._groups("packages", lambda cpu: self._set(cpu, "package_cpus", "core_siblings"))
         return tuple(Package(os_index=self._id(cpu, "physical_package_id"), cpuset=group) for cpu, group in groups)
 
-    def dies(self) -> tuple[Die, ...]:
+    def dies(self, packages: tuple[Package, ...]) -> tuple[Die, ...]:
         """Return the dies of the packages that have more than one."""
-        sockets = {package.cpuset for package in self.packages()}
+        sockets = {package.cpuset for package in packages}
         groups = self._groups("dies", lambda cpu: self._set(cpu, "die_cpus"))
         dies = tuple(Die(os_index=self._id(cpu, "die_id"), cpuset=group) for cpu, group in groups if group not in sockets)
         return tuple(die for die in dies if die.os_index is not None)
@@ -73,8 +73,8 @@ class CpuTree:
 
     def _split(self, first: int, group: CpuSet) -> Iterator[Core]:
         """Yield the cores of a group of thread siblings; those of an AMD compute unit (family 15h) keep their own core ids."""
-        ids = {cpu: self._id(cpu, "core_id") for cpu in group}
-        if self._compute_units and len(group) > 1 and len(set(ids.values())) == len(group):
+        ids = {cpu: self._id(cpu, "core_id") for cpu in (group if self._compute_units else (first,))}
+        if len(group) > 1 and len(set(ids.values())) == len(group):
             yield from (Core(os_index=ids[cpu], cpuset=CpuSet([cpu])) for cpu in group)
         else:
             yield Core(os_index=ids[first], cpuset=group)

@@ -37,11 +37,12 @@ def _cgroups(host: Host) -> tuple[str, ...]:
     lines = (host.read("/proc/self/cgroup").text or "").splitlines()
     paths = [line[3:] for line in lines if line.startswith("0::/")]
     paths += (host.read("/proc/self/cpuset").text or "").splitlines()[:1]
-    return tuple(dict.fromkeys(parent for path in paths for parent in _parents(path))) or ("",)
+    return tuple(dict.fromkeys(_literal(parent) for path in paths for parent in cgroups_above(path))) or ("",)
 
 
-def _parents(path: str) -> Iterator[str]:
-    parts = [_literal(part) for part in path.split("/") if part not in ("", ".", "..")]
+def cgroups_above(path: str) -> Iterator[str]:
+    """Yield ``/a/b``, ``/a`` and the empty text of the root for ``/a/b``."""
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     for count in range(len(parts), -1, -1):
         yield "".join(f"/{part}" for part in parts[:count])
 

@@ -14,7 +14,7 @@ from advisor.model.layout import Cut, Layout, Smt
 from advisor.model.machine import Machine
 from advisor.model.numbering import infer_numbering
 from advisor.model.schemes import NAMERS, Socket, View
-from advisor.model.topology import Package, Topology
+from advisor.model.topology import Package, Topology, covered
 from advisor.model.witness import madt_order, second_opinion, srat_nodes
 
 _HYPERVISORS = ("qemu", "kvm", "vmware", "virtualbox", "xen", "openstack", "amazon ec2", "google", "bochs", "virtual machine")
@@ -141,7 +141,7 @@ def _no_packages(machine: Machine, topology: Topology) -> str | None:
 
 def _hidden_part(machine: Machine, topology: Topology) -> str | None:
     del machine
-    homeless = topology.pus - union(node.cpuset for node in topology.nodes)
+    homeless = topology.pus - covered(topology)
     if homeless:
         return f"CPUs {homeless} belong to no NUMA node shown: their nodes have no memory or are hidden"
     if topology.missing_nodes and topology.missing:
