@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from advisor.model.amounts import binary, bit_rate, count, plain
 from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice, Port
 from advisor.model.machine import Machine
 from advisor.render.pcie import held_back, hindrance, link_words
 from advisor.render.shapes import Block, Box, Device, State
-from advisor.render.units import binary, bit_rate, count, plain
 
 SHOWN = ("hca", "gpu", "accelerator", "nvme", "nic")
 """Kinds of PCI devices that are drawn, in this order."""

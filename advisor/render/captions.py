@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from advisor.model.amounts import binary, count, plain, span
 from advisor.model.cpuset import CpuSet
 from advisor.render.cpulists import listed, numbered, threads
 from advisor.render.shapes import Block, Box, Device, Group, Member, Picture, Store
-from advisor.render.units import binary, count, plain, span
 
 KINDS = {"hca": "HCA", "gpu": "GPU", "nic": "NIC", "nvme": "NVMe", "accelerator": "accelerator"}
 

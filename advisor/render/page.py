@@ -6,8 +6,8 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from advisor.model.amounts import printable
 from advisor.render.lines import Line
-from advisor.render.units import printable
 
 STYLES = {
     "title": "bold",

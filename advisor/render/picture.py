@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from advisor.model.amounts import binary, count, plain
 from advisor.model.cpuset import CpuSet
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
@@ -11,7 +12,6 @@ from advisor.render.blocks import blocks
 from advisor.render.cpulists import listed
 from advisor.render.distances import table
 from advisor.render.shapes import Picture, Statement, Table
-from advisor.render.units import binary, count, plain
 
 
 def picture(machine: Machine, layout: Layout) -> Picture:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from advisor.model.amounts import binary, clock, count, memory_clock, plain, throughput
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.memory import Dimm, SocketMemory
@@ -15,7 +16,6 @@ from advisor.render.lines import Line, labelled, wrapped
 from advisor.render.page import Page
 from advisor.render.picture import picture
 from advisor.render.shapes import Device, Picture
-from advisor.render.units import binary, clock, count, memory_clock, plain, throughput
 from advisor.render.unseen import unseen
 
 Row = tuple[str, str, str]

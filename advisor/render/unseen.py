@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from advisor.model.amounts import plain
 from advisor.model.evidence import NOT_OFFERED
 from advisor.model.machine import Machine
 from advisor.render.lines import Line, wrapped
-from advisor.render.units import plain
 
 FEW = 3
 """So many facts of one section are named each; more are counted."""

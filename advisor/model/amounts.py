@@ -1,4 +1,4 @@
-"""Base units in, words out: the only place that writes GiB, GHz or Gb/s."""
+"""Base units in, words out: the only place that spells GiB, GHz or Gb/s. Inside, everything is bytes, hertz and seconds."""
 
 from advisor.model.devices import Link
 
