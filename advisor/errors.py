@@ -6,7 +6,8 @@ AdvisorError                 anything the tool says about itself; exit status 2
 │   ├── BadXml               an hwloc XML
 │   ├── BadTable             an ACPI or SMBIOS table
 │   ├── BadCapture           a capture archive or a /sys + /proc root
-│   └── BadMachine           a Machine JSON
+│   ├── BadMachine           a Machine JSON
+│   └── BadSheet             a YAML sheet: a rule, a platform, a vendor, a setting
 └── CannotWork               the input is fine, the work cannot be done here
 
 A message is one line: what is wrong, where, and what to do about it.
@@ -61,6 +62,10 @@ class BadCapture(BadInput):
 
 class BadMachine(BadInput):
     """A Machine JSON does not follow the schema."""
+
+
+class BadSheet(BadInput):
+    """A rule, a platform, a vendor or a setting is not written as its sheet wants it."""
 
 
 class CannotWork(AdvisorError):

@@ -12,6 +12,11 @@ def templates() -> Path:
     return _folder("templates")
 
 
+def rules() -> Path:
+    """Return the folder of the rules, with the platforms, the vendors and the settings in it."""
+    return _folder("rules")
+
+
 def template(name: str) -> str:
     """Return the text of a template, such as ``capture.sh.j2``."""
     try:

@@ -1,0 +1,1 @@
+"""Compares two machines, or two audits. Pure."""

@@ -1,0 +1,1 @@
+"""Loads platform, vendor and setting sheets, and finds those that fit a machine."""

@@ -1,0 +1,283 @@
+import re
+import time
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from advisor.errors import BadValue
+from advisor.know.platforms import match_platform, platform_by_id, platforms
+from advisor.know.publications import publications
+from advisor.model.cpu import Cpu
+from advisor.model.cpuset import CpuSet
+from advisor.model.generation import Scheme, scheme, two_l3_a_die
+from advisor.model.machine import Machine
+from advisor.model.platform import Platform, best_cut, dies, offered
+from advisor.model.topology import L3, NumaNode, Topology
+from advisor.paths import rules
+from advisor.sheets import load_sheet
+
+SHEETS = pytest.mark.parametrize("sheet", platforms(), ids=lambda sheet: sheet.id)
+
+FIELDS = ("vendor", "family", "model", "stepping", "model_name")
+PROCESSORS: list[tuple[Any, ...]] = [
+    ("AuthenticAMD", 23, 1, 2, "AMD EPYC 7601 32-Core Processor", "naples"),
+    ("AuthenticAMD", 23, 8, 2, "AMD Ryzen Threadripper 2990WX 32-Core Processor", None),
+    ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7702 64-Core Processor", "rome"),
+    ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7H12 64-Core Processor", "rome"),
+    ("AuthenticAMD", 23, 49, 0, "AMD Ryzen Threadripper 3990X 64-Core Processor", None),
+    ("AuthenticAMD", 25, 1, 1, "AMD EPYC 7763 64-Core Processor", "milan"),
+    ("AuthenticAMD", 25, 17, 1, "AMD EPYC 9654 96-Core Processor", "genoa"),
+    ("AuthenticAMD", 25, 24, 1, "AMD Ryzen Threadripper PRO 7995WX 96-Cores", None),
+    ("AuthenticAMD", 25, 144, 0, "AMD Instinct MI300A Accelerator", "mi300a"),
+    ("AuthenticAMD", 25, 160, 2, "AMD EPYC 9754 128-Core Processor", "bergamo"),
+    ("AuthenticAMD", 25, 160, 2, "AMD EPYC 8534P 64-Core Processor", "siena"),
+    ("AuthenticAMD", 26, 2, 1, "AMD EPYC 9575F 64-Core Processor", "turin"),
+    ("AuthenticAMD", 26, 17, 0, "AMD EPYC 9965 192-Core Processor", "turin-dense"),
+    ("AuthenticAMD", 16, 8, 0, "Six-Core AMD Opteron(tm) Processor 8439 SE", None),
+    ("GenuineIntel", 6, 45, 7, "Intel(R) Xeon(R) CPU E5-2650 0 @ 2.00GHz", None),
+    ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2660 v3 @ 2.60GHz", "haswell"),
+    ("GenuineIntel", 6, 63, 4, "Intel(R) Xeon(R) CPU E7-8890 v3 @ 2.50GHz", None),
+    ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2695 v4 @ 2.10GHz", "broadwell"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6140 CPU @ 2.30GHz", "skylake"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Core(TM) i9-7900X CPU @ 3.30GHz", None),
+    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", "cascade-lake"),
+    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 9242 CPU @ 2.30GHz", None),
+    ("GenuineIntel", 6, 85, 11, "Intel(R) Xeon(R) Platinum 8380HL CPU @ 2.90GHz", None),
+    ("GenuineIntel", 6, 87, 1, "Intel(R) Xeon Phi(TM) CPU 7250 @ 1.40GHz", None),
+    ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "ice-lake"),
+    ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Gold 6448Y", "sapphire-rapids"),
+    ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) w9-3495X", None),
+    ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) CPU Max 9462", "sapphire-rapids-max"),
+    ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "emerald-rapids"),
+    ("GenuineIntel", 6, 173, 1, "Intel(R) Xeon(R) 6980P", "granite-rapids"),
+    ("0x41", None, 0xD4F, 0, None, None),
+    (None, None, None, None, "AMD EPYC 7601 32-Core Processor", None),
+]
+
+
+def machine(cpu: Cpu, *, l3: int = 16 << 20, kind: str | None = None) -> Machine:
+    """Return a machine of one processor, one L3 group and one node of some kind of memory."""
+    group, node = L3(cpuset=CpuSet([0]), size=l3), NumaNode(os_index=0, cpuset=CpuSet([0]), near=CpuSet([0]), memory=1, kind=kind)
+    return Machine(cpu=cpu, topology=Topology(l3=(group,), nodes=(node,), pus=CpuSet([0])))
+
+
+def found(cpu: Cpu, *, l3: int = 16 << 20, kind: str | None = None) -> str | None:
+    """Return the id of the sheet that fits."""
+    sheet = match_platform(machine(cpu, l3=l3, kind=kind))
+    return sheet.id if sheet else None
+
+
+@pytest.mark.parametrize(("cpu", "expected"), [(Cpu(**dict(zip(FIELDS, row, strict=False))), row[-1]) for row in PROCESSORS])
+def test_a_processor_finds_its_sheet(cpu: Cpu, expected: str | None) -> None:
+    """By family and model; workstation parts of the same silicon, and names without family and model, find none."""
+    assert expected == found(cpu)
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "l3", "expected"),
+    [(25, 1, 32, "milan"), (25, 1, 96, "milan-x"), (25, 17, 32, "genoa"), (25, 17, 96, "genoa-x")],
+)
+def test_a_large_l3_tells_the_x_models(family: int, model: int, l3: int, expected: str) -> None:
+    """The machine shows the cache; no name is needed."""
+    assert expected == found(Cpu(vendor="AuthenticAMD", family=family, model=model), l3=l3 << 20)
+
+
+def test_hbm_tells_a_xeon_max_without_its_name() -> None:
+    """A node of HBM is enough."""
+    assert found(Cpu(vendor="GenuineIntel", family=6, model=143, stepping=8), kind="hbm") == "sapphire-rapids-max"
+
+
+@pytest.mark.parametrize(("l3", "expected"), [(114, "grace"), (36, None), (80, None)])
+def test_the_l3_tells_grace_from_others_of_its_cores(l3: int, expected: str | None) -> None:
+    """Graviton4 and Axion have the same cores and less cache."""
+    assert expected == found(Cpu(vendor="0x41", model=0xD4F), l3=l3 << 20)
+
+
+def test_a_machine_without_a_processor_finds_no_sheet() -> None:
+    """Nothing is assumed."""
+    assert match_platform(Machine()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Xeon(R) Gold 6148", 32), ("Xeon(R) Silver 4116", 16), ("Xeon(R) Gold 5118", 16)],
+)
+def test_processors_with_one_avx512_unit_have_half_the_peak(name: str, expected: float) -> None:
+    """Silver and Gold 5100 (ARK)."""
+    sheet = match_platform(machine(Cpu(vendor="GenuineIntel", family=6, model=85, stepping=4, model_name=name)))
+    assert sheet is not None
+    assert expected == sheet.flops_per_cycle
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("Xeon 6980P", (12, "SNC3")), ("Xeon 6787P", (8, "SNC2")), (None, (None, "none"))]
+)
+def test_granite_rapids_has_two_kinds(name: str | None, expected: tuple[int | None, str]) -> None:
+    """Twelve channels and three dies, or eight and two."""
+    sheet = match_platform(machine(Cpu(vendor="GenuineIntel", family=6, model=173, model_name=name)))
+    assert sheet is not None
+    best = best_cut(sheet, "mpi", None, 2, 86)
+    assert expected == (sheet.channels, best.name if best else None)
+
+
+@SHEETS
+def test_a_sheet_names_only_publications_that_are_listed(sheet: Platform) -> None:
+    """Figures, cuts, advice, variants, references, and the ids in brackets of notes."""
+    words = (*sheet.notes, *(cut.note or "" for cut in sheet.cuts))
+    bracketed = {word for text in words for word in re.findall(r"\(([a-z0-9]+(?:-[a-z0-9]+)+)\)", text)}
+    assert {*sheet.cited, *bracketed} <= publications().keys()
+
+
+@SHEETS
+def test_a_sheet_cuts_as_the_generation_table_does(sheet: Platform) -> None:
+    """One word for the scheme in both, where the table has one; two L3 groups a die in both."""
+    cpus = [Cpu(vendor=sheet.match.vendor, family=sheet.match.family, model=model) for model in sheet.match.models]
+    assert {Scheme[sheet.scheme]} >= {scheme(cpu) for cpu in cpus} - {Scheme.UNKNOWN}
+    if sheet.scheme == "NPS":
+        assert {sheet.l3_per_die == 2} == {two_l3_a_die(cpu) for cpu in cpus}
+
+
+KNOWN_CUTS = {
+    "DIES": r"(socket|die|channel)-interleaving",
+    "NPS": r"NPS[0124]|L3-as-NUMA",
+    "COD": r"none|COD",
+    "SNC": r"none|SNC[2346]",
+    "WHOLE": r"none",
+}
+
+
+@SHEETS
+def test_cuts_are_named_as_advisor_names_them_and_rise(sheet: Platform) -> None:
+    """The name of a cut carries its number, and no number stands twice."""
+    assert all(re.fullmatch(KNOWN_CUTS[sheet.scheme], cut.name) for cut in sheet.cuts)
+    nodes = [cut.nodes for cut in sheet.cuts if cut.per == "socket"]
+    assert sorted(set(nodes)) == nodes
+    numbered = [cut for cut in sheet.cuts if cut.per == "socket" and cut.name[-1].isdigit()]
+    assert [cut.name for cut in numbered] == [f"{cut.name[:3]}{cut.nodes}" for cut in numbered]
+
+
+RANGES = {
+    "bytes/s": (1e9, 1e13),
+    "flop/s": (1e11, 1e14),
+    "seconds": (50e-9, 10e-6),
+    "messages/s": (1e6, 1e9),
+    "ratio": (0.01, 1.1),
+}
+
+
+@SHEETS
+def test_figures_are_plausible(sheet: Platform) -> None:
+    """A slipped prefix would be out by a thousand."""
+    assert sheet.flops_per_cycle in (8, 16, 32)
+    assert sheet.channels in (None, 4, 6, 8, 12)
+    assert sheet.pcie in (None, 3, 4, 5)
+    assert all(2e9 <= speed <= 9e9 for speed in (sheet.memory_speed, sheet.memory_speed_2dpc) if speed is not None)
+    for reference in sheet.references:
+        low, high = RANGES[reference.value.unit]
+        assert all(low <= end <= high for end in (reference.value.low, reference.value.high) if end is not None), reference
+
+
+@SHEETS
+def test_no_published_bandwidth_is_above_the_channels(sheet: Platform) -> None:
+    """Channels x transfers x 8 bytes is a ceiling of any measurement of memory."""
+    for reference in sheet.references if sheet.channels and sheet.memory_speed else ():
+        if reference.value.unit == "bytes/s" and reference.of in ("node", "socket") and reference.value.high:
+            speed = reference.memory_speed or sheet.memory_speed or 0
+            ceiling = (sheet.channels or 0) * speed * 8 * (reference.sockets or 1)
+            assert reference.value.high <= ceiling, reference
+
+
+@SHEETS
+def test_references_are_cut_as_the_platform_can_be(sheet: Platform) -> None:
+    """A cut under which a result was had is one of the sheet's."""
+    assert {cut.name for cut in sheet.cuts} >= {each.cut for each in sheet.references if each.cut}
+
+
+def test_two_sheets_fit_the_same_processor_only_where_one_refines_the_other() -> None:
+    """Never two plain ones, never two refined ones."""
+    for one, other in combinations(platforms(), 2):
+        first, second = one.match, other.match
+        shared = set(first.models) & set(second.models)
+        apart = first.steppings and second.steppings and not set(first.steppings) & set(second.steppings)
+        if (first.vendor, first.family) == (second.vendor, second.family) and shared and not apart:
+            assert first.refines != second.refines, f"{one.id} and {other.id}"
+
+
+PLATFORMS = {
+    "naples", "rome", "milan", "milan-x", "genoa", "genoa-x", "bergamo", "siena", "turin", "turin-dense", "mi300a", "haswell",
+    "broadwell", "skylake", "cascade-lake", "ice-lake", "sapphire-rapids", "sapphire-rapids-max", "emerald-rapids",
+    "granite-rapids", "grace",
+}  # fmt: skip
+
+
+def test_every_generation_promised_has_its_sheet() -> None:
+    """The folder is the registry; these are the least it must hold."""
+    assert {sheet.id for sheet in platforms()} >= PLATFORMS
+
+
+@pytest.mark.parametrize(("name", "expected"), [("rome", "rome"), ("Sapphire Rapids", "sapphire-rapids"), ("milan_x", "milan-x")])
+def test_a_platform_is_found_by_its_name(name: str, expected: str) -> None:
+    """Case, spaces and underscores do not matter."""
+    assert expected == platform_by_id(name).id
+
+
+def test_an_unknown_platform_is_refused_with_the_nearest_name() -> None:
+    """Or with all of them."""
+    with pytest.raises(BadValue, match=r"unknown platform 'roma'; did you mean rome\?"):
+        platform_by_id("roma")
+    with pytest.raises(BadValue, match="there are bergamo, broadwell"):
+        platform_by_id("zzz")
+
+
+def test_all_sheets_are_read_quickly() -> None:
+    """Start-up is felt: the best of three readings counts, for the machine of the tests may be busy."""
+    paths = sorted((rules() / "platforms").glob("*.yaml"))
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        for path in paths:
+            load_sheet(path, Platform)
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 0.06 * max(1, len(paths) / 21)
+
+
+@pytest.mark.parametrize(
+    ("l3", "sockets", "scope", "expected"),
+    [(16, 2, "mpi", "NPS4"), (8, 2, "hpl", "NPS4"), (12, 2, "throughput", "NPS2"), (6, 1, "mpi", "NPS1"), (None, 2, "mpi", None)],
+)
+def test_rome_is_best_at_the_highest_nps_it_offers(l3: int | None, sockets: int, scope: str, expected: str | None) -> None:
+    """As Dell measured in 2019; without the number of dies nothing is claimed."""
+    rome = platform_by_id("rome")
+    best = best_cut(rome, scope, dies(rome, l3), sockets)  # type: ignore[arg-type]
+    assert expected == (best.name if best else None)
+
+
+def test_nps0_needs_two_sockets() -> None:
+    """On one there is nothing to interleave over."""
+    rome = platform_by_id("rome")
+    shown = [{cut.name for cut in offered(rome, 8, sockets)} & {"NPS0"} for sockets in (1, 2)]
+    assert shown == [set(), {"NPS0"}]
+
+
+@pytest.mark.parametrize(
+    ("platform", "cores", "expected"),
+    [
+        ("haswell", 10, "COD"), ("haswell", 8, "none"), ("broadwell", 10, "none"), ("broadwell", 18, "COD"),
+        ("skylake", 20, "SNC2"), ("cascade-lake", 24, "SNC2"), ("ice-lake", 32, "SNC2"),
+        ("sapphire-rapids", 56, "SNC4"), ("sapphire-rapids", 32, "none"), ("sapphire-rapids-max", 32, "SNC4"),
+        ("emerald-rapids", 64, "SNC2"), ("emerald-rapids", 32, "none"), ("grace", 72, None),
+    ],
+)  # fmt: skip
+def test_xeons_are_best_cut_where_it_is_certain_that_they_can_be(platform: str, cores: int, expected: str | None) -> None:
+    """Two home agents for COD, more than 32 cores for four tiles; what the smaller die offers nobody has published."""
+    best = best_cut(platform_by_id(platform), "mpi", None, 2, cores)
+    assert expected == (best.name if best else None)
+
+
+def test_naples_is_best_with_its_channels_interleaved() -> None:
+    """One node a die."""
+    naples = platform_by_id("naples")
+    best = best_cut(naples, "hpl", dies(naples, 8), 2)
+    assert best is not None
+    assert (best.name, best.nodes) == ("channel-interleaving", 4)
