@@ -5,6 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from advisor.model.acpi import Acpi
+from advisor.model.bios import Bios
 from advisor.model.cpu import Cpu
 from advisor.model.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.evidence import Gap, Source
@@ -30,6 +31,7 @@ class Machine(Value):
     tiers: tuple[MemoryTier, ...] | None = None
     cpu: Cpu | None = None
     firmware: Firmware | None = None
+    bios: Bios | None = Field(default=None, description="the BIOS attributes that the management controller gives")
     memory: Memory | None = None
     acpi: Acpi | None = None
     pci: tuple[PciDevice, ...] | None = None

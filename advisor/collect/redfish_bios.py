@@ -1,0 +1,108 @@
+"""Reads a Bios resource of Redfish, of every maker's make: attributes without serial numbers, addresses and secrets."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from advisor.errors import BadCapture
+from advisor.model.bios import Bios, Scalar
+
+_LARGEST: Final = 4 << 20
+_MOST: Final = 5000
+"""Attributes of one resource; the largest seen has 700."""
+_LONGEST: Final = 200
+"""Letters of a name or a value; longer ones are texts about the machine, and no setting."""
+
+_SECRET = re.compile(
+    r"password|passwd|pwd|passphrase|secret|credential|serialnumber|servicetag|asset_?tag|uuid|guid|duid|macaddr|mac_?address"
+    r"|ip(v[46])?_?address|gateway|subnet|dns|iqn|chap|initiatorname|targetname|hostname|url"
+    r"|chipid|certificate(?!mode)|thumbprint|fingerprint|^admin(email|name|phone|otherinfo)|^service(email|name|phone|otherinfo)"
+    r"|^server(name|primaryos|otherinfo)|^owner|custompostmessage|license_?key|^(sys|system|bios).*(version|date)$|^(date|time|systime|sysdate)$",
+    re.IGNORECASE,
+)
+"""Names of attributes that tell who or where a machine is, that are secret, or that change by themselves."""
+
+_ADDRESS = re.compile(
+    r"(?:[0-9A-F]{2}[:-]){5}[0-9A-F]{2}|(?:\d{1,3}\.){3}\d{1,3}|[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}", re.IGNORECASE
+)
+_NAMED_BY_ADDRESS = re.compile(r"(?<![0-9A-Z])(?=[0-9A-F]*[0-9])(?=[0-9A-F]*[A-F])[0-9A-F]{12}(?![0-9A-Z])", re.IGNORECASE)
+"""Lenovo puts an adapter's address into the attribute's name."""
+
+_SETTINGS = re.compile(r"/bios/(settings|sd|pending)/?$", re.IGNORECASE)
+_ILO4 = re.compile(r"^(Hp)?Bios\.|^#?HpBios")
+
+
+def parse_bios(text: str, file: str) -> Bios:
+    """Return what a Bios resource, or its Settings, SD or Pending, says; the error is one line that names the file."""
+    resource = _resource(text, file)
+    registry = resource.get("AttributeRegistry")
+    return Bios(
+        attributes=_attributes(resource, file),
+        registry=registry[:_LONGEST] if isinstance(registry, str) else None,
+    )
+
+
+def with_pending(bios: Bios, pending: Bios) -> Bios:
+    """Return the BIOS with what its settings resource (Settings, SD, Pending) holds for the next start."""
+    return bios.model_copy(update={"pending": dict(pending.attributes)})
+
+
+def _resource(text: str, file: str) -> dict[str, Any]:
+    if len(text) > _LARGEST:
+        raise BadCapture(f"a Bios resource of {len(text)} letters", file=file, cure=f"at most {_LARGEST}")
+    try:
+        resource = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
+        cure = "save the answer of GET .../Bios unchanged"
+        raise BadCapture("not JSON", file=file, place=place, cure=cure) from error
+    if not isinstance(resource, dict):
+        raise BadCapture("no Bios resource: an object is expected", file=file)
+    return resource
+
+
+def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | None]:
+    attributes = resource.get("Attributes")
+    if attributes is None and _is_ilo4(resource):
+        attributes = {name: value for name, value in resource.items() if _is_plain(name, value)}
+    if "Attributes" not in resource and _SETTINGS.search(str(resource.get("@odata.id", ""))):
+        return {}  # Supermicro and AMI leave it out while nothing waits
+    if not isinstance(attributes, dict):
+        raise BadCapture("no Bios resource: it has no Attributes", file=file, cure="save the answer of GET .../Bios unchanged")
+    if len(attributes) > _MOST:
+        raise BadCapture(f"{len(attributes)} attributes", file=file, cure=f"at most {_MOST}")
+    values = {name: _value(value) for name, value in attributes.items() if not _private(name)}
+    return {name: value[0] for name, value in values.items() if value and not _tells(value[0])}
+
+
+def _is_ilo4(resource: Mapping[str, Any]) -> bool:
+    """Return whether this is iLO 4's resource, whose attributes stand at the top."""
+    return any(_ILO4.match(str(resource.get(key, ""))) for key in ("Type", "@odata.type"))
+
+
+def _is_plain(name: str, value: object) -> bool:
+    return (
+        not isinstance(value, dict | list) and "@" not in name and name not in ("Type", "Id", "Name", "Description", "Modified")
+    )
+
+
+def _private(name: str) -> bool:
+    return len(name) > _LONGEST or not name.isprintable() or bool(_SECRET.search(name) or _NAMED_BY_ADDRESS.search(name))
+
+
+def _value(value: object) -> tuple[Scalar | None] | None:
+    """Return a plain value, taken out of the object that HPE Cray EX wraps it in; None for what is no setting."""
+    if isinstance(value, dict) and "current_value" in value:
+        value = value["current_value"]
+    if value is None or isinstance(value, bool):
+        return (value,)
+    if isinstance(value, int):
+        return (value,) if abs(value) < 1 << 63 else None
+    if isinstance(value, float):
+        return (int(value),) if value.is_integer() and abs(value) < 1 << 53 else None
+    return (value,) if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable() else None
+
+
+def _tells(value: Scalar | None) -> bool:
+    return isinstance(value, str) and bool(_ADDRESS.search(value))

@@ -1,0 +1,80 @@
+"""The makers' sheets of rules/vendors, and which of them a machine goes by."""
+
+import re
+from difflib import get_close_matches
+from functools import cache
+
+from advisor.errors import BadSheet, BadValue
+from advisor.know.settings import settings
+from advisor.model.firmware import Firmware
+from advisor.model.vendor import Match, Vendor
+from advisor.paths import rules
+from advisor.sheets import load_sheet
+
+FALLBACK = "generic"
+"""The sheet for a vendor that has none."""
+
+
+@cache
+def vendors() -> dict[str, Vendor]:
+    """Return every vendor's sheet under its id, in the order of the ids."""
+    sheets = [(path, load_sheet(path, Vendor)) for path in sorted((rules() / "vendors").glob("*.yaml"))]
+    for path, sheet in sheets:
+        if sheet.id != path.stem:
+            raise BadSheet(f"id {sheet.id} stands in a file of another name", file=str(path), cure=f"call it {sheet.id}.yaml")
+        _check(str(path), sheet)
+    return {sheet.id: sheet for _, sheet in sheets}
+
+
+def _check(file: str, sheet: Vendor) -> None:
+    """Refuse a sheet that names settings or values that the vocabulary does not have."""
+    known = settings()
+    names = [*sheet.settings, *(name for absent in sheet.absent for name in absent.settings)]
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise BadSheet(f"{name} is no setting", file=file, cure=f"did you mean {near[0]}?" if near else None)
+    for name, entries in sheet.settings.items():
+        words = [*(word for entry in entries for word in entry.values)]
+        words += [str(word) for entry in entries for word in entry.reads.values()]
+        if wrong := [word for word in words if not known[name].takes(known[name].neutral(word))]:
+            raise BadSheet(f"{wrong[0]} is no value of {name}", file=file, cure=f"there are {', '.join(known[name].values)}")
+
+
+def vendor_by_id(name: str) -> Vendor:
+    """Return the sheet of an id; the error names the nearest right one."""
+    known = vendors()
+    if name in known:
+        return known[name]
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    raise BadValue(f"{name[:60]} is no vendor", cure=cure)
+
+
+def match_vendor(firmware: Firmware | None) -> Vendor | None:
+    """Return the sheet of a machine's maker, the generic one for a maker without a sheet, None where the maker is not known."""
+    if firmware is None or not (firmware.system_vendor or firmware.board_vendor):
+        return None
+    scores = [(max((_score(rule, firmware) for rule in sheet.match), default=0), sheet) for sheet in vendors().values()]
+    best, sheet = max(scores, key=lambda scored: scored[0])
+    return sheet if best else vendors()[FALLBACK]
+
+
+def _score(rule: Match, firmware: Firmware) -> int:
+    """Return how closely a rule fits: a product tells more than a system's vendor, that more than a board's; 0 not at all."""
+    tests = (
+        (4, rule.product, any(_plain(word) in _plain(firmware.product) for word in rule.product or ())),
+        (2, rule.system_vendor, _begins(firmware.system_vendor, rule.system_vendor)),
+        (1, rule.board_vendor, _begins(firmware.board_vendor, rule.board_vendor)),
+    )
+    asked = [(weight, holds) for weight, words, holds in tests if words is not None]
+    return sum(weight for weight, _ in asked) if all(holds for _, holds in asked) else 0
+
+
+def _begins(name: str | None, words: tuple[str, ...] | None) -> bool:
+    return name is not None and (name.strip() + " ").lower().startswith(tuple(word.lower() for word in words or ()))
+
+
+def _plain(name: str | None) -> str:
+    """Return a product's name without marks: HPE_CRAY_EX235A and HPE Cray EX235a are one."""
+    return re.sub(r"[^a-z0-9]+", " ", (name or "").lower())

@@ -1,0 +1,164 @@
+"""What a maker of servers calls each setting, where it stands in the menus, and how its tools set it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from advisor.model.value import Value
+
+VendorValue = StrictBool | StrictInt | StrictStr
+"""A value as the vendor's tools want it: the text "4" and the number 4 differ."""
+
+Words = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class Match(Value):
+    """Names in SMBIOS by which a vendor is known; each given list must hold, in any case of letters."""
+
+    system_vendor: Words | None = Field(default=None, description="beginnings of the system's vendor: Dell")
+    board_vendor: Words | None = Field(default=None, description="beginnings of the board's vendor: GIGABYTE")
+    product: Words | None = Field(default=None, description="words that occur in the product's name: Cray EX")
+
+
+class Redfish(Value):
+    """Where the management controller keeps the BIOS, and how it wants a change."""
+
+    bios: str = Field(description="path of the present attributes")
+    settings: str = Field(description="path that takes changes")
+    registry: str | None = None
+    apply: dict[str, VendorValue | dict[str, VendorValue]] = Field(
+        default={}, description="what goes beside Attributes in a PATCH"
+    )
+    headers: dict[str, str] = Field(default={}, description="headers that a PATCH needs: If-Match")
+    reset: str = Field(description="path of the action that restarts the machine")
+    reset_type: str = Field(description="ResetType that makes a change take effect")
+    notes: tuple[str, ...] = ()
+
+
+class Tools(Value):
+    """Command lines; {attribute} {value} {group} {label} {menu} {pairs} {body} are filled in, one line for each attribute."""
+
+    show: tuple[str, ...] = Field(default=(), description="print the present value")
+    prepare: tuple[str, ...] = Field(default=(), description="once, before")
+    set: tuple[str, ...] = Field(default=(), description="stage the change")
+    edit: str | None = Field(default=None, description="what to change in a file between prepare and apply")
+    apply: tuple[str, ...] = Field(default=(), description="once after all changes: make them take effect")
+    notes: tuple[str, ...] = ()
+
+
+class Require(Value):
+    """Another attribute without which this one does nothing or cannot be changed."""
+
+    attribute: str
+    value: VendorValue
+    because: str
+    group: str | None = None
+    label: str | None = None
+    gates: bool = Field(default=False, description="whether this attribute means nothing while the other has another value")
+
+
+class Entry(Value):
+    """How one setting is called on some platforms of a vendor."""
+
+    platforms: tuple[str, ...] = Field(default=(), description="platform ids or the vendor's generations; () all it lists")
+    attribute: str | None = Field(default=None, description="Redfish attribute; None where only the menu is known")
+    prefix: str | None = Field(default=None, description="the attribute's beginning where a suffix of four hex digits may follow")
+    label: str = Field(description="as the setup menu shows it")
+    menu: str = Field(description="the way through the setup menus: System Setup > System BIOS > Processor Settings")
+    group: str | None = Field(default=None, description="Dell: group of the racadm key; Lenovo: group of the OneCLI name")
+    values: dict[str, VendorValue] = Field(default={}, description="neutral value -> vendor's value")
+    passes: Literal["integer", "text"] | None = Field(
+        default=None, description="where any value is handed on, as a number or a text"
+    )
+    reads: dict[str, VendorValue] = Field(default={}, description="further vendor's values, as text -> neutral value")
+    doubtful: tuple[str, ...] = Field(default=(), description="neutral values whose vendor's word was seen nowhere")
+    requires: tuple[Require, ...] = ()
+    side_effects: tuple[str, ...] = ()
+    seen_in: str | None = Field(default=None, description="the registry or capture that shows it")
+    verified: bool = Field(default=False, description="whether that registry or capture was checked value by value")
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Entry":
+        if self.attribute and self.prefix:
+            raise ValueError("either attribute or prefix")
+        if not self.values and not self.passes:
+            raise ValueError("values or passes is needed")
+        if wrong := [value for value in self.doubtful if value not in self.values]:
+            raise ValueError(f"doubtful: {wrong[0]} is no value of this entry")
+        if self.verified and (self.seen_in is None or not (self.attribute or self.prefix)):
+            raise ValueError("what is verified names its registry and attribute")
+        return self
+
+
+class Lock(Value):
+    """A profile that keeps other attributes from being changed unless it has one value."""
+
+    attribute: str
+    value: VendorValue
+    because: str
+    group: str | None = None
+    label: str | None = None
+    of: Words = Field(description="the attributes it locks")
+    platforms: tuple[str, ...] = ()
+    side_effects: tuple[str, ...] = Field(default=(), description="what changing the profile changes besides")
+    seen_in: str | None = None
+    verified: bool = False
+
+
+class Absent(Value):
+    """Settings that a vendor's menus do not have, or of which nothing is known."""
+
+    settings: Words
+    platforms: tuple[str, ...] = ()
+    offered: Literal["no", "unknown"]
+    reason: str
+
+
+class Vendor(Value):
+    """One maker's sheet."""
+
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    name: str
+    match: tuple[Match, ...] = Field(default=(), description="any of them; () for the sheet that serves an unknown vendor")
+    generations: dict[str, tuple[str, ...]] = Field(description="the vendor's word for a generation of servers -> platform ids")
+    redfish: Redfish | None = None
+    tools: Tools = Tools()
+    setup: str = Field(default="", description="how the setup menus are reached, before an entry's menu")
+    locks: tuple[Lock, ...] = ()
+    settings: dict[str, tuple[Entry, ...]]
+    falls_back: str | None = Field(default=None, description="id of the sheet that has the usual words for what is unknown here")
+    absent: tuple[Absent, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Vendor":
+        known = {*self.generations, *(platform for ids in self.generations.values() for platform in ids)}
+        used = [p for entries in self.settings.values() for entry in entries for p in entry.platforms]
+        used += [p for absent in self.absent for p in absent.platforms]
+        used += [p for lock in self.locks for p in lock.platforms]
+        if wrong := [platform for platform in used if platform not in known]:
+            raise ValueError(f"platform {wrong[0]} is in none of this vendor's generations")
+        return self
+
+    def serves(self, platforms: tuple[str, ...], platform: str) -> bool:
+        """Return whether a list of platforms and generations holds a platform; an empty one holds all of the sheet's."""
+        words = platforms or tuple(self.generations)
+        return platform in words or any(platform in self.generations.get(word, ()) for word in words)
+
+
+class Place(Value):
+    """Where one value of one setting is found on one vendor's server, and what to type."""
+
+    vendor: str
+    setting: str
+    menu: str
+    label: str
+    attribute: str | None = None
+    vendor_value: VendorValue | None = Field(default=None, description="None where the vendor's word for it is not known")
+    show: tuple[str, ...] = Field(default=(), description="shell lines that print the present value")
+    commands: tuple[str, ...] = Field(default=(), description="shell lines that stage the change, prerequisites first")
+    apply: tuple[str, ...] = Field(default=(), description="shell lines that make all staged changes take effect, once")
+    prerequisites: tuple[tuple[str, VendorValue, str], ...] = Field(default=(), description="attribute, value, why")
+    notes: tuple[str, ...] = ()
+    verified: bool = Field(default=False, description="whether a registry or capture shows exactly this attribute and value")

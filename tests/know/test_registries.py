@@ -1,0 +1,220 @@
+"""The vendors' sheets against the vendors' own registries and captures."""
+
+from typing import Any
+
+import pytest
+
+from advisor.collect.redfish_bios import parse_bios
+from advisor.know.places import attributes_named
+from advisor.know.readback import neutral_values
+from advisor.know.vendors import vendors
+from advisor.model.vendor import Entry
+from tests.know.registries import FOLDER, attributes, load, names_in, needed, values_of
+
+pytestmark = needed
+
+ENTRIES = [
+    (vendor.id, name, entry)
+    for vendor in vendors().values()
+    for name, entries in vendor.settings.items()
+    for entry in entries
+    if entry.verified
+]
+VERIFIED = [pytest.param(*each, id=f"{each[0]}-{each[1]}-{at}") for at, each in enumerate(ENTRIES)]
+DESCRIBED = [
+    pytest.param(*each, id=f"{each[0]}-{each[1]}-{at}")
+    for at, each in enumerate(ENTRIES)
+    if (each[2].seen_in or "").startswith("registry") and "U58" not in (each[2].seen_in or "")
+]
+
+REGISTRIES = {
+    "dell": "dell_BiosRegistry.json",
+    "hpe": "hpe_A42_v1_2_60_BiosAttributeRegistry.json",
+    "lenovo": "lenovo_BiosAttributeRegistry.json",
+    "supermicro": "supermicro_BiosAttributeRegistry.json",
+}
+"""The one registry of each vendor that describes its attributes in full."""
+
+CAPTURES: list[tuple[str, str, str, dict[str, Any]]] = [
+    (
+        "dell_Bios.json",
+        "dell",
+        "ice-lake",
+        {
+            "cpu.smt": "on",
+            "cpu.snc": "off",
+            "cpu.enumeration": "round-robin",
+            "cpu.x2apic": "off",
+            "memory.node_interleave": "off",
+            "power.profile": "performance",
+            "power.workload_profile": "none",
+            "power.cstates": "off",
+            "power.c1e": "off",
+            "power.boost": "on",
+            "power.uncore": "max",
+            "power.energy_bias": "performance",
+            "fabric.upi_power": "off",
+            "fabric.upi_speed": "max",
+            "memory.speed": "max",
+            "memory.encryption": "off",
+            "io.iommu": "on",
+            "io.sriov": "on",
+            "io.aspm": "off",
+        },
+    ),
+    (
+        "hpe_A42_Bios.json",
+        "hpe",
+        "milan",
+        {
+            "numa.nps": None,  # Auto
+            "numa.l3_as_node": "off",
+            "cpu.smt": "on",
+            "cpu.x2apic": "on",
+            "power.profile": "os",
+            "power.workload_profile": "efficient",
+            "power.determinism": None,  # the slider does not count while the control is Auto
+            "power.cstates": "on",
+            "power.boost": "on",
+            "fabric.apbdis": "off",
+            "fabric.pstate": None,
+            "fabric.dfcstates": "auto",
+            "io.preferred": "off",
+            "io.preferred_bus": None,  # 0, but preferred I/O is off
+            "io.iommu": "on",
+            "io.acs": "on",
+            "io.pxm": "on",
+        },
+    ),
+    (
+        "hpe_A41_DL325Gen10_Naples_Bios_subset.json",
+        "hpe",
+        "naples",
+        {"cpu.smt": "on", "memory.interleave": "auto", "power.determinism": "performance", "io.iommu": "on", "numa.nps": None},
+    ),
+    (
+        "hpe_U58_Systems_1_Bios.json",
+        "hpe",
+        "emerald-rapids",
+        {
+            "cpu.smt": "on",
+            "cpu.snc": "off",
+            "memory.node_interleave": "off",
+            "power.profile": "balanced",
+            "power.workload_profile": "io",
+            "power.uncore": "max",
+            "cpu.prefetch_llc": "off",
+            "fabric.upi_power": "on",
+            "io.aspm": "on",
+        },
+    ),
+    (
+        "lenovo_Bios.json",
+        "lenovo",
+        "ice-lake",
+        {
+            "cpu.smt": "on",
+            "cpu.snc": "off",
+            "memory.node_interleave": "off",
+            "power.profile": "balanced",
+            "power.cstates": "on",
+            "power.uncore": "dynamic",
+            "memory.speed": "max",
+            "io.acs": "on",
+            "io.aspm": "off",
+        },
+    ),
+    ("lenovo_Bios_old_Enable_style.json", "lenovo", "cascade-lake", {"cpu.smt": "on", "cpu.snc": "off", "io.iommu": "on"}),
+    (
+        "supermicro_Bios.json",
+        "supermicro",
+        "sapphire-rapids",
+        {
+            "cpu.smt": "on",
+            "cpu.snc": "auto",
+            "memory.node_interleave": "off",
+            "power.profile": "custom",
+            "power.energy_bias": None,  # the operating system sets it
+            "power.boost": "on",
+            "io.relaxed_ordering": None,  # the I/OAT engine has one of that name
+            "io.acs": "off",
+        },
+    ),
+    ("nvidia_gh200_Grace_Bios.json", "generic", "grace", {"cpu.smt": None}),
+]
+
+
+@pytest.mark.parametrize(("vendor", "name", "entry"), VERIFIED)
+def test_what_a_sheet_calls_verified_stands_in_the_registry(vendor: str, name: str, entry: Entry) -> None:
+    """Attribute and values of a verified entry are in the files it names, each of the type they have there."""
+    assert entry.seen_in
+    names = attributes_named(entry, tuple(names_in(entry.seen_in)))
+    assert names, (vendor, name)
+    shown = {value for each in names for value in values_of(each, entry.seen_in)}
+    sure = [theirs for word, theirs in entry.values.items() if word not in entry.doubtful]
+    assert [theirs for theirs in (*sure, *entry.reads) if theirs not in shown and theirs not in ("Enable", "Disable")] == []
+    kinds = {type(theirs) for theirs in sure} | ({int} if entry.passes == "integer" else set())
+    assert kinds <= {type(value) for value in shown} | ({int} if entry.passes == "integer" else set())
+
+
+@pytest.mark.parametrize(("vendor", "name", "entry"), DESCRIBED)
+def test_labels_menus_and_kinds_are_the_registrys(vendor: str, name: str, entry: Entry) -> None:
+    """Where a full registry has the attribute, the label is its DisplayName and numbers are its Integers."""
+    known = attributes(REGISTRIES[vendor])
+    found = [known[each] for each in attributes_named(entry, tuple(known))]
+    assert entry.label in {each["DisplayName"] for each in found}
+    assert {each["Type"] for each in found} == {"Integer" if entry.passes == "integer" else "Enumeration"}
+    if vendor == "supermicro":
+        assert "./" + entry.menu.replace(" > ", "/") in {each["MenuPath"] for each in found}
+
+
+def test_the_racadm_group_follows_from_the_registrys_menu() -> None:
+    """The last part of MenuPath without Ref is the group of the racadm key, for every attribute the registry has."""
+    known = attributes("dell_BiosRegistry.json")
+    entries = [entry for group in vendors()["dell"].settings.values() for entry in group if entry.attribute in known]
+    derived = {e.attribute: known[e.attribute or ""]["MenuPath"].split("/")[-1].removesuffix("Ref") for e in entries}
+    assert len(derived) > 20
+    assert {entry.attribute: entry.group for entry in entries} == derived
+
+
+def test_every_prerequisite_and_lock_stands_in_its_registry() -> None:
+    """A verified lock's attribute and value are in its source, and each attribute it locks depends on it there."""
+    for vendor in vendors().values():
+        for lock in vendor.locks:
+            assert lock.verified
+            names = tuple(names_in(lock.seen_in or ""))
+            assert lock.value in {
+                v for each in attributes_named(lock.attribute, names) for v in values_of(each, lock.seen_in or "")
+            }
+    registries = (*REGISTRIES.values(), "hpe_U58_v1_2_44_BiosAttributeRegistry.json")
+    locked = {
+        rule["MapToAttribute"].rsplit("_", 1)[0] if name.startswith("supermicro") else rule["MapToAttribute"]
+        for name in registries
+        for rule in (each["Dependency"] for each in load(name)["Dependencies"])
+        if rule["MapToProperty"] in ("ReadOnly", "GrayOut")
+    }
+    assert [each for vendor in vendors().values() for lock in vendor.locks for each in lock.of if each not in locked] == []
+
+
+@pytest.mark.parametrize(("file", "vendor", "platform", "expected"), CAPTURES, ids=[each[0] for each in CAPTURES])
+def test_captures_read_back_as_neutral_words(file: str, vendor: str, platform: str, expected: dict[str, Any]) -> None:
+    """The attributes of real servers say in neutral words what their menus say; what they leave open is not told."""
+    bios = parse_bios((FOLDER / file).read_text(), file)
+    told = neutral_values(vendors()[vendor], platform, bios)
+    assert {name: told.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("*Bios*.json") if "egistry" not in path.name))
+def test_nothing_private_is_kept_of_a_capture(file: str) -> None:
+    """No attribute that names a serial number, password, address or tag is left, and no scrubbed value."""
+    kept = parse_bios((FOLDER / file).read_text(), file).attributes
+    words = ("serialnumber", "password", "assettag", "macaddress", "uuid", "chapsecret", "servicetag")
+    assert [name for name in kept if any(word in name.lower() for word in words)] == []
+    assert [name for name, value in kept.items() if value == "SCRUBBED"] == []
+
+
+def test_what_waits_for_the_next_start_is_told_apart() -> None:
+    """HPE lists every attribute as pending; only those that differ are changes."""
+    now = parse_bios((FOLDER / "hpe_A42_Bios.json").read_text(), "now")
+    later = parse_bios((FOLDER / "hpe_A42_Bios_settings.json").read_text(), "later")
+    assert now.model_copy(update={"pending": later.attributes}).changed() == {}

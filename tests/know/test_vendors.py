@@ -1,0 +1,195 @@
+"""The makers' sheets: which machine goes by which, what they cover, and the lines they give."""
+
+import shlex
+
+import pytest
+
+from advisor.errors import BadSheet, BadValue
+from advisor.know.places import locate, not_offered
+from advisor.know.readback import neutral_values
+from advisor.know.settings import settings
+from advisor.know.vendors import _check, match_vendor, vendor_by_id, vendors
+from advisor.model.bios import Bios
+from advisor.model.firmware import Firmware
+from advisor.model.setting import Neutral
+from advisor.model.vendor import Place
+
+BIOS = [name for name, setting in settings().items() if setting.where == "bios"]
+
+
+def place(vendor: str, platform: str | None, name: str, value: Neutral, bios: Bios | None = None) -> Place:
+    """Return where a value is found."""
+    found = locate(vendor_by_id(vendor), platform, settings()[name], value, bios)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("names", "vendor"),
+    [
+        ({"system_vendor": "Dell Inc.", "product": "PowerEdge C6525"}, "dell"),
+        ({"system_vendor": "HPE", "product": "ProLiant DL385 Gen10 Plus v2"}, "hpe"),
+        ({"system_vendor": "HP", "product": "ProLiant XL230a Gen9"}, "hpe"),
+        ({"system_vendor": "HPE", "product": "HPE_CRAY_EX235A"}, "hpe-cray-ex"),
+        ({"system_vendor": "HPE", "product": "HPE Cray XD670"}, "hpe-cray-xd"),
+        ({"system_vendor": "LENOVO", "product": "ThinkSystem SR645"}, "lenovo"),
+        ({"system_vendor": "Supermicro"}, "supermicro"),
+        ({"system_vendor": "To be filled by O.E.M.", "board_vendor": "GIGABYTE"}, "gigabyte"),
+        ({"system_vendor": "Acme", "board_vendor": "Acme"}, "generic"),
+        ({}, None),
+    ],
+)
+def test_a_machine_goes_by_its_makers_sheet(names: dict[str, str], vendor: str | None) -> None:
+    """The product tells more than the vendor, the system more than the board; an unknown maker gets the generic sheet."""
+    found = match_vendor(Firmware(**names))
+    assert (found.id if found else None) == vendor
+
+
+def test_no_firmware_names_no_vendor() -> None:
+    """Without SMBIOS names there is no sheet, not a guess."""
+    assert match_vendor(None) is None
+
+
+def test_a_wrong_id_is_told_the_right_one() -> None:
+    """The error names the nearest vendor."""
+    with pytest.raises(BadValue, match="did you mean supermicro"):
+        vendor_by_id("supermicor")
+
+
+@pytest.mark.parametrize("vendor", vendors())
+def test_every_bios_setting_is_mapped_or_declared(vendor: str) -> None:
+    """Each BIOS setting has an entry, or the sheet says that it is not offered or not known, and why."""
+    sheet = vendors()[vendor]
+    declared = {name for absent in sheet.absent for name in absent.settings}
+    assert [name for name in BIOS if name not in sheet.settings and name not in declared] == []
+    assert [name for name in sheet.settings if settings()[name].where != "bios"] == []
+
+
+@pytest.mark.parametrize("vendor", vendors())
+def test_what_is_not_verified_says_where_it_is_from(vendor: str) -> None:
+    """An entry without a checked registry names what it was seen in, or says that it is from memory."""
+    entries = [entry for group in vendors()[vendor].settings.values() for entry in group]
+    assert [e.label for e in entries if not e.verified and not e.seen_in and "from memory" not in (e.note or "")] == []
+    assert [e.label for e in entries if e.attribute and not e.seen_in] == []
+
+
+def test_the_dell_lines_are_exact() -> None:
+    """The key is made of group and attribute, and a digit stays a text."""
+    found = place("dell", "milan", "numa.nps", 4)
+    assert found.commands == ("racadm set BIOS.ProcSettings.NumaNodesPerSocket 4",)
+    assert found.show == ("racadm get BIOS.ProcSettings.NumaNodesPerSocket",)
+    assert found.vendor_value == "4"
+
+
+def test_a_locked_option_brings_its_profile_along() -> None:
+    """Dell's C-states can only be changed in the Custom profile, and Custom changes other options."""
+    found = place("dell", "ice-lake", "power.cstates", "on")
+    assert found.prerequisites[0][:2] == ("SysProfile", "Custom")
+    assert found.commands[0] == "racadm set BIOS.SysProfileSettings.SysProfile Custom"
+    assert any("Custom brings C1E" in note for note in found.notes)
+    assert found.verified
+
+
+def test_numbers_stay_numbers() -> None:
+    """The preferred bus is a number for HPE, and the switch that it depends on is set with it."""
+    found = place("hpe", "milan", "io.preferred_bus", 65)
+    assert found.vendor_value == 65
+    assert found.commands == ("ilorest set PreferredIOBusEnable=Enabled PreferredIOBusNumber=65 --select Bios. --commit",)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "platform", "name", "value", "theirs"),
+    [
+        ("hpe", "milan", "fabric.apbdis", "on", "Disabled"),
+        ("dell", "milan", "fabric.apbdis", "on", "Enabled"),
+        ("gigabyte", "rome", "fabric.apbdis", "on", "1"),
+        ("lenovo", "genoa", "fabric.apbdis", "on", "P0"),
+        ("supermicro", "sapphire-rapids", "memory.node_interleave", "off", "Enabled"),
+        ("lenovo", "ice-lake", "memory.node_interleave", "off", "NUMA"),
+        ("lenovo", "ice-lake", "power.uncore", "max", "Disabled"),
+        ("gigabyte", "rome", "cpu.smt", "on", "Auto"),
+    ],
+)
+def test_opposite_words_come_out_right(vendor: str, platform: str, name: str, value: str, theirs: str) -> None:
+    """Where a maker's word means the opposite, the neutral word is turned."""
+    assert place(vendor, platform, name, value).vendor_value == theirs
+
+
+def test_core_enumeration_is_dells_alone() -> None:
+    """15G and later offer it, a 14G with EPYC 7001 does not, and no other maker does."""
+    assert place("dell", "milan", "cpu.enumeration", "linear").vendor_value == "Linear"
+    setting = settings()["cpu.enumeration"]
+    assert locate(vendor_by_id("dell"), "naples", setting, "linear") is None
+    assert not_offered(vendor_by_id("dell"), "naples", "cpu.enumeration") is not None
+    assert [name for name in vendors() if name != "dell" and locate(vendors()[name], "milan", setting, "linear")] == []
+
+
+def test_suffixes_are_taken_from_the_board() -> None:
+    """Supermicro's names end differently on each board; the BIOS at hand says how."""
+    bios = Bios(attributes={"SNC_F300": "Auto", "SNC_F300x": "Auto", "SNCX_0000": "Auto"})
+    found = place("supermicro", "sapphire-rapids", "cpu.snc", "snc4", bios)
+    assert found.attribute == "SNC_F300"
+    assert any("set SNC under Advanced" in note for note in found.notes)
+
+
+def test_other_generations_get_the_usual_words_and_no_command() -> None:
+    """Gigabyte's codes are known for Rome only; for Genoa the menus' usual words are given, and nothing to type."""
+    found = place("gigabyte", "genoa", "numa.nps", 4)
+    assert (found.vendor, found.attribute, found.commands, found.verified) == ("gigabyte", None, (), False)
+    assert found.vendor_value == "NPS4"
+
+
+def test_without_a_platform_nothing_is_typed_that_depends_on_it() -> None:
+    """HPE names SMT by the processor's maker: unknown, there is a place but no command."""
+    found = place("hpe", None, "cpu.smt", "off")
+    assert found.commands == ()
+    assert not found.verified
+    assert place("dell", None, "cpu.smt", "off").commands
+
+
+def test_values_are_quoted_for_the_shell() -> None:
+    """A vendor's value with spaces, brackets or quotes is one word of the line."""
+    found = place("hpe", "milan", "power.workload_profile", "hpc")
+    assert shlex.split(found.commands[0])[2] == "WorkloadProfile=HighPerformanceCompute(HPC)"
+    body = place("gigabyte", "rome", "io.preferred_bus", 65).commands[0]
+    assert '{"Attributes": {"Rome0359": "Manual", "Rome0544": 65}}' in shlex.split(body)
+
+
+@pytest.mark.parametrize("vendor", vendors())
+def test_what_is_written_reads_back_as_what_was_meant(vendor: str) -> None:
+    """On every platform, the attributes that a place asks for are read as the neutral value it was asked for."""
+    sheet = vendors()[vendor]
+    for platform in sorted({each for ids in sheet.generations.values() for each in ids}):
+        for name in sheet.settings:
+            setting = settings()[name]
+            for value in [setting.neutral(word) for word in setting.values] or [7]:
+                found = locate(sheet, platform, setting, value)
+                if found is None or found.attribute is None or found.vendor_value is None:
+                    continue
+                wanted = {attribute: wanted for attribute, wanted, _ in found.prerequisites}
+                bios = Bios(attributes={**wanted, found.attribute: found.vendor_value})
+                assert neutral_values(sheet, platform, bios)[name] == value, (platform, name)
+
+
+def test_an_unknown_word_of_a_vendor_is_not_told() -> None:
+    """A value that the sheet does not know is left out, and so is one of another type."""
+    bios = Bios(attributes={"LogicalProc": "Sometimes", "NumaNodesPerSocket": 4, "ProcTurboMode": None})
+    assert neutral_values(vendor_by_id("dell"), "milan", bios) == {}
+
+
+def test_pending_values_are_read_on_request() -> None:
+    """What waits for the next start is read as it will be."""
+    bios = Bios(attributes={"LogicalProc": "Enabled"}, pending={"LogicalProc": "Disabled"})
+    assert neutral_values(vendor_by_id("dell"), "milan", bios)["cpu.smt"] == "on"
+    assert neutral_values(vendor_by_id("dell"), "milan", bios, pending=True)["cpu.smt"] == "off"
+
+
+def test_a_sheet_with_a_wrong_setting_or_value_is_refused() -> None:
+    """A mistyped setting is told the right one, a value that the setting lacks is named."""
+    dell = vendor_by_id("dell")
+    entries = dell.settings["cpu.smt"]
+    with pytest.raises(BadSheet, match=r"did you mean cpu\.smt"):
+        _check("x.yaml", dell.model_copy(update={"settings": {"cpu.smtt": entries}}))
+    wrong = entries[0].model_copy(update={"values": {"yes": "Enabled"}})
+    with pytest.raises(BadSheet, match=r"yes is no value of cpu\.smt"):
+        _check("x.yaml", dell.model_copy(update={"settings": {"cpu.smt": (wrong,)}}))
