@@ -4,8 +4,12 @@ A sheet is data and nothing else: no tags, no anchors, no aliases, no keys twice
 read as YAML 1.2 reads them, so that ``on``, ``off``, ``yes`` and ``no`` stay words.
 """
 
+import errno
+import math
+import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -13,8 +17,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from yaml.events import AliasEvent, CollectionStartEvent, ScalarEvent
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+)
 
 from advisor.errors import AdvisorError, BadInput, BadSheet
 
@@ -22,13 +33,15 @@ _LARGEST: Final = 1 << 20
 _DEEPEST: Final = 24
 _LONGEST: Final = 8000
 """Characters of one text in a sheet."""
+_MOST: Final = 100_000
+"""Values and keys in a sheet."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml reads ten times faster than Python; PyYAML's wheels carry it."""
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,16}")
-_FLOAT = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,3})?")
+_FLOAT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,3})?")
 _WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 Place = tuple[str | int, ...]
@@ -58,75 +71,133 @@ class Sheet(NamedTuple):
 
 def read_sheet(path: Path) -> Sheet:
     """Return what a YAML file says."""
-    try:
-        size = path.stat().st_size
-        data = path.read_bytes() if size <= _LARGEST and path.is_file() else b""
-    except OSError as error:
-        raise BadSheet((error.strerror or "cannot be read").lower(), file=str(path)) from error
-    if size > _LARGEST or not path.is_file():
-        raise BadSheet("no sheet: a file of at most 1 MiB is expected", file=str(path))
+    data = _bytes(path)
     try:
         return parse_sheet(data.decode("utf-8"), str(path))
     except UnicodeDecodeError as error:
-        raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}") from error
+        raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
+
+
+def _bytes(path: Path) -> bytes:
+    """Return what a regular file holds; a device or a pipe is not even opened, and what turns into one does not block."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BadSheet("no file to read", file=str(path), cure="a regular file is expected")
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb") as file:
+            data = file.read(_LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError as error:
+        raise BadSheet((error.strerror or "cannot be read").lower(), file=str(path), cure=_CURES.get(error.errno or 0)) from error
+    except ValueError as error:
+        raise BadSheet("no name of a file", file=ascii(str(path))[:80]) from error
+    if len(data or b"") > _LARGEST:
+        raise BadSheet("too large for a sheet", file=str(path), cure="at most 1 MiB")
+    return data or b""
+
+
+_CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
 
 
 def parse_sheet(text: str, file: str) -> Sheet:
     """Return what a YAML text says."""
     try:
-        _refuse_unsafe(text, file)
-        node = yaml.compose(text, Loader=_LOADER)
-    except yaml.YAMLError as error:
+        return _Builder(file).build(yaml.parse(text.removeprefix("\ufeff"), Loader=_LOADER))
+    except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = f"line {mark.line + 1}" if mark else None
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise BadSheet(f"not YAML: {problem}"[:200], file=file, place=place, cure="check indentation and quotes") from error
-    sheet = Sheet(file, None, {})
-    data = {} if node is None else _value(node, (), sheet)
-    return sheet._replace(data=data)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).splitlines()[0]
+        cure = next((cure for words, cure in _MENDS if words in problem), "check indentation and quotes")
+        raise BadSheet(f"not YAML: {problem}"[:200], file=file, place=place, cure=cure) from error
 
 
-def _refuse_unsafe(text: str, file: str) -> None:
-    """Refuse anchors, tags and depth before any value is made of them."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
-        place = f"line {event.start_mark.line + 1}"
-        if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
-            raise BadSheet("anchors and aliases are not allowed", file=file, place=place, cure="write the value out")
-        if getattr(event, "tag", None) is not None:
-            raise BadSheet(f"tag {str(event.tag)[:40]} is not allowed", file=file, place=place, cure="write plain values")
+_MENDS: Final = (
+    ("mapping values are not allowed", "a text with a colon and a space in it needs quotes"),
+    ("tab character", "indent with spaces"),
+    ("cannot start any token", "indent with spaces, and quote a text that begins with such a sign"),
+    ("expected a single document", "one file is one sheet, without --- inside"),
+    ("special characters", "save it as plain text in UTF-8"),
+)
+
+
+class _Builder:
+    """Makes values of events, each looked at before anything is made of it; remembers the line of every value."""
+
+    def __init__(self, file: str) -> None:
+        self.sheet = Sheet(file, None, {})
+        self.values = 0
+
+    def build(self, events: Iterator[Any]) -> Sheet:
+        """Return the sheet that the events of one document tell."""
+        self.events = events
+        data: Any = {}
+        documents = 0
+        for event in events:
+            if isinstance(event, DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise self.wrong(event, "a second document begins", "one file is one sheet, without --- inside")
+            elif isinstance(event, NodeEvent):
+                data = self.value(event, ())
+        return self.sheet._replace(data=data)
+
+    def wrong(self, event: Any, problem: str, cure: str | None = None) -> BadSheet:
+        """Return the error that names an event's line."""
+        return BadSheet(problem, file=self.sheet.file, place=f"line {event.start_mark.line + 1}", cure=cure)
+
+    def value(self, event: Any, place: Place) -> Any:
+        """Return the value that begins with an event."""
+        self.refuse(event, place)
+        self.sheet.lines[place] = event.start_mark.line + 1
+        if isinstance(event, ScalarEvent):
+            return _scalar(event)
+        return self.mapping(place) if isinstance(event, MappingStartEvent) else self.sequence(place)
+
+    def refuse(self, event: Any, place: Place) -> None:
+        """Refuse what is no plain value, or too much of it."""
+        self.values += 1
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            raise self.wrong(event, "anchors and aliases are not allowed", "write the value out")
+        if event.tag is not None:
+            raise self.wrong(event, f"tag {str(event.tag)[:40]} is not allowed", "write plain values")
         if isinstance(event, ScalarEvent) and len(event.value) > _LONGEST:
-            raise BadSheet(f"a text of {len(event.value)} letters", file=file, place=place, cure=f"at most {_LONGEST}")
-        if isinstance(event, CollectionStartEvent):
-            depth += 1
-            if depth > _DEEPEST:
-                raise BadSheet("nested too deeply", file=file, place=place, cure=f"at most {_DEEPEST} levels")
-        elif type(event).__name__.endswith("EndEvent") and "Document" not in type(event).__name__:
-            depth -= 1
+            raise self.wrong(event, f"a text of {len(event.value)} letters", f"at most {_LONGEST}")
+        if len(place) >= _DEEPEST:
+            raise self.wrong(event, "nested too deeply", f"at most {_DEEPEST} levels")
+        if self.values > _MOST:
+            raise self.wrong(event, f"more than {_MOST} values", "split it into several files")
+
+    def sequence(self, place: Place) -> list[Any]:
+        """Return the items up to the end of a list."""
+        result: list[Any] = []
+        for event in self.events:
+            if isinstance(event, SequenceEndEvent):
+                break
+            result.append(self.value(event, (*place, len(result))))
+        return result
+
+    def mapping(self, place: Place) -> dict[str, Any]:
+        """Return the keys and values up to the end of a mapping."""
+        result: dict[str, Any] = {}
+        for event in self.events:
+            if isinstance(event, MappingEndEvent):
+                break
+            name = self.key(event, place)
+            if name in result:
+                raise self.wrong(event, f"key {name[:60]} stands twice", "keep one of them")
+            result[name] = self.value(next(self.events), (*place, name))
+            self.sheet.lines[(*place, name)] = event.start_mark.line + 1
+        return result
+
+    def key(self, event: Any, place: Place) -> str:
+        """Return the one word that a key is."""
+        self.refuse(event, place)
+        if not isinstance(event, ScalarEvent) or not event.value:
+            raise self.wrong(event, "a key must be one word", "write key: value")
+        return str(event.value)
 
 
-def _value(node: Node, place: Place, sheet: Sheet) -> Any:
-    sheet.lines[place] = node.start_mark.line + 1
-    if isinstance(node, ScalarNode):
-        return _scalar(node)
-    if isinstance(node, SequenceNode):
-        return [_value(item, (*place, at), sheet) for at, item in enumerate(node.value)]
-    if not isinstance(node, MappingNode):
-        raise sheet.wrong(place, f"a {node.id} is not allowed")
-    result: dict[str, Any] = {}
-    for key, value in node.value:
-        name = key.value if isinstance(key, ScalarNode) else None
-        if name is None or name in result:
-            sheet.lines[place] = key.start_mark.line + 1
-            raise sheet.wrong(place, f"key {name[:60]} stands twice" if name else "a key must be one word")
-        result[name] = _value(value, (*place, name), sheet)
-        sheet.lines[(*place, name)] = key.start_mark.line + 1
-    return result
-
-
-def _scalar(node: ScalarNode) -> Any:
-    text = str(node.value)
-    if node.style:  # quoted or folded: a text whatever it looks like
+def _scalar(event: Any) -> Any:
+    text = str(event.value)
+    if event.style:  # quoted or folded: a text whatever it looks like
         return text
     if text in _WORDS:
         return _WORDS[text]
@@ -134,7 +205,7 @@ def _scalar(node: ScalarNode) -> Any:
         return int(text)
     if _HEX.fullmatch(text):
         return int(text, 16)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    return float(text) if _FLOAT.fullmatch(text) and math.isfinite(float(text)) else text
 
 
 def load_sheet(path: Path, model: type[M]) -> M:
@@ -150,7 +221,9 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=True)[0]
+        errors = error.errors(include_url=False, include_input=True)
+        # A mistyped key is missing as well; what is there tells more than what is not.
+        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
         raise _explained(sheet, model, (*place, *first["loc"]), first) from error
     except BadInput as error:
         raise BadSheet(error.problem, file=sheet.file, place=f"line {sheet.line(place)}", cure=error.cure) from error
@@ -158,38 +231,60 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
 
 def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -> AdvisorError:
     name = str(place[-1])[:60] if place else "sheet"
-    line = sheet.line(place)
-    cure = None
-    problem = f"{name}: {first['msg'][:200]}"
     if first["type"] == "missing":
-        problem = f"{name} is missing"
-    elif first["type"] == "extra_forbidden":
-        known = _fields(model)
-        near = get_close_matches(name, known, n=1, cutoff=0.6)
-        problem = f"{name} is no word of this sheet"
+        return sheet.wrong(place, f"{name} is missing", _described(model, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        known = _fields(_model_at(model, first["loc"][:-1]))
+        near = get_close_matches(name, known, n=1, cutoff=0.6) or get_close_matches(name, _every(model), n=1, cutoff=0.8)
         cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))[:300]}"
-    elif first["type"] in ("literal_error", "enum"):
+        return sheet.wrong(place, f"{name} is no word of this sheet", cure)
+    said = str(first.get("input"))[:60]
+    if first["type"] in ("literal_error", "enum"):
         expected = [word.strip("' ") for word in re.split(r",| or ", str(first.get("ctx", {}).get("expected", "")))]
-        near = get_close_matches(str(first.get("input", "")), expected, n=1, cutoff=0.5)
-        problem = f"{name}: {str(first.get('input'))[:60]} is not one of {', '.join(expected)}"
-        cure = f"did you mean {near[0]}?" if near else None
-    return BadSheet(problem, file=sheet.file, place=f"line {line}", cure=cure)
+        near = get_close_matches(said, expected, n=1, cutoff=0.5)
+        problem = f"{name}: {said} is not one of {', '.join(expected)}"
+        return sheet.wrong(place, problem, f"did you mean {near[0]}?" if near else None)
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")[:200]
+    wanted = _described(model, first["loc"])
+    return sheet.wrong(place, f"{name}: {message}", wanted or (None if place else f"it has {', '.join(_fields(model))}"[:300]))
+
+
+def _described(model: type[BaseModel], place: Place) -> str | None:
+    """Return what a field is for, in the model's own words."""
+    field = _model_at(model, place[:-1]).model_fields.get(str(place[-1])) if place else None
+    return field.description if field else None
+
+
+def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel]:
+    """Return the model that stands at a place inside another, as far as the place leads through named fields."""
+    for key in place:
+        field = model.model_fields.get(str(key))
+        inner = _models(field.annotation) if field else _models(_root(model))
+        model = inner[0] if inner else model
+    return model
+
+
+def _root(model: type[BaseModel]) -> Any:
+    field = model.model_fields.get("root")
+    return field.annotation if field else None
 
 
 @cache
 def _fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return every field name of a model and of the models inside it: what a mistyped key may have meant."""
-    seen: dict[str, None] = {}
-    todo, done = [model], set()
+    """Return the names of a model's fields as a sheet writes them."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+@cache
+def _every(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return every field name of a model and of the models inside it: what stands in the wrong place may belong there."""
+    todo, done = [model], dict[type[BaseModel], None]()
     while todo:
         current = todo.pop()
-        if current in done:
-            continue
-        done.add(current)
-        for name, field in current.model_fields.items():
-            seen[field.alias or name] = None
-            todo += _models(field.annotation)
-    return tuple(seen)
+        if current not in done:
+            done[current] = None
+            todo += [inner for field in current.model_fields.values() for inner in _models(field.annotation)]
+    return tuple(dict.fromkeys(name for each in done for name in _fields(each)))
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

@@ -1,0 +1,120 @@
+"""Sentences with expressions in braces: ``node {node.index} has {node.memory:size}``."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from advisor.errors import BadValue
+from advisor.language.expression import Scope, parse
+from advisor.language.kinds import NUMBER, Kind, ListOf, Record, alike
+from advisor.language.nodes import Env, Node
+from advisor.language.values import Unknown
+from advisor.model.amounts import binary, bit_rate, clock, duration, lane_speed, memory_clock, plain, throughput
+from advisor.model.cpuset import CpuSet
+
+FORMATS: Mapping[str, Callable[[float], str]] = {
+    "size": lambda value: binary(int(value)),
+    "rate": throughput,
+    "bits": bit_rate,
+    "clock": clock,
+    "memory": memory_clock,
+    "lane": lane_speed,
+    "time": duration,
+    "percent": lambda value: f"{100 * value:.0f} %",
+    "hex": lambda value: f"{int(value):#x}",
+}
+"""How a number is written: ``{adapter.path.bandwidth:rate}``."""
+
+_PART = re.compile(r"\{([^{}]*)\}")
+_LONGEST = 2000
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text with expressions in it."""
+
+    text: str
+    parts: tuple[str | tuple[Node, str], ...]
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the expressions in it."""
+        return tuple(part[0] for part in self.parts if not isinstance(part, str))
+
+    def fill(self, env: Env) -> str:
+        """Return the sentence with every value in its place; a question mark for what is not known."""
+        return "".join(part if isinstance(part, str) else written(part[0].value(env), part[1]) for part in self.parts)
+
+
+def read_sentence(text: str, scope: Scope) -> Sentence:
+    """Return a checked sentence; refuse with BadValue what its braces hold wrongly."""
+    if len(text) > _LONGEST:
+        raise BadValue(f"a text of {len(text)} letters", cure=f"at most {_LONGEST}")
+    parts: list[str | tuple[Node, str]] = []
+    end = 0
+    for match in _PART.finditer(text):
+        parts.append(_plain(text[end : match.start()]))
+        parts.append(_filled(match[1], scope))
+        end = match.end()
+    parts.append(_plain(text[end:]))
+    return Sentence(text, tuple(part for part in parts if part))
+
+
+def _plain(text: str) -> str:
+    if "{" in text or "}" in text:
+        raise BadValue(f"a brace without its other: {text.strip()[:60]}", cure="expressions stand in {braces}, not nested")
+    return text
+
+
+def _filled(inside: str, scope: Scope) -> tuple[Node, str]:
+    text, colon, how = inside.rpartition(":")
+    if not colon or '"' in how or "'" in how:  # the colon of a text, such as a PCI address
+        text, how = inside, ""
+    text, how = text.strip(), how.strip()
+    node = parse(text, scope)
+    if how and how not in FORMATS:
+        near = get_close_matches(how, FORMATS, n=1, cutoff=0.4)
+        cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(FORMATS)}"
+        raise BadValue(f"{{{inside}}}: there is no format {how}", cure=cure)
+    if how and not alike(_inner(node.kind), NUMBER):
+        raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a number")
+    if isinstance(_inner(node.kind), Record):
+        first = next(iter(_facts(node.kind)), "")
+        raise BadValue(f"{{{inside}}}: name a fact of {node.text}", cure=f"such as {node.text}.{first}")
+    return node, how
+
+
+def _inner(kind: Kind) -> Kind:
+    return kind.item if isinstance(kind, ListOf) else kind
+
+
+def _facts(kind: Kind) -> Mapping[str, Kind]:
+    inner = _inner(kind)
+    return inner.facts() if isinstance(inner, Record) else {}
+
+
+def written(value: Any, how: str = "") -> str:
+    """Return a value as a sentence shows it: numbers without needless digits, lists with commas."""
+    if isinstance(value, Unknown):
+        return "?"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(_option(each) or written(each, how) for each in value) or "none"
+    if how:
+        return FORMATS[how](value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, CpuSet):
+        return str(value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{plain(str(key))}: {written(each)}" for key, each in value.items()) or "none"
+    return plain(str(value)) if value != "" else "''"
+
+
+def _option(value: Any) -> str | None:
+    """Return a boot option as it stands on the line; None of what is none."""
+    if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)):
+        return None
+    return plain(value[0] if value[1] is None else f"{value[0]}={value[1]}")

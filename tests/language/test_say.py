@@ -1,0 +1,81 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.errors import BadValue
+from advisor.language.nodes import STEPS
+from advisor.language.say import FORMATS, read_sentence, written
+from advisor.language.values import Unknown
+from advisor.model.cpuset import CpuSet
+from tests.language.words import SCOPE
+
+
+def said(sentence: str, **facts: object) -> str:
+    """Return a sentence with its values filled in."""
+    return read_sentence(sentence, SCOPE).fill({**facts, "_steps": [STEPS]})
+
+
+@pytest.mark.parametrize(
+    ("how", "number", "expected"),
+    [
+        ("size", 32 << 30, "32 GiB"), ("rate", 2.048e11, "204.8 GB/s"), ("bits", 1e11, "100 Gb/s"), ("clock", 2.25e9, "2.25 GHz"),
+        ("memory", 3.2e9, "3200 MT/s"), ("lane", 1.6e10, "16 GT/s"), ("time", 9.5e-8, "95 ns"), ("percent", 0.125, "12 %"),
+        ("hex", 193, "0xc1"),
+    ],
+)  # fmt: skip
+def test_every_format(how: str, number: float, expected: str) -> None:
+    """Each format writes a number in its unit."""
+    assert (said(f"{{a:{how}}}", a=number), how in FORMATS) == (expected, True)
+
+
+def test_values_stand_in_their_places() -> None:
+    """A sentence has plain words and values; a colon inside a text is no format."""
+    facts = {
+        "b": 2,
+        "p": True,
+        "cpus": CpuSet.parse("0-3"),
+        "texts": ("x", "y"),
+        "numbers": (),
+        "text": "",
+        "table": {"a:b": "c"},
+    }
+    assert said("{b} nodes, {p}, {1 / 7}", **facts) == "2 nodes, yes, 0.1429"
+    assert said("{cpus}; {texts}; {numbers}; {a}; {text}", **facts) == "0-3; x, y; none; ?; ''"
+    assert said("{table} {entry(table, 'a:b')}", **facts) == "a:b: c c"
+    assert said("{line}", line=(("iommu", "pt"), ("quiet", None))) == "iommu=pt, quiet"
+
+
+def test_lists_of_numbers_take_a_format() -> None:
+    """A format is laid on each item; an item that is not known is a question mark."""
+    assert said("{numbers:size}", numbers=(1024, None)) == "1 KiB, ?"
+
+
+def test_hostile_texts_steer_no_terminal() -> None:
+    """What a device calls itself is written without control characters, and not without end."""
+    assert (written("a\x1b[31mb"), len(written("x" * 999))) == ("a?[31mb", 200)
+    assert written(Unknown()) == "?"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{a", "a brace without its other"), ("a}", "a brace without its other"), ("{{a}}", "a brace without its other"),
+        ("{a:sise}", "did you mean size?"), ("{a:.2f}", "there is no format .2f"), ("{text:size}", "size needs a number"),
+        ("{thing}", "such as thing.n"), ("{things}", "name a fact of things"), ("{wrod}", "did you mean word?"),
+        ("{}", "an expression is expected"), ("x" * 2001, "at most 2000"),
+    ],
+)  # fmt: skip
+def test_a_wrong_sentence_is_refused(text: str, words: str) -> None:
+    """Braces hold expressions and formats that there are."""
+    with pytest.raises(BadValue) as error:
+        read_sentence(text, SCOPE)
+    assert words in str(error.value)
+
+
+@given(st.lists(st.sampled_from(["{", "}", "a", ":", "size", " ", "text", "'", '"', "(", "\n", "$"]), max_size=12).map("".join))
+def test_any_sentence_is_read_or_refused(text: str) -> None:
+    """Arbitrary sentences raise nothing but BadValue."""
+    with suppress(BadValue):
+        read_sentence(text, SCOPE)
