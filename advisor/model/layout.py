@@ -17,6 +17,7 @@ class Cut(Value):
         default=None, description="NUMA nodes with CPUs in each socket; None where sockets differ or it cannot be told"
     )
     confidence: Confidence
+    beneath: int | None = Field(default=None, description="NPS under L3-as-NUMA, where the distances tell it")
     why: tuple[str, ...] = Field(description="the reasons, most important first")
 
 

@@ -78,7 +78,9 @@ def _nps(view: View, nodes: int) -> Cut:
     halves = ("a die has two of them, and NPS divides no die",) if nodes in (2, 4) and _halves_of_dies(view) else ()
     if alike and (nodes not in (2, 4) or halves or _virtual_distance(view)):
         sure: Confidence = "high" if nodes not in (2, 4) or halves else "medium"
-        return _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *_nps_below(view))
+        beneath, reason = _nps_below(view)
+        cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *reason)
+        return cut.model_copy(update={"beneath": beneath})
     if nodes not in (1, 2, 4):
         return _cut("unknown", nodes, "low", _per_socket(nodes), "neither an NPS setting nor the number of L3 groups")
     if alike:
@@ -108,16 +110,17 @@ def _virtual_distance(view: View) -> bool:
     return table is not None and any(_VIRTUAL in row for row in table.rows)
 
 
-def _nps_below(view: View) -> tuple[str, ...]:
-    """Return what the distances say of the NPS under L3-as-NUMA: nodes of one quadrant are 11 apart."""
+def _nps_below(view: View) -> tuple[int | None, tuple[str, ...]]:
+    """Return the NPS under L3-as-NUMA and how the distances tell it: nodes of one quadrant are 11 apart."""
     table = view.topology.distances
     first = view.sockets[0].nodes
     if table is None or not _virtual_distance(view):
-        return ("the distances do not tell the NPS setting beneath",)
+        return None, ("the distances do not tell the NPS setting beneath",)
     near = sum(1 for node in first if table.between(first[0].os_index, node.os_index) in (10, _VIRTUAL))
-    return (
-        (f"distance {_VIRTUAL} groups {near} of {len(first)} nodes, which means NPS{len(first) // near} beneath",) if near else ()
-    )
+    if not near:
+        return None, ()
+    nps = len(first) // near
+    return nps, (f"distance {_VIRTUAL} groups {near} of {len(first)} nodes, which means NPS{nps} beneath",)
 
 
 def _cod(view: View, nodes: int) -> Cut:

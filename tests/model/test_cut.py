@@ -87,6 +87,7 @@ def test_l3_as_numa_tells_the_setting_beneath() -> None:
         return 10 if i == j else 11 if i // 4 == j // 4 else 12 if i // 16 == j // 16 else 32
 
     cut = infer_cut(machine(shape(2, 16, 16, 64, slit=slit), ROME))
+    assert cut.beneath == 4
     assert cut.why == ("every NUMA node is one L3 group", "distance 11 groups 4 of 16 nodes, which means NPS4 beneath")
 
 

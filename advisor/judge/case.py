@@ -1,0 +1,206 @@
+"""Builds the Case of a machine: joins facts that belong together, computes what rules compare. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from advisor.judge.devices import accelerators, adapters
+from advisor.model.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
+from advisor.model.cpuset import CpuSet
+from advisor.model.cut import find_sockets
+from advisor.model.layout import Layout
+from advisor.model.machine import Machine
+from advisor.model.memory import Dimm, SocketMemory
+from advisor.model.platform import Platform, Scope, best_cut, dies, offered
+from advisor.model.topology import Topology
+from advisor.model.witness import srat_nodes
+
+
+def case_of(
+    machine: Machine,
+    layout: Layout | None,
+    platform: Platform | None,
+    vendor: str | None = None,
+    scope: Scope = "mpi",
+) -> Case:
+    """Return what rules may ask of the machine; its settings are read afterwards (advisor.judge.standings)."""
+    topology = machine.topology if machine.topology and machine.topology.pus else None
+    sockets = find_sockets(machine, topology)[0] if topology else None
+    shared = {name: getattr(machine, name) for name in _SHARED}
+    return Case(
+        **shared,
+        scope=scope,
+        layout=layout if topology else None,
+        platform=platform,
+        vendor=vendor,
+        shape=_shape(topology, sockets) if topology and sockets is not None else None,
+        sockets=_sockets(machine, topology, sockets, platform, scope) if topology and sockets is not None else None,
+        nodes=_nodes(machine, topology, sockets) if topology and sockets is not None else None,
+        groups=_groups(machine, topology, sockets) if topology and sockets is not None and topology.l3 else None,
+        adapters=adapters(machine, sockets),
+        accelerators=accelerators(machine, sockets),
+        madt_x2apic=any(e.x2apic for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
+        firmware_cpus=sum(e.enabled for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
+        firmware_nodes=srat_nodes(machine),
+    )
+
+
+def with_standings(case: Case, standings: Iterable[Standing]) -> Case:
+    """Return the case that also knows what the settings stand at."""
+    return case.model_copy(update={"standings": tuple(standings)})
+
+
+_SHARED = tuple(name for name in Case.model_fields if name in Machine.model_fields)
+"""The facts that a Case takes over as they are."""
+
+
+def _shape(topology: Topology, sockets: tuple[CpuSet, ...]) -> Shape:
+    cores = {_cores(topology, cpus) for cpus in sockets}
+    memories = [node.memory for node in topology.nodes]
+    return Shape(
+        sockets=len(sockets),
+        nodes=len(topology.nodes),
+        cpu_nodes=len(topology.cpu_nodes),
+        l3=len(topology.l3) or None,
+        cores=len(topology.cores) or None,
+        cores_per_socket=(cores.pop() or None) if len(cores) == 1 else None,
+        threads=max((len(core.cpuset) for core in topology.cores), default=None),
+        cpus=len(topology.pus),
+        missing=len(topology.missing),
+        memory=None if None in memories else sum(m for m in memories if m),
+        limited=topology.limited,
+        numa_known=topology.numa_known,
+    )
+
+
+def _cores(topology: Topology, cpus: CpuSet) -> int:
+    """Return how many cores have all their threads in a set."""
+    outside = ~cpus.bits
+    return sum(1 for core in topology.cores if not core.cpuset.bits & outside)
+
+
+def _sockets(
+    machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], platform: Platform | None, scope: Scope
+) -> tuple[SocketFacts, ...]:
+    slots = machine.memory.dimms if machine.memory else None
+    modules = {m.socket: m for m in (machine.memory.sockets or ())} if machine.memory else {}
+    # SMBIOS counts places for processors, the kernel those with CPUs: only equal counts can be matched by position.
+    matched = modules if len(modules) == len(sockets) else {}
+    result = []
+    for index, cpus in enumerate(sockets):
+        cores = _cores(topology, cpus) or None
+        groups = sum(1 for l3 in topology.l3 if l3.cpuset and l3.cpuset <= cpus)
+        own = tuple(d for d in slots or () if d.socket == index) if slots is not None and matched else None
+        result.append(
+            SocketFacts(
+                index=index,
+                cpus=cpus,
+                cores=cores,
+                nodes=sum(1 for node in topology.cpu_nodes if node.cpuset & cpus),
+                l3=groups or None,
+                **_cuts(platform, groups, len(sockets), scope, cores),
+                **_memory(matched.get(index), platform),
+                **_modules(own),
+            )
+        )
+    return tuple(result)
+
+
+def _cuts(platform: Platform | None, groups: int, sockets: int, scope: Scope, cores: int | None) -> dict[str, Any]:
+    if platform is None:
+        return {}
+    count = dies(platform, groups) if groups else None
+    best = best_cut(platform, scope, count, sockets, cores)
+    choice = offered(platform, count, sockets, cores)
+    return {
+        "dies": count,
+        "offered": tuple(sorted({cut.nodes for cut in choice if cut.per == "socket"})),
+        "best": best.nodes if best and best.per == "socket" else None,
+        "best_cut": best.name if best else None,
+        "channels_offered": platform.channels,
+    }
+
+
+def _memory(memory: SocketMemory | None, platform: Platform | None) -> dict[str, Any]:
+    if memory is None:
+        return {}
+    names = ("dimms", "slots", "channels", "size", "configured", "bandwidth")
+    full = None
+    if memory.bandwidth and memory.channels and platform and platform.channels:
+        full = memory.bandwidth / memory.channels * platform.channels
+    return {**{name: getattr(memory, name) for name in names}, "ceiling": full}
+
+
+def _modules(slots: tuple[Dimm, ...] | None) -> dict[str, Any]:
+    """Return what a socket's modules have in common or not; nothing where the firmware names none of a socket."""
+    modules = [slot for slot in slots or () if slot.size != 0 and not (slot.kind or "").startswith(_NO_DRAM)]
+    if not modules:
+        return {}
+    rated = [m.rated for m in modules]
+    channels = [m.channel for m in modules]
+    return {
+        "rated": min(r for r in rated if r) if all(rated) else None,
+        "rated_fastest": max(r for r in rated if r) if all(rated) else None,
+        "sizes": _distinct(m.size for m in modules),
+        "parts": _distinct(m.part for m in modules),
+        "makers": _distinct(m.maker for m in modules),
+        "ranks": _distinct(m.ranks for m in modules),
+        "per_channel": None if None in channels else tuple(sorted({channels.count(c) for c in channels})),
+        "channel_sizes": _channel_sizes(modules),
+    }
+
+
+_NO_DRAM = ("HBM", "Logical", "Optane", "NVDIMM")
+"""Kinds that share no channel's speed and size with the DIMMs: in the package, or persistent."""
+
+
+def _channel_sizes(modules: list[Dimm]) -> tuple[int, ...] | None:
+    """Return the different sums of the sizes on one channel; None where a size or a channel is not known."""
+    sums: dict[int, int] = {}
+    for module in modules:
+        if module.channel is None or module.size is None:
+            return None
+        sums[module.channel] = sums.get(module.channel, 0) + module.size
+    return tuple(sorted(set(sums.values())))
+
+
+def _distinct(values: Iterable[Any]) -> tuple[Any, ...] | None:
+    """Return the different values in order; None where one is not known."""
+    seen = tuple(dict.fromkeys(values))
+    return None if None in seen else seen
+
+
+def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) -> tuple[NodeFacts, ...]:
+    pages = machine.kernel.hugepages if machine.kernel else None
+    return tuple(
+        NodeFacts(
+            index=node.os_index,
+            cpus=node.cpuset,
+            cores=_cores(topology, node.cpuset) if node.cpuset else 0,
+            memory=node.memory,
+            kind=node.kind,
+            socket=next((i for i, cpus in enumerate(sockets) if node.cpuset and node.cpuset <= cpus), None),
+            hugepages=None if pages is None else sum(p.page * p.count for p in pages if p.node == node.os_index),
+            adapters=None
+            if machine.hcas is None
+            else tuple(h.name for h in machine.hcas if h.locality and node.os_index in h.locality.numa_nodes),
+        )
+        for node in topology.nodes
+    )
+
+
+def _groups(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) -> tuple[L3Facts, ...]:
+    affinity = machine.limits.affinity if machine.limits else None
+    usable = topology.allowed if affinity is None else topology.allowed & affinity
+    return tuple(
+        L3Facts(
+            index=index,
+            cpus=l3.cpuset,
+            allowed=l3.cpuset & usable,
+            cores=_cores(topology, l3.cpuset),
+            size=l3.size,
+            nodes=sum(1 for node in topology.cpu_nodes if node.cpuset & l3.cpuset),
+            socket=next((i for i, cpus in enumerate(sockets) if l3.cpuset <= cpus), None),
+        )
+        for index, l3 in enumerate(topology.l3)
+        if l3.cpuset
+    )

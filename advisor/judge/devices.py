@@ -1,0 +1,104 @@
+"""Joins adapters and accelerators with their PCI devices. Pure."""
+
+from typing import Any
+
+from advisor.model.case import Accelerator, Adapter
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.devices import Hca, Irq, Locality, PciDevice
+from advisor.model.machine import Machine
+
+
+def adapters(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[Adapter, ...] | None:
+    """Return the HCAs with their PCI devices; None where HCAs were not looked for."""
+    if machine.hcas is None:
+        return None
+    return tuple(_adapter(machine, hca, sockets) for hca in machine.hcas)
+
+
+def accelerators(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[Accelerator, ...] | None:
+    """Return the GPUs with their PCI devices; None where GPUs were not looked for."""
+    if machine.gpus is None:
+        return None
+    return tuple(
+        Accelerator(
+            **_device(machine, gpu.address, gpu.address, gpu.locality, sockets),
+            vendor=gpu.vendor,
+            memory=gpu.memory,
+            driver_version=gpu.driver_version,
+        )
+        for gpu in machine.gpus
+    )
+
+
+def _adapter(machine: Machine, hca: Hca, sockets: tuple[CpuSet, ...] | None) -> Adapter:
+    rates = [port.rate if port.state else None for port in hca.ports or () if port.state in ("active", None)]
+    facts = _device(machine, hca.name, hca.address, hca.locality, sockets)
+    local = _cpus(machine, facts["nodes"] or ())
+    known = hca.irqs is not None and bool(local)
+    return Adapter(
+        **facts,
+        kind=hca.kind,
+        firmware=hca.firmware,
+        board_id=hca.board_id,
+        ports=hca.ports,
+        rate=None if hca.ports is None or None in rates else sum(rate for rate in rates if rate),
+        irqs=None if hca.irqs is None else len(hca.irqs),
+        irqs_far=sum(_far(irq, local) for irq in hca.irqs or ()) if known else None,
+    )
+
+
+def _far(irq: Irq, local: CpuSet) -> bool:
+    """Return whether an interrupt goes only to CPUs away from its device."""
+    cpus = irq.effective or irq.cpus
+    return bool(cpus) and not cpus & local
+
+
+def _device(
+    machine: Machine, name: str, address: str | None, locality: Locality | None, sockets: tuple[CpuSet, ...] | None
+) -> dict[str, Any]:
+    pci = next((device for device in machine.pci or () if device.address == address), None) if address else None
+    place = locality or (pci.locality if pci else None)
+    nodes = place.numa_nodes if place else None
+    return {
+        "name": name,
+        "address": address,
+        "bus": _bus(address),
+        "slot": address.rpartition(".")[0] or None if address else None,
+        "nodes": nodes,
+        "inferred": place.inferred if place else None,
+        "placed": None if place is None else place.inferred is None,
+        "sockets": _sockets_of(_cpus(machine, nodes or ()), sockets) if nodes and sockets else None,
+        **_pci(pci),
+    }
+
+
+def _pci(pci: PciDevice | None) -> dict[str, Any]:
+    if pci is None:
+        return {}
+    return {
+        "device_id": (pci.vendor << 16) + pci.device,
+        "model": pci.name,
+        "virtual": pci.is_virtual_function,
+        **{
+            name: getattr(pci, name)
+            for name in ("driver", "link", "card", "path", "bottleneck", "max_read_request", "relaxed_ordering")
+        },
+    }
+
+
+def _bus(address: str | None) -> int | None:
+    parts = (address or "").split(":")
+    try:
+        return int(parts[-2], 16) if len(parts) > 1 else None
+    except ValueError:
+        return None
+
+
+def _cpus(machine: Machine, nodes: tuple[int, ...]) -> CpuSet:
+    wanted = set(nodes)
+    every = machine.topology.nodes if machine.topology else ()
+    return union(node.cpuset for node in every if node.os_index in wanted)
+
+
+def _sockets_of(cpus: CpuSet, sockets: tuple[CpuSet, ...]) -> tuple[int, ...]:
+    return tuple(index for index, own in enumerate(sockets) if own & cpus)

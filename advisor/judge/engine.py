@@ -1,0 +1,168 @@
+"""Asks every rule of a Case. Pure: values in, Findings out, nothing read, no clock."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from advisor.judge.evidence import evidence
+from advisor.judge.origins import Origins
+from advisor.judge.rule import Rule
+from advisor.judge.scope import env_of
+from advisor.judge.wants import wants
+from advisor.language.nodes import STEPS, Env, Node, facts_of
+from advisor.language.say import Sentence, written
+from advisor.language.values import Trouble, Unknown
+from advisor.model.case import Case
+from advisor.model.finding import Cost, Finding
+from advisor.model.rule import Verdict
+from advisor.model.setting import Setting
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A rule asked of one subject: the values its names stood for, and what came out."""
+
+    rule: Rule
+    env: Env
+    verdict: Verdict
+    subject: str | None
+    said: str | None
+    missing: frozenset[str] = frozenset()
+
+
+def judge(case: Case, rules: Iterable[Rule], settings: Mapping[str, Setting], origins: Origins) -> tuple[Finding, ...]:
+    """Return the verdict of every rule on every subject."""
+    env = env_of(case, settings)
+    return tuple(finding(asked, origins) for rule in rules for asked in ask(rule, case, env))
+
+
+def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
+    """Yield the verdicts of one rule, one for each item it runs over."""
+    if case.scope not in rule.text.scope:
+        yield Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
+        return
+    env = {**env, "_steps": [STEPS]}
+    if rule.each is None:
+        yield _one(rule, env, None)
+        return
+    try:
+        items = rule.each.over.value(env)
+    except Trouble as trouble:
+        yield Asked(rule, env, "error", None, str(trouble))
+        return
+    if isinstance(items, Unknown):
+        yield Asked(rule, env, "unknown", None, None, items.facts)
+    elif not items:
+        yield Asked(rule, env, "not-applicable", None, f"there is nothing in {rule.each.over.text}")
+    else:
+        for item in items:
+            if isinstance(item, Unknown):  # perhaps it is not there at all
+                yield Asked(rule, env, "unknown", rule.each.name, None, item.facts)
+                continue
+            inner = {**env, rule.each.name: item, "_steps": [STEPS]}
+            yield _one(rule, inner, _name(rule.each.name, item))
+
+
+def _name(variable: str, item: Any) -> str:
+    """Return what an item is called: its name, or the variable and its number."""
+    if not isinstance(item, (Mapping, BaseModel)):
+        return written(item) if isinstance(item, str) else f"{variable} {written(item)}"
+    for key in ("name", "locator", "address", "index", "socket", "number"):
+        value = item.get(key) if isinstance(item, Mapping) else getattr(item, key, None)
+        if isinstance(value, str):
+            return written(value)
+        if value is not None:
+            return f"{variable} {written(value)}"
+    return variable
+
+
+def _one(rule: Rule, env: Env, subject: str | None) -> Asked:
+    try:
+        for name, node in rule.let:
+            env[name] = node.value(env)
+        if rule.subject:
+            subject = rule.subject.fill(env)
+        applies = rule.only.value(env) if rule.only else True
+        if isinstance(applies, Unknown):
+            return Asked(rule, env, "unknown", subject, None, applies.facts)
+        if not applies:
+            return Asked(rule, env, "not-applicable", subject, f"does not apply: {rule.text.only} is false")
+        fires = rule.when.value(env)
+        if isinstance(fires, Unknown):
+            return Asked(rule, env, "unknown", subject, None, fires.facts)
+        return Asked(rule, env, "finding" if fires else "pass", subject, rule.say.fill(env) if fires else None)
+    except Trouble as trouble:
+        return Asked(rule, env, "error", subject, str(trouble))
+
+
+def finding(asked: Asked, origins: Origins) -> Finding:
+    """Return the whole record of a verdict."""
+    rule, text, env = asked.rule, asked.rule.text, {**asked.env, "_steps": [STEPS]}
+    told = asked.verdict == "finding"
+    applies = asked.verdict in ("finding", "pass", "unknown")
+    return Finding.model_construct(
+        id=text.id,
+        title=text.title,
+        topic=rule.topic,
+        verdict=asked.verdict,
+        severity=text.severity,
+        scope=text.scope,
+        where=rule.where,
+        subject=asked.subject,
+        claim=asked.said,
+        why=text.why,
+        evidence=evidence(_grounds(rule), env, origins) if told else (),
+        lacks=tuple(origins.lack(fact) for fact in sorted(_facts(rule, asked.missing))),
+        cost=_cost(rule, env) if told else None,
+        wants=wants(rule.wants, env) if applies else (),
+        want=text.want,
+        advice=_filled(rule.fix, env) if applies else None,
+        fix=(),
+        check=_filled(rule.check, env) if applies else None,
+        undo=_filled(rule.undo, env) if applies else None,
+        spare=text.spare,
+        guides=text.guides,
+        refs=text.refs,
+        waived=None,
+    )
+
+
+def _grounds(rule: Rule) -> list[Node]:
+    """Return the expressions that a verdict rests on, those of named values where they are used."""
+    nodes = [node for node in (rule.only, rule.when) if node]
+    used = {name.partition(".")[0] for name in _facts(rule, (fact for node in nodes for fact in facts_of(node)), keep=True)}
+    return [*nodes, *(node for name, node in rule.let if name in used)]
+
+
+def _facts(rule: Rule, names: Iterable[str], *, keep: bool = False) -> set[str]:
+    """Return facts with those behind named values in their place; keep the names as well if so asked."""
+    let, found, todo = dict(rule.let), set(), list(names)
+    while todo:
+        name = todo.pop()
+        node = let.get(name.partition(".")[0])
+        if name not in found and node is not None:
+            todo += [fact for fact in facts_of(node) if fact not in found]
+        if node is None or keep:
+            found.add(name)
+    return found
+
+
+def _filled(sentence: Sentence | None, env: Env) -> str | None:
+    try:
+        return sentence.fill(env) if sentence else None
+    except Trouble as trouble:
+        return f"({trouble})"
+
+
+def _cost(rule: Rule, env: Env) -> Cost | None:
+    cost = rule.text.cost
+    if cost is None:
+        return None
+    try:
+        gain = rule.gain.value(env) if rule.gain else None
+    except Trouble:
+        gain = None
+    known = None if gain is None or isinstance(gain, Unknown) else float(gain)
+    return Cost(gain=known, of=cost.of, basis=cost.basis, ref=cost.ref)

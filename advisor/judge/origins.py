@@ -1,0 +1,90 @@
+"""Where a fact of a Case was read, and what would make an unknown one known. Pure."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from advisor.judge.scope import SETTING
+from advisor.model.case import Case
+from advisor.model.evidence import Gap, Source
+from advisor.model.finding import Lack
+from advisor.model.setting import Setting
+
+ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
+
+
+class Origins:
+    """The sources and gaps of one machine."""
+
+    def __init__(self, sources: tuple[Source, ...], gaps: tuple[Gap, ...], case: Case, settings: Mapping[str, Setting]) -> None:
+        self._sources = {source.fact: source.where for source in sources}
+        self._gaps = {gap.fact: gap for gap in gaps}
+        self._case, self._settings = case, settings
+
+    def where(self, fact: str) -> str | None:
+        """Return the file or command that a fact was read from."""
+        if fact.startswith(f"{SETTING}."):
+            name = fact.removeprefix(f"{SETTING}.")
+            return next((s.how for s in self._case.standings or () if s.name == name), None)
+        name = origin(fact)
+        if name.partition(".")[0] == "platform":
+            return f"rules/platforms/{self._case.platform.id}.yaml" if self._case.platform else None
+        while name:
+            if name in self._sources:
+                return self._sources[name]
+            name = name.rpartition(".")[0]
+        return None
+
+    def lack(self, fact: str) -> Lack:
+        """Return why a fact is not known and what would make it known."""
+        if fact.startswith(f"{SETTING}."):
+            return self._setting(fact)
+        name = origin(fact)
+        if name.partition(".")[0] == "platform":
+            if self._case.platform is None:
+                return Lack(fact=fact, why="this processor is in no platform sheet", help="add it to rules/platforms")
+            return Lack(fact=fact, why=f"the sheet of {self._case.platform.name} does not tell", help="nothing here tells it")
+        gap = self._gap(name)
+        if gap:
+            return Lack(fact=fact, why=gap.why, help=gap.help)
+        return Lack(fact=fact, why="not in this input", help="run advisor on the machine itself, as root: sudo advisor audit")
+
+    def _setting(self, fact: str) -> Lack:
+        setting = self._settings.get(fact.removeprefix(f"{SETTING}."))
+        if setting is None or setting.where == "bios":
+            return Lack(fact=fact, why="the operating system does not show it", help=ASK_BIOS)
+        show = f": {setting.show}" if setting.show else ""
+        return Lack(fact=fact, why="not in this input", help=f"run advisor on the machine itself{show}")
+
+    def _gap(self, name: str) -> Gap | None:
+        """Return the gap of the fact, of what holds it, or of a part of it."""
+        inner = name
+        while inner:
+            if inner in self._gaps:
+                return self._gaps[inner]
+            inner = inner.rpartition(".")[0]
+        return next((gap for fact, gap in self._gaps.items() if fact.startswith(f"{name}.")), None)
+
+
+@cache
+def origin(fact: str) -> str:
+    """Return the fact of the Machine that a fact of the Case is made from: topology of sockets.nodes."""
+    model: type[BaseModel] | None = Case
+    name: list[str] = []
+    for part in fact.split("."):
+        field = model.model_fields.get(part) if model else None
+        extra = field.json_schema_extra if field else None
+        if isinstance(extra, dict) and "of" in extra:
+            name = [str(extra["of"])]
+        else:
+            name.append(part)
+        model = _inner(field.annotation) if field else None
+    return ".".join(name)
+
+
+def _inner(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _inner(part))), None)

@@ -1,0 +1,124 @@
+"""Reads rule files into checked rules: the product's own and a site's."""
+
+import errno
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+
+from advisor.errors import BadSheet
+from advisor.judge.rule import Misplaced, Rule, Stand, Words, WrongOverride, check_rule
+from advisor.model.rule import RuleText, SiteFile, Waiver
+from advisor.sheets import Place, Sheet, model_of, read_sheet
+
+NO_RULES = ("settings", "sources")
+"""Sheets beside the rules that hold none."""
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """Every rule, and what a site waives."""
+
+    rules: tuple[Rule, ...]
+    waivers: tuple[Waiver, ...] = ()
+
+    def named(self, name: str) -> Rule | None:
+        """Return the rule of an id."""
+        return next((rule for rule in self.rules if rule.id == name), None)
+
+
+def rule_files(folder: Path, *, must: bool = True) -> tuple[Path, ...]:
+    """Return the rule files of a folder by name, or the one file that is named; where there need be none, perhaps none."""
+    try:
+        if not folder.is_dir():
+            if must:
+                folder.lstat()
+            return (folder,) if must or folder.is_file() else ()
+        found = [path for path in folder.iterdir() if path.suffix in _SUFFIXES and not path.name.startswith(".")]
+    except OSError as error:
+        if not must and error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return ()
+        raise BadSheet(
+            (error.strerror or "cannot be read").lower(), file=str(folder), cure="check its name and its mode"
+        ) from error
+    return tuple(path for path in sorted(found) if path.stem not in NO_RULES)
+
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words) -> Rulebook:
+    """Return all rules; refuse, naming file and line, what is wrong in any of them."""
+    files = [(sheet, *_file(sheet)) for sheet in (read_sheet(path) for path in (*own, *site))]
+    lets = _lets(files)
+    rules: dict[str, Rule] = {}
+    for sheet, file, place in files:
+        for at, text in enumerate(file.rules):
+            first = rules.get(text.id)
+            if first:
+                cure = f"it is in {first.file} line {first.line}; take another id"
+                raise sheet.wrong((*place, at, "id"), f"rule {text.id} is there twice", cure)
+            rules[text.id] = _checked(sheet, (*place, at), text, words, lets.get(text.id, {}))
+    for sheet, file, _ in files:
+        _refuse_idle(sheet, file, rules)
+    return Rulebook(tuple(rules.values()), tuple(waiver for _, file, _ in files for waiver in file.waivers))
+
+
+_File = tuple[Sheet, SiteFile, Place]
+_Let = Mapping[str, tuple[str, Sheet, Place]]
+"""A site's values for what a rule names, each with where it stands."""
+
+
+def _file(sheet: Sheet) -> tuple[SiteFile, Place]:
+    """Return a file's rules, and the place in the sheet where they stand: a list of rules, or a mapping that has one."""
+    if isinstance(sheet.data, list):
+        whole = Sheet(sheet.file, {"rules": sheet.data}, {("rules", *place): line for place, line in sheet.lines.items()})
+        return model_of(whole, SiteFile), ()
+    return model_of(sheet, SiteFile), ("rules",)
+
+
+def _checked(sheet: Sheet, place: Place, text: RuleText, words: Words, let: _Let) -> Rule:
+    stand = Stand(Path(sheet.file).stem, sheet.file, sheet.line(place))
+    try:
+        return check_rule(text, words, stand, {name: value for name, (value, _, _) in let.items()})
+    except WrongOverride as error:
+        _, theirs, where = let[str(error.inside[0])]
+        raise theirs.wrong(where, f"let: {text.id}: {error.problem}", error.cure) from error
+    except Misplaced as error:
+        if let:  # right without the site's values, wrong with them?
+            _checked(sheet, place, text, words, {})
+            _, theirs, where = next(iter(let.values()))
+            raise theirs.wrong(where, f"let: {text.id}: {error.problem}", error.cure) from error
+        name = ".".join(str(part) for part in error.inside)
+        raise sheet.wrong((*place, *error.inside), f"{text.id}: {name}: {error.problem}", error.cure) from error
+
+
+def _lets(files: list[_File]) -> dict[str, dict[str, tuple[str, Sheet, Place]]]:
+    merged: dict[str, dict[str, tuple[str, Sheet, Place]]] = {}
+    for sheet, file, _ in files:
+        for rule, values in file.let.items():
+            for name, value in values.items():
+                merged.setdefault(rule, {})[name] = (value, sheet, ("let", rule, name))
+    return merged
+
+
+def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> None:
+    """Refuse a threshold or a waiver that would silently do nothing: of no rule, or until a day that never comes."""
+    for name in file.let:
+        if name not in rules:
+            raise _stranger(sheet, ("let", name), name, rules)
+    for at, waiver in enumerate(file.waivers):
+        if waiver.id not in rules:
+            raise _stranger(sheet, ("waivers", at, "id"), waiver.id, rules)
+        try:
+            date.fromisoformat(waiver.until)
+        except ValueError as error:
+            raise sheet.wrong(
+                ("waivers", at, "until"), f"until: {waiver.until} is no day: {error}", "write 2027-06-30"
+            ) from error
+
+
+def _stranger(sheet: Sheet, place: Place, name: str, rules: Mapping[str, Rule]) -> BadSheet:
+    near = get_close_matches(name, rules, n=1, cutoff=0.5)
+    return sheet.wrong(place, f"there is no rule {name[:64]}", f"did you mean {near[0]}?" if near else "see advisor rules list")

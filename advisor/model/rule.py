@@ -1,0 +1,100 @@
+"""A rule as it is written: texts and expressions, not yet checked against the facts."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from advisor.model.platform import Scope
+from advisor.model.value import Value
+
+Severity = Literal["high", "medium", "low", "info"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("high", "medium", "low", "info")
+"""Worst first."""
+
+Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
+WHERES: Final[tuple[Where, ...]] = ("hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job")
+"""The order in which one visit to the machine room and one reboot serve all."""
+
+Verdict = Literal["finding", "pass", "unknown", "not-applicable", "error", "waived"]
+
+SCOPES: Final[tuple[Scope, ...]] = ("mpi", "hpl", "latency", "throughput", "virtualisation")
+
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+){0,11}$", max_length=64)]
+Plain = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
+
+
+def _as_text(value: Any) -> Any:
+    """Return a number or truth value as the expression that yields it."""
+    return str(value) if isinstance(value, (bool, int, float)) else value
+
+
+Expression = Annotated[str, BeforeValidator(_as_text), StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class CostText(Value):
+    """What it costs to leave things as they are."""
+
+    gain: Expression | None = Field(default=None, description="part to be won, 0.13 for 13 %: a number or an expression")
+    of: Plain = Field(description="of what: triad, HPL, message rate")
+    basis: Literal["published", "computed"] = Field(description="whether a source measured it or it follows from the facts")
+    ref: Id | None = Field(default=None, description="the publication that measured it")
+
+
+class Guide(Value):
+    """What one guide says, where guides differ."""
+
+    says: Plain
+    ref: Id
+
+
+class ExampleText(Value):
+    """A test of the rule: facts, and the verdict they must give."""
+
+    given: dict[str, Any] = Field(description="facts by dotted name; those not given are not known")
+    scope: Scope | None = Field(default=None, description="the asked scope; the rule's first where none is given")
+    expect: Verdict
+    say: str | None = Field(default=None, description="words that the claim must contain")
+
+
+class RuleText(Value):
+    """One rule of a rule file."""
+
+    id: Id = Field(description="reads after 'allow'; never reused")
+    title: Plain = Field(description="the fault in a few words")
+    severity: Severity
+    scope: tuple[Scope, ...] = Field(default=SCOPES, min_length=1, description="the work it matters for; all if none")
+    where: Where | None = Field(default=None, description="where it is mended; the setting's own place where set is given")
+    each: Plain | None = Field(default=None, description="NAME in LIST: one verdict for each item")
+    subject: Plain | None = Field(default=None, description="what the verdict is about: {adapter.name}")
+    let: dict[str, Expression] = Field(default={}, description="named values, which a site may override")
+    only: Expression | None = Field(default=None, description="where this is false the rule does not apply")
+    when: Expression = Field(description="where this is true there is a finding")
+    say: Plain = Field(description="the claim")
+    why: Plain = Field(description="the mechanism, two sentences")
+    cost: CostText | None = None
+    set: dict[str, Expression] = Field(default={}, description="settings and the values they should have")
+    want: Plain | None = Field(default=None, description="the state wanted, as a line of a checklist; needed without set")
+    fix: Plain | None = Field(default=None, description="what to do where no setting does it")
+    check: Plain = Field(description="how to see that it is mended")
+    undo: Plain | None = Field(default=None, description="how to go back; a setting goes back to what it was")
+    spare: Plain | None = Field(default=None, description="when to leave it as it is")
+    guides: tuple[Guide, ...] = Field(default=(), description="what differing guides say")
+    refs: tuple[Id, ...] = Field(min_length=1, description="publications it rests on")
+    tests: tuple[ExampleText, ...] = Field(min_length=1, description="examples that fire, pass and stay unknown")
+
+
+class Waiver(Value):
+    """A finding that a site accepts, with the reason, until a day."""
+
+    id: Id = Field(description="the rule")
+    hosts: tuple[Plain, ...] = Field(default=("*",), description="host names; * and ? stand for letters")
+    reason: Plain
+    until: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")] = Field(description="ISO date, the last day it holds")
+
+
+class SiteFile(Value):
+    """A file of a site: its own rules, other thresholds, and waivers. A plain list is a file of rules alone."""
+
+    rules: tuple[RuleText, ...] = ()
+    let: dict[str, dict[str, Expression]] = Field(default={}, description="by rule, other values for what its let names")
+    waivers: tuple[Waiver, ...] = ()

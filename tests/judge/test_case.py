@@ -1,0 +1,70 @@
+from advisor.judge.case import case_of, with_standings
+from advisor.model.case import Standing
+from advisor.model.cpuset import CpuSet
+from advisor.model.cut import infer_layout
+from advisor.model.devices import Hca, Irq, Locality, PciDevice, Port
+from advisor.model.machine import Machine
+from advisor.model.system import Kernel, Limits
+from advisor.model.topology import Topology
+from tests.model.shapes import shape
+
+TWO = Machine(topology=shape(2, 4, 8, 32, threads=2))
+
+
+def test_sockets_nodes_and_groups_count_their_cores() -> None:
+    """Each part of the machine knows how much of it there is, and the socket it is in."""
+    case = case_of(TWO, infer_layout(TWO), None)
+    assert [(s.index, s.cores, s.nodes, s.l3, len(s.cpus or ())) for s in case.sockets or ()] == [
+        (0, 32, 4, 8, 64),
+        (1, 32, 4, 8, 64),
+    ]
+    assert [(n.index, n.cores, n.socket) for n in case.nodes or ()] == [(i, 8, i // 4) for i in range(8)]
+    assert [(g.index, g.cores, g.nodes, g.socket) for g in case.groups or ()] == [(i, 4, 1, i // 8) for i in range(16)]
+    assert case.shape
+    assert (case.shape.cores, case.shape.threads, case.shape.cpus, case.shape.cores_per_socket) == (64, 2, 128, 32)
+
+
+def test_what_nobody_looked_for_is_not_known() -> None:
+    """Without a topology there are no sockets, not none; the same of adapters and of what the firmware lists."""
+    case = case_of(Machine(), None, None)
+    parts = (case.sockets, case.nodes, case.groups, case.shape, case.layout, case.adapters, case.accelerators, case.firmware_cpus)
+    assert parts == (None,) * 8
+    assert case_of(Machine(topology=Topology()), None, None).sockets is None
+
+
+def test_groups_know_what_this_process_may_use() -> None:
+    """A group's allowed CPUs are those of cgroup and affinity."""
+    case = case_of(TWO.model_copy(update={"limits": Limits(affinity=CpuSet([0, 1]))}), None, None)
+    assert [len(group.allowed or ()) for group in case.groups or ()] == [2] + [0] * 15
+
+
+def test_hugepages_are_summed_by_node() -> None:
+    """No hugepages are zero bytes; a kernel that was not asked leaves them unknown."""
+    assert {node.hugepages for node in case_of(TWO, None, None).nodes or ()} == {None}
+    empty = TWO.model_copy(update={"kernel": Kernel(hugepages=())})
+    assert {node.hugepages for node in case_of(empty, None, None).nodes or ()} == {0}
+
+
+def test_adapters_are_joined_with_their_cards() -> None:
+    """An HCA has its PCI device's facts, its sockets, its rate, and the interrupts that only go elsewhere."""
+    place = Locality(numa_nodes=(5,))
+    irqs = (Irq(number=1, cpus=CpuSet([0])), Irq(number=2, cpus=CpuSet([40])))
+    ports = (Port(number=1, state="active", rate=10**11), Port(number=2, state="down", rate=10**10))
+    hca = Hca(name="mlx5_0", address="0000:c1:00.0", locality=place, irqs=irqs, ports=ports)
+    card = PciDevice(address="0000:c1:00.0", kind="hca", class_code=0x020700, vendor=0x15B3, device=0x101B, driver="mlx5_core")
+    (adapter,) = case_of(TWO.model_copy(update={"hcas": (hca,), "pci": (card,)}), None, None).adapters or ()
+    assert (adapter.bus, adapter.device_id, adapter.driver) == (0xC1, 0x15B3101B, "mlx5_core")
+    assert (adapter.sockets, adapter.rate, adapter.irqs, adapter.irqs_far, adapter.placed) == ((1,), 10**11, 2, 1, True)
+
+
+def test_a_port_of_unknown_state_leaves_the_rate_unknown() -> None:
+    """What may be active is not left out of the sum."""
+    hca = Hca(name="mlx5_0", ports=(Port(number=1, state="active", rate=1), Port(number=2, rate=1)))
+    assert [each.rate for each in case_of(Machine(hcas=(hca,)), None, None).adapters or ()] == [None]
+
+
+def test_standings_are_laid_on_a_case() -> None:
+    """A case with its settings is the case, and they."""
+    standing = Standing(name="numa.nps", title="NPS", value="4")
+    case = case_of(TWO, None, None)
+    assert with_standings(case, [standing]) == case.model_copy(update={"standings": (standing,)})

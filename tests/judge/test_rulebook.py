@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import pytest
+
+from advisor.errors import BadSheet
+from advisor.judge.rulebook import load_rules
+from tests.judge.made import found, words
+
+RULE = """\
+- {id: ID, title: t, severity: low, where: os, let: {most: 2}, when: kernel.numa_balancing > most, say: s, why: w, want: w,
+   fix: f, check: c, undo: u, refs: [site], tests: [{given: {}, expect: unknown}]}
+"""
+
+
+def sheet(folder: Path, name: str, text: str) -> Path:
+    """Return a file with a text."""
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_site_adds_changes_and_waives(tmp_path: Path) -> None:
+    """Rules keep their file, line and topic; a site's values count, the last file's most; waivers are gathered."""
+    own = sheet(tmp_path, "numa.yaml", RULE.replace("ID", "own-one") + RULE.replace("ID", "own-two"))
+    first = sheet(tmp_path, "a.yaml", "let: {own-one: {most: 7}}\nrules:\n" + RULE.replace("ID", "site-one"))
+    last = "let: {own-one: {most: 9}}\nwaivers: [{id: own-two, reason: r, until: 2027-02-28}]"
+    book = load_rules([own], [first, sheet(tmp_path, "b.yaml", last)], words())
+    assert [(r.id, r.topic, Path(r.file).name, r.line) for r in book.rules] == [
+        ("own-one", "numa", "numa.yaml", 1),
+        ("own-two", "numa", "numa.yaml", 3),
+        ("site-one", "a", "a.yaml", 3),
+    ]
+    assert [found(rule, kernel__numa_balancing=8)[0].verdict for rule in book.rules] == ["pass", "finding", "finding"]
+    assert [(w.id, w.hosts, w.until) for w in book.waivers] == [("own-two", ("*",), "2027-02-28")]
+    assert (book.named("own-two"), book.named("none")) == (book.rules[1], None)
+
+
+def test_two_rules_of_one_id_name_both_places(tmp_path: Path) -> None:
+    """The second is refused; the message says where the first is."""
+    own = sheet(tmp_path, "numa.yaml", RULE.replace("ID", "one"))
+    site = sheet(tmp_path, "site.yaml", "\n" + RULE.replace("ID", "one"))
+    with pytest.raises(BadSheet) as error:
+        load_rules([own], [site], words())
+    assert str(error.value) == f"{site}: line 2: rule one is there twice; it is in {own} line 1; take another id"
+
+
+def test_a_value_that_breaks_the_rule_elsewhere_is_the_sites_mistake(tmp_path: Path) -> None:
+    """A value that only fits the name itself is refused where the site wrote it."""
+    own = sheet(tmp_path, "numa.yaml", RULE.replace("ID", "one").replace("most: 2", "most: unknown"))
+    site = sheet(tmp_path, "site.yaml", "let:\n  one:\n    most: '\"x\"'\n")
+    with pytest.raises(BadSheet, match=r"line 3: let: one: column 1: kernel\.numa_balancing is a number") as error:
+        load_rules([own], [site], words())
+    assert error.value.file == str(site)

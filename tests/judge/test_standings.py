@@ -1,0 +1,57 @@
+import pytest
+
+from advisor.errors import BadSheet
+from advisor.judge.scope import env_of
+from advisor.judge.standings import BIOS, readers, standings
+from advisor.model.case import Case, Standing
+from advisor.model.setting import Reading, Setting
+from advisor.model.system import Kernel
+from tests.judge.made import SETTINGS
+
+
+def settings(*ways: str) -> dict[str, Setting]:
+    """Return a setting that is read in these ways."""
+    read = tuple(Reading(value=way, sure="high", how=f"way {at}") for at, way in enumerate(ways))
+    return {"cpu.boost": SETTINGS["cpu.boost"].model_copy(update={"read": read})}
+
+
+KERNEL = Case(kernel=Kernel(thp="always", numa_balancing=0, irqbalance=True))
+
+
+@pytest.mark.parametrize(
+    ("ways", "value", "how"),
+    [
+        (("kernel.irqbalance",), "on", "way 0"), (("kernel.numa_balancing + 1.0",), "1", "way 0"),
+        (("kernel.release", "'off'"), "off", "way 1"),
+        (("1 / kernel.numa_balancing", "kernel.thp"), "always", "way 1"),
+    ],
+)  # fmt: skip
+def test_the_first_way_that_tells_counts(ways: tuple[str, ...], value: str, how: str) -> None:
+    """A way that cannot tell, or cannot be computed, gives place to the next."""
+    known = settings(*ways)
+    (only,) = standings(KERNEL, known, readers(known), {}, {})
+    assert (only.value, only.how, only.seen) == (value, how, value)
+
+
+def test_the_bios_is_believed_where_the_system_shows_nothing() -> None:
+    """What the system shows is in effect; the BIOS's word and what is pending stand beside it."""
+    shown = settings("'on'")
+    (seen,) = standings(KERNEL, shown, readers(shown), {"cpu.boost": "off"}, {"cpu.boost": "on"})
+    assert (seen.value, seen.seen, seen.applied, seen.pending) == ("on", "on", "off", "on")
+    hidden = settings("unknown")
+    (told,) = standings(KERNEL, hidden, readers(hidden), {"cpu.boost": "off"}, {})
+    assert (told.value, told.sure, told.how, told.seen) == ("off", "high", BIOS, None)
+    assert standings(KERNEL, hidden, readers(hidden), {}, {}) == ()
+
+
+def test_a_wrong_way_names_the_setting() -> None:
+    """An expression that does not fit is refused, with the setting's name."""
+    with pytest.raises(BadSheet, match=r"cpu\.boost: column 1: there is no fact kernl"):
+        readers(settings("kernl.thp"))
+
+
+def test_settings_are_values_of_their_kind() -> None:
+    """A number is a number; a word in place of a number tells none."""
+    told = [("numa.nps", "4"), ("os.memlock", "auto"), ("cpu.boost", "on")]
+    case = Case(standings=tuple(Standing(name=name, title=name, value=value) for name, value in told))
+    assert env_of(case, SETTINGS)["setting"] == {"numa": {"nps": 4}, "os": {}, "cpu": {"boost": "on"}}
