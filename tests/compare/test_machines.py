@@ -1,0 +1,79 @@
+from advisor.compare.machines import devices, facts, identity
+from advisor.model.cpu import Cpu
+from advisor.model.devices import Hca, Link, Locality, PciDevice, Port
+from advisor.model.difference import Change
+from advisor.model.firmware import Firmware
+from advisor.model.machine import Machine
+from advisor.model.software import Tool
+from advisor.model.system import Kernel, Limits
+
+
+def hca(node: int = 6, state: str = "active", name: str = "mlx5_0", firmware: str = "16.35") -> Hca:
+    """Return an adapter."""
+    ports = (Port(number=1, state=state, rate=100_000_000_000, lid=node),)
+    return Hca(name=name, address="0000:c1:00.0", locality=Locality(numa_nodes=(node,)), firmware=firmware, ports=ports)
+
+
+def said(changes: tuple[Change, ...]) -> list[tuple[str, str | None, str | None]]:
+    """Return changes without their names."""
+    return [(change.title, change.before, change.after) for change in changes]
+
+
+def test_a_machine_does_not_differ_from_itself() -> None:
+    """The same machine twice gives no change."""
+    machine = Machine(name="a", cpu=Cpu(model_name="EPYC"), hcas=(hca(),), kernel=Kernel(thp="always"))
+    assert (identity(machine, machine), devices(machine, machine), facts(machine, machine)) == ((), (), ())
+
+
+def test_identity_names_bios_and_processor() -> None:
+    """What a machine is called and made of is compared first."""
+    a = Machine(firmware=Firmware(bios_version="1.8"), cpu=Cpu(microcode=("0x1",)))
+    b = Machine(firmware=Firmware(bios_version="1.9"), cpu=Cpu(microcode=("0x2",)))
+    assert said(identity(a, b)) == [("firmware.bios_version", "1.8", "1.9"), ("cpu.microcode", "0x1", "0x2")]
+
+
+def test_adapters_are_matched_by_name_in_any_order() -> None:
+    """Two adapters in another order are the same two adapters."""
+    one, two = hca(name="mlx5_0"), hca(name="mlx5_1", node=2)
+    assert devices(Machine(hcas=(one, two)), Machine(hcas=(two, one))) == ()
+
+
+def test_an_adapter_that_moved_and_lost_its_port_is_one_line_each() -> None:
+    """Node and port state of an adapter are told in words; its LID, which differs at each boot, is not."""
+    changes = devices(Machine(hcas=(hca(node=1),)), Machine(hcas=(hca(node=6, state="down"),)))
+    assert said(changes) == [("mlx5_0 NUMA nodes", "1", "6"), ("mlx5_0 port 1 state", "active", "down")]
+
+
+def test_an_adapter_that_is_gone_is_one_line() -> None:
+    """Of a device that one side lacks, only the device is named."""
+    gone = said(devices(Machine(hcas=(hca(),)), Machine(hcas=())))
+    assert [row for row in gone if row[0] == "mlx5_0"] == [("mlx5_0", "mlx5_0", None)]
+
+
+def test_a_link_that_trained_lower_is_shown_once() -> None:
+    """The PCI device of an adapter adds its link and nothing that the adapter says already."""
+
+    def machine(width: int, node: int) -> Machine:
+        pci = PciDevice(
+            address="0000:c1:00.0", kind="hca", class_code=0x020700, vendor=0x15B3, device=1,
+            locality=Locality(numa_nodes=(node,)), link=Link(speed=8e9, width=width),
+        )  # fmt: skip
+        return Machine(hcas=(hca(node=node),), pci=(pci,))
+
+    titles = [change.title for change in devices(machine(16, 1), machine(8, 6))]
+    assert (titles.count("mlx5_0 NUMA nodes"), [title for title in titles if "locality" in title]) == (1, [])
+    assert [title for title in titles if title.endswith("link width")] == ["0000:c1:00.0 link width"]
+
+
+def test_a_fact_that_one_side_does_not_tell_is_no_difference() -> None:
+    """Looking as root on one side only must not look like a changed machine."""
+    a, b = Machine(limits=Limits(memlock=-1)), Machine(limits=Limits(memlock=65536), tools=(Tool(name="ucx", version="1"),))
+    assert said(facts(a, b)) == [("limits.memlock", "unlimited", "64 KiB")]
+    assert facts(Machine(), b) == ()
+
+
+def test_boot_options_are_compared_as_one_line() -> None:
+    """The kernel command line is shown as it was typed."""
+    a = Machine(kernel=Kernel(cmdline=(("quiet", None),)))
+    b = Machine(kernel=Kernel(cmdline=(("quiet", None), ("iommu", "pt"))))
+    assert said(facts(a, b)) == [("kernel.cmdline", "quiet", "quiet iommu=pt")]
