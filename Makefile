@@ -28,7 +28,7 @@ format: $(VENV)/.installed-lint
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.installed-test
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 packages:
 	@sh prepare.sh packages

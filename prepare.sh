@@ -84,6 +84,9 @@ test_packages() {
     need shellcheck shellcheck ShellCheck ShellCheck
     need strace strace strace strace
     need dmidecode dmidecode dmidecode dmidecode
+    need sysctl procps procps-ng procps
+    need ansible-playbook ansible ansible-core ansible
+    need tuned-adm tuned tuned tuned
     if [ "$pm" = apt-get ]; then # the emulated servers boot Debian's kernel
         need qemu-system-x86_64 qemu-system-x86 - -
         need depmod kmod - -

@@ -21,8 +21,10 @@ from advisor.model.machine import Machine
 from advisor.model.value import Value
 from advisor.render.lines import text_of
 from advisor.render.picture import picture
+from advisor.render.schema import audit_schema
 from advisor.render.svg import draw_svg
 from advisor.render.terminal import lines
+from docs import knowledge_pages
 
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
@@ -34,7 +36,14 @@ NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 
 def pages() -> dict[str, str]:
     """Return every generated page by file name."""
-    return {"facts.md": facts(), "sources.md": source_pages(), "commands.md": commands(), "machine.schema.json": schema()}
+    return {
+        "facts.md": facts(),
+        "sources.md": source_pages(),
+        "commands.md": commands(),
+        "machine.schema.json": schema(),
+        "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
+        **knowledge_pages.pages(),
+    }
 
 
 def machine() -> Machine:
@@ -106,7 +115,7 @@ def _options(name: str) -> str:
 def _names(option: Any) -> tuple[str, ...]:
     """Return the names of an option; typer keeps the first of an annotation where a default would be."""
     first = (option.default,) if isinstance(option.default, str) else ()
-    return (*first, *option.param_decls)
+    return (*first, *(option.param_decls or ()))
 
 
 def _fields(model: type[Value], prefix: str) -> Iterator[tuple[str, str, str]]:

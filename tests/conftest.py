@@ -23,7 +23,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     def check(name: str, text: str) -> None:
         file = folder / name
         if request.config.getoption("--accept"):
-            folder.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         assert file.exists(), f"no golden text {name}: run pytest --accept, then review it"
         assert file.read_text(encoding="utf-8") == text

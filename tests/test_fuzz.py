@@ -14,6 +14,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from rich.console import Console
 
+from advisor.cli import judgement
 from advisor.cli.main import status
 from advisor.cli.pipeline import load, machine_from_json
 from advisor.collect.gather import commands, paths
@@ -24,9 +25,9 @@ from advisor.host.squeeze import plain
 from advisor.host.store import Link, Node
 from advisor.model.cut import infer_layout
 from advisor.model.machine import Machine
+from advisor.render.audit import audit_page, whole_audit_page
 from advisor.render.data import audit_document, document
 from advisor.render.picture import picture
-from advisor.render.summary import summary
 from advisor.render.svg import draw_svg
 from advisor.render.terminal import draw
 from tests.collect import xmls
@@ -334,17 +335,28 @@ KINDS: dict[str, tuple[Callable[[Dice], bytes], int]] = {
 """Each way to make an input, and how many of them the long run makes: ten thousand together."""
 
 
+@pytest.fixture(autouse=True, scope="module")
+def rules_read_once() -> Iterator[None]:
+    """Read the rules once for all inputs: they are the product's own."""
+    book = judgement.rulebook()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judgement, "rulebook", lambda _: book)
+        yield
+
+
 def shown(machine: Machine) -> None:
     """Show a machine in every way there is, and check that nothing that steers a terminal is in it."""
     layout = infer_layout(machine)
+    audit = judgement.judged(machine).audit
     console = Console(file=StringIO(), width=100, force_terminal=False, color_system=None)
     console.print(draw(machine, layout))
-    console.print(summary(machine, layout))
+    console.print(audit_page(audit, machine, layout))
+    console.print(whole_audit_page(audit, machine, layout, {}))
     svg = draw_svg(picture(machine, layout))
     for text in (console.file.getvalue(), svg):  # type: ignore[attr-defined] # a StringIO
         assert not [letter for letter in text if not letter.isprintable() and letter != "\n"]
     assert fromstring(svg).tag.endswith("svg")
-    for made in (document(machine, layout), audit_document(machine, layout)):
+    for made in (document(machine, layout), audit_document(machine, layout, audit)):
         assert json.dumps(made, allow_nan=False).isascii()
     assert Machine.model_validate_json(machine.model_dump_json()) == machine
 

@@ -15,11 +15,11 @@ from typer.core import TyperGroup
 import advisor.cli.commands
 from advisor.errors import BadInput
 
-GROUPS = ("Look at a machine", "Carry a machine")
+GROUPS = ("Look at a machine", "Set it up", "Know why", "Compare", "Carry a machine")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
 
 
-STATUS = "Exit status: 0 done, 1 findings, 2 the work could not be done (one line on standard error says why)."
+STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the work could not be done (one line on standard error says why)."
 
 
 class About(NamedTuple):

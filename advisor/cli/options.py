@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from advisor.model.platform import Scope
+
 From = Annotated[
     str | None,
     typer.Option(
@@ -17,4 +19,15 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="Print without colours
 Width = Annotated[
     int | None,
     typer.Option("--width", metavar="N", min=40, max=1000, help="Draw in N columns instead of the terminal's width."),
+]
+Rules = Annotated[
+    list[Path] | None, typer.Option("--rules", metavar="FILE", help="Add a site's rule file or folder; may be repeated.")
+]
+Topic = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only rules of this topic; may be repeated.")]
+ScopeOption = Annotated[
+    Scope, typer.Option("--scope", help="What the machine is to be good at; guides disagree because they mean different work.")
+]
+Bios = Annotated[
+    list[Path] | None,
+    typer.Option("--bios", metavar="FILE", help="A saved Redfish Bios resource; a second FILE is its pending Settings."),
 ]

@@ -174,12 +174,12 @@ def emit(renderables: "list[RenderableType]", output: Path | None, *, color: boo
             sys.stdout.reconfigure(encoding="ascii", errors="replace")
         console = Console(no_color=not color or None, highlight=False, width=width, soft_wrap=False)
         for renderable in renderables:
-            console.print(renderable)
+            console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
         return
     buffer = StringIO()
     console = Console(file=buffer, no_color=True, highlight=False, width=width or 120)
     for renderable in renderables:
-        console.print(renderable)
+        console.print(renderable, crop=False)
     write_whole(output, buffer.getvalue().encode())
 
 

@@ -89,7 +89,9 @@ class Waiver(Value):
     id: Id = Field(description="the rule")
     hosts: tuple[Plain, ...] = Field(default=("*",), description="host names; * and ? stand for letters")
     reason: Plain
-    until: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")] = Field(description="ISO date, the last day it holds")
+    until: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")] = Field(
+        description="ISO date, the last day it holds"
+    )
 
 
 class SiteFile(Value):

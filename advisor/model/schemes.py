@@ -78,8 +78,8 @@ def _nps(view: View, nodes: int) -> Cut:
     halves = ("a die has two of them, and NPS divides no die",) if nodes in (2, 4) and _halves_of_dies(view) else ()
     if alike and (nodes not in (2, 4) or halves or _virtual_distance(view)):
         sure: Confidence = "high" if nodes not in (2, 4) or halves else "medium"
-        beneath, reason = _nps_below(view)
-        cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *reason)
+        beneath, told = _nps_below(view)
+        cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *told)
         return cut.model_copy(update={"beneath": beneath})
     if nodes not in (1, 2, 4):
         return _cut("unknown", nodes, "low", _per_socket(nodes), "neither an NPS setting nor the number of L3 groups")

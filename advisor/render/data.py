@@ -2,13 +2,17 @@
 
 from typing import Any, Final
 
+from advisor.model.audit import Audit
 from advisor.model.devices import Gpu, Hca, Locality
+from advisor.model.explanation import Explanation
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.topology import Counts, Topology, counts
+from advisor.render.unseen import missing
 
 SCHEMA: Final = "advisor-topology/1"
 AUDIT_SCHEMA: Final = "advisor-audit/1"
+EXPLAIN_SCHEMA: Final = "advisor-explain/1"
 """A number rises when a key changes meaning or goes."""
 
 
@@ -30,18 +34,35 @@ def document(machine: Machine, layout: Layout) -> dict[str, Any]:
     }
 
 
-def audit_document(machine: Machine, layout: Layout) -> dict[str, Any]:
-    """Return the document of ``advisor audit --json``: the layout, what could not be seen, and the whole machine."""
+def audit_document(machine: Machine, layout: Layout, audit: Audit) -> dict[str, Any]:
+    """Return the document of ``advisor audit --json``: verdicts, settings, what could not be seen, and the whole machine."""
     whole = machine.topology
+    said = audit.model_dump(mode="json")
     return {
         "schema": AUDIT_SCHEMA,
         "name": machine.name,
+        **{key: said[key] for key in ("scope", "platform", "platform_id", "vendor")},
+        "findings": [each.model_dump(mode="json") for each in (*audit.found, *audit.others)],
+        "settings": said["settings"],
+        "unseen": [
+            {
+                "help": one.help,
+                "facts": [{"why": why, "names": names} for why, names in one.facts.items()],
+                "rules": list(one.rules),
+            }
+            for one in missing(audit)
+        ],
         "counts": _counts(whole.inside if whole else None),
         "counts_whole": _counts(whole),
         **_layout(layout, whole),
         "gaps": [gap.model_dump(mode="json") for gap in machine.gaps],
         "machine": machine.model_dump(mode="json"),
     }
+
+
+def explain_document(told: Explanation) -> dict[str, Any]:
+    """Return the document of ``advisor explain --json``."""
+    return {"schema": EXPLAIN_SCHEMA, **told.model_dump(mode="json")}
 
 
 def _counts(topology: Topology | None) -> dict[str, int] | None:

@@ -30,6 +30,11 @@ STYLES = {
     "label": "cyan",
     "warn": "yellow",
     "local": "bold",
+    "high": "bold red",
+    "medium": "bold yellow",
+    "low": "bold cyan",
+    "info": "dim",
+    "good": "green",
 }
 
 _ASCII = str.maketrans({"─": "-", "│": "|", "┌": "+", "┐": "+", "└": "+", "┘": "+", "…": ".", "·": "-"})

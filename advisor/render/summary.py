@@ -1,4 +1,4 @@
-"""The machine in a few lines, what was inferred of its settings, and what could not be seen."""
+"""The machine in three lines, or in all; and what was inferred of how the firmware cut it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -8,39 +8,72 @@ from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.memory import Dimm, SocketMemory
 from advisor.model.system import Kernel, Limits
+from advisor.model.topology import counts
 from advisor.render.attached import Placed, devices, together
 from advisor.render.captions import device_facts, device_name
 from advisor.render.cpulists import numbered
-from advisor.render.details import details
-from advisor.render.lines import Line, labelled, wrapped
-from advisor.render.page import Page
-from advisor.render.picture import picture
+from advisor.render.lines import Line, labelled
 from advisor.render.shapes import Device, Picture
-from advisor.render.unseen import unseen
 
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""
 
-NEXT = "Next: 'advisor topology' draws this machine, 'advisor capture -o node.tar.gz' takes it along."
-
 LABEL = 11
 """Columns that a label takes."""
+
+SHOWN = 3
+"""So many kinds of adapters stand in the opening."""
 
 _STYLE = {"down": "down", "unknown": "unknown"}
 
 
-def summary(machine: Machine, layout: Layout, width: int | None = None, *, verbose: bool = False) -> Page:
-    """Return an audit; verbose, with every fact and where it was read."""
-    seen = picture(machine, layout)
-    return Page(lambda room: _lines(machine, seen, room, verbose=verbose), width)
+def opening(machine: Machine, layout: Layout, seen: Picture, width: int) -> list[Line]:
+    """Return what machine this is, in three lines where they hold it, and what limits the view of it."""
+    rows: list[Row] = [
+        ("Machine", ", ".join((seen.title, *_bios(machine))), "title"),
+        ("Processor", ", ".join((seen.processors, *_size(machine, layout))), ""),
+        ("Adapters", "; ".join(_adapters(machine)), ""),
+    ]
+    return _table([*rows, *(("Note", note, "warn") for note in seen.notes)], width)
 
 
-def _lines(machine: Machine, seen: Picture, width: int, *, verbose: bool) -> list[Line]:
-    result = _table(facts(machine, seen), width)
-    result += [(), (("How it is set up", "heading"),), *_table(settings(seen), width)]
-    result += details(machine, width) if verbose else []
-    result += unseen(machine, width, verbose=verbose)
-    return [*result, (), *wrapped([(NEXT, "dim")], width)]
+def whole(machine: Machine, seen: Picture, width: int) -> list[Line]:
+    """Return all that is worth a line of its own, and how the firmware cut the machine, with the reasons."""
+    return [*_table(facts(machine, seen), width), (), (("How it is cut", "heading"),), *_table(statements(seen), width)]
+
+
+def _bios(machine: Machine) -> Iterator[str]:
+    firmware = machine.firmware
+    if firmware and firmware.bios_version:
+        yield f"BIOS {plain(firmware.bios_version, 60)}{f' of {plain(firmware.bios_date)}' if firmware.bios_date else ''}"
+    if machine.environment and machine.environment.virtual not in (None, "none"):
+        yield f"a virtual machine ({plain(str(machine.environment.virtual), 40)})"
+
+
+def _size(machine: Machine, layout: Layout) -> Iterator[str]:
+    """Yield cores, threads, nodes with their cut, memory with its modules."""
+    topology = machine.topology
+    if topology is None:
+        return
+    seen = counts(topology)
+    yield count(seen.cores, "core")
+    yield f"{count(seen.pus, 'CPU')} (SMT on)" if layout.smt.state == "on" else f"SMT {layout.smt.state}"
+    sure = f", {layout.cut.confidence} confidence" if layout.cut.confidence != "high" else ""
+    yield f"{count(seen.numa_nodes, 'NUMA node')} ({plain(layout.cut.name)}{sure})"
+    memory = [node.memory for node in topology.nodes if node.memory is not None]
+    modules = [d for d in (machine.memory.dimms or () if machine.memory else ()) if d.size]
+    if memory:
+        yield binary(sum(memory)) + (f" in {count(len(modules), 'DIMM')}" if modules else "")
+
+
+def _adapters(machine: Machine) -> Iterator[str]:
+    """Yield adapters and accelerators, those that are alike together; only so many as a line or two hold."""
+    rows = list(_devices(machine))
+    yield from (f"{label} {text}" for label, text, _ in rows[:SHOWN])
+    if len(rows) > SHOWN:
+        yield f"{len(rows) - SHOWN} more"
+    if not rows:
+        yield "not known" if machine.hcas is None else "no HCA, GPU or accelerator seen"
 
 
 def _table(rows: Iterable[Row], width: int) -> list[Line]:
@@ -59,7 +92,7 @@ def facts(machine: Machine, seen: Picture) -> Iterator[Row]:
     yield from (("Note", note, "warn") for note in seen.notes)
 
 
-def settings(seen: Picture) -> Iterator[Row]:
+def statements(seen: Picture) -> Iterator[Row]:
     """Yield what was inferred, how sure, and why."""
     for each in seen.statements:
         yield each.about, f"{each.says}{f', {each.sure} confidence' if each.sure else ''}", "title"

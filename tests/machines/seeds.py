@@ -157,7 +157,9 @@ def seeds() -> dict[str, Spec]:
         "a-r7425-2x7601-linear": r7425(linear),
         "a-r7425-2x7601-dell-portdown": replace(dell_naples, devices=(*dell_naples.devices[:2], port_down(hca(6, "CX5")))),
         "a-r7425-2x7601-dell-2nodesmem": replace(
-            dell_naples, nodes=tuple(Node(n, 32 * GIB if n in (1, 5) else 0) for n in range(8))
+            dell_naples,
+            nodes=tuple(Node(n, 32 * GIB if n in (1, 5) else 0) for n in range(8)),
+            dimms=dimms(8, 16, 2666, empty=(0, 1, 4, 5, 6, 7)),  # a die has two channels
         ),
         **{f"b-c6525-2x7702-nps{n}": c6525("7702", socket(16, 4, n), 2000000) for n in (1, 2, 4)},
         "b-c6525-2x7702-nps4-smt": c6525("7702", socket(16, 4, 4), 2000000, threads=2),

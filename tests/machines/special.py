@@ -68,7 +68,7 @@ def uneven(*, virtual: bool = False) -> Spec:
         model="AMD EPYC 9V33X 96-Core Processor",
         khz=(1500000, 2550000, 3700000),
         cores=cores(Shape(((8, 8, 8, 8, 8, 4),) * 2)),
-        nodes=even(4, 704),
+        nodes=even(4, 768),
         slit=distances(4, 2, 12, 32),
         dmi=Dmi("Microsoft Corporation", "Virtual Machine", "Virtual Machine", "Hyper-V UEFI", "3")
         if virtual

@@ -40,7 +40,7 @@ def xeon(shape: Shape, nodes: tuple[Node, ...], slit: Rows) -> Spec:
         nodes=nodes,
         slit=slit,
         dmi=dell("PowerEdge C6620", "0HF25T", "1.5.6"),
-        dimms=dimms(8, 64, 4800, kind=0x22),
+        dimms=dimms(8, 32, 4800, kind=0x22),
         devices=(hca(0, "CX7"),),
         buses={0: 0x15, 1: 0x97},
         kernel=MODERN,

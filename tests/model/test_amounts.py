@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.model.devices import Link
 from advisor.model import amounts
+from advisor.model.devices import Link
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import json
 from advisor.model.devices import Locality
 from advisor.model.machine import Machine
 from advisor.render.data import audit_document, document
-from tests.render import made
+from tests.render import audits, made
 
 
 def test_counts_are_those_of_the_cgroup_and_of_the_whole() -> None:
@@ -78,5 +78,5 @@ def test_nothing_known() -> None:
 
 def test_audit() -> None:
     """An audit's document has its own schema, what was inferred and what could not be seen."""
-    data = audit_document(made.rome(), made.layout())
+    data = audit_document(made.rome(), made.layout(), audits.audit())
     assert (data["schema"], data["cut"]["name"], data["gaps"][0]["help"]) == ("advisor-audit/1", "NPS4", "run as root")

@@ -2,6 +2,7 @@ from io import StringIO
 
 from rich.console import Console
 
+from advisor.model.audit import Audit
 from advisor.model.cpu import Cpu
 from advisor.model.devices import Locality
 from advisor.model.evidence import NOT_OFFERED, Gap
@@ -9,7 +10,7 @@ from advisor.model.machine import Machine
 from advisor.model.memory import Dimm, Memory, SocketMemory
 from advisor.model.software import Allocation
 from advisor.model.system import Environment, Kernel
-from advisor.render.summary import summary
+from advisor.render.audit import audit_page, whole_audit_page
 from tests.conftest import Golden
 from tests.render import made
 
@@ -35,21 +36,31 @@ FULL = {
 }
 
 
-def printed(machine: Machine, *, verbose: bool = False) -> str:
-    """Return what a terminal of 100 columns shows, without colours."""
+def printed(machine: Machine, *, verbose: bool = False, width: int = 100) -> str:
+    """Return what a terminal shows of a machine of which no rule was asked, without colours."""
     file = StringIO()
-    Console(file=file, width=100, color_system=None).print(summary(machine, made.layout(), verbose=verbose))
+    audit = Audit(scope="mpi", findings=(), settings=(), unseen=machine.gaps)
+    page = whole_audit_page(audit, machine, made.layout(), {}) if verbose else audit_page(audit, machine, made.layout())
+    Console(file=file, width=width, color_system=None).print(page)
     return file.getvalue()
 
 
 def test_summary(golden: Golden) -> None:
-    """The opening of an audit is as it was accepted."""
-    golden("summary.txt", printed(made.rome().model_copy(update=FULL)))
+    """The opening of an audit is as it was accepted, on one screen and whole."""
+    machine = made.rome().model_copy(update=FULL)
+    golden("summary.txt", printed(machine))
+    golden("summary-verbose.txt", printed(machine, verbose=True))
 
 
 def test_gaps_are_grouped_by_help() -> None:
     """What needs the same help is asked for once."""
     assert printed(made.rome()).count("run as root") == 1
+
+
+def test_the_machine_takes_three_lines() -> None:
+    """An ordinary machine is told in three lines of a wide terminal."""
+    head, _, _ = printed(made.naples(), width=140).partition("\n\n")
+    assert [line.split()[0] for line in head.splitlines()] == ["Machine", "Processor", "Adapters"]
 
 
 def test_nothing_lacks() -> None:
@@ -69,11 +80,8 @@ def test_no_line_ends_in_blanks() -> None:
 
 def test_narrow() -> None:
     """No line is wider than the terminal, be it narrow."""
-    file = StringIO()
-    Console(file=file, width=50, color_system=None).print(
-        summary(made.rome().model_copy(update=FULL), made.layout(), verbose=True)
-    )
-    assert max(map(len, file.getvalue().splitlines())) <= 50
+    machine = made.rome().model_copy(update=FULL)
+    assert max(map(len, printed(machine, verbose=True, width=50).splitlines())) <= 50
 
 
 def test_verbose_tells_everything() -> None:
@@ -94,7 +102,7 @@ def test_alike_devices_are_one_row() -> None:
     hcas = tuple(made.hca(f"mlx5_{at}", f"0000:b{at}:00.0", at // 2) for at in range(4))
     rows = [
         line
-        for line in printed(made.rome().model_copy(update={"hcas": hcas, "pci": None})).splitlines()
+        for line in printed(made.rome().model_copy(update={"hcas": hcas, "pci": None}), verbose=True).splitlines()
         if line.startswith("HCA")
     ]
     assert [row.partition(", 100")[0] for row in rows] == ["HCA        mlx5_0, mlx5_1", "HCA        mlx5_2, mlx5_3"]
@@ -107,5 +115,5 @@ def test_many_gaps_of_a_section_are_counted() -> None:
         Gap(fact="tiers", why="none", help=NOT_OFFERED),
     )
     machine = made.naples().model_copy(update={"gaps": gaps})
-    assert "- 5 facts of cpu: not there -> install x\n- tiers: this kernel" in printed(machine)
+    assert "- 5 facts of cpu -> install x\n- tiers: this kernel" in printed(machine)
     assert "cpu.fact4: not there" in printed(machine, verbose=True)

@@ -1,0 +1,74 @@
+"""Show how a rule came to its verdict: every expression with its values, and where each was read.
+
+RULE is the id of a rule, as an audit names it. Each part of an expression stands with its value; what decided stands out,
+the rest is dim. Of an unknown verdict it says which facts lack and what would make them known. --why-not shows only what
+decided where nothing was found: why it passed, does not apply, or cannot be told.
+
+Group: Know why
+Example: advisor explain numa-nps-below-best
+Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
+Example: advisor explain numa-nps-below-best --why-not
+"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from advisor.cli.options import Bios, From, Json, NoColor, Output, Rules, ScopeOption, Width
+from advisor.cli.pipeline import emit, emit_json, load
+
+if TYPE_CHECKING:
+    from advisor.cli.judgement import Judgement
+    from advisor.model.explanation import Explanation
+
+Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
+WhyNot = Annotated[bool, typer.Option("--why-not", help="Only what decided where there is no finding.")]
+
+
+def run(
+    rule: Annotated[str, typer.Argument(help="The id of a rule.")],
+    *,
+    source: From = None,
+    scope: ScopeOption = "mpi",
+    rules: Rules = None,
+    bios: Bios = None,
+    subject: Subject = None,
+    why_not: WhyNot = False,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> None:
+    """Show how a rule came to its verdict."""
+    from advisor.cli.inputs import bios_from, must_be_one_of
+    from advisor.cli.judgement import judged, rulebook
+
+    must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
+    told = _explained(judged(load(source), scope, rules or (), bios_from(bios or ())), rule, subject)
+    if json:
+        from advisor.render.data import explain_document
+
+        emit_json(explain_document(told), output)
+    else:
+        from advisor.render.explain import explain_page
+
+        emit([explain_page(told, why_not=why_not, width=width)], output, color=not no_color, width=width)
+
+
+def _explained(result: "Judgement", name: str, subject: str | None) -> "Explanation":
+    """Return the explanation of a rule, of one subject where one is named."""
+    from advisor.cli.inputs import must_be_one_of
+    from advisor.judge.engine import ask
+    from advisor.judge.explain import explain
+    from advisor.judge.scope import env_of
+    from advisor.know.settings import settings
+
+    rule = next(each for each in result.book.rules if each.id == name)
+    asked = tuple(ask(rule, result.case, env_of(result.case, settings())))
+    if subject is not None:
+        names = [each.subject for each in asked if each.subject]
+        must_be_one_of(
+            "subject", subject, names, f"there are {', '.join(names)[:200]}" if names else "this rule asks of one only"
+        )
+        asked = tuple(each for each in asked if each.subject == subject)
+    return explain(rule, asked, result.origins, result.case.scope)

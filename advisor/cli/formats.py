@@ -1,0 +1,88 @@
+"""The formats of a checklist: the folder of templates is their list, and a site's own folders come before it."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.errors import BadValue, CannotWork
+from advisor.paths import templates
+
+if TYPE_CHECKING:
+    from advisor.model.exports import Staging
+    from advisor.model.vendor import Vendor
+
+FOLDER = "checklist"
+SITE_FOLDERS = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))
+"""Where a site keeps templates of its own; the nearer wins."""
+
+BUILT_IN = ("txt", "json")
+"""Formats that no template makes: what fits a terminal, and what programs read."""
+
+_LARGEST = 1 << 20
+
+
+def formats() -> dict[str, Path]:
+    """Return every template by the name of its format."""
+    found: dict[str, Path] = {}
+    for folder in (templates(), *(folder.expanduser() for folder in reversed(SITE_FOLDERS))):
+        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / FOLDER).glob("*.j2"))}
+    return found
+
+
+def template_of(name: str) -> str | None:
+    """Return the template of a format, None for one that is built in; refuse a name that is none."""
+    known = formats()
+    if name in known:
+        return _text(known[name])
+    if name in BUILT_IN:
+        return None
+    from advisor.cli.inputs import must_be_one_of
+
+    names = (*BUILT_IN, *known)
+    must_be_one_of("format", name, names, f"there are {', '.join(names)}")
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise BadValue(f"{path} is larger than any template")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
+
+
+def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
+    """Return why a format does not serve a maker, naming the one that does; None where it does."""
+    from advisor.render.document import about
+
+    for_whom = about(template).vendors
+    if name == "redfish":
+        return None if vendor.redfish else BadValue(f"no Redfish path is known for {vendor.name}", cure="take --as md")
+    if not for_whom or vendor.id in for_whom:
+        return None
+    serving = [each for each, path in formats().items() if vendor.id in about(_text(path)).vendors]
+    better = serving[0] if serving else "redfish" if vendor.redfish else "md"
+    cure = f"take --as {better}" if vendor.match else f"name the maker with --vendor {for_whom[0]}"
+    return BadValue(f"{name} is a tool for {', '.join(for_whom)}, and this is {vendor.name}", cure=cure)
+
+
+def remarks(name: str, staging: "Staging", output: Path | None) -> Iterator[str]:
+    """Yield what a format cannot say in the file itself: JSON has no comments."""
+    if name != "redfish":
+        return
+    if not staging.writes:
+        yield "there is nothing to stage this way"
+    headers = {"Content-Type": "application/json", **staging.headers}
+    words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
+    file = shlex.quote(str(output or "FILE"))
+    yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} https://BMC{staging.path}"
+    if staging.reset:
+        data = f'{{"ResetType": "{staging.reset_type}"}}'
+        yield (
+            "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
+            f"-d {shlex.quote(data)} https://BMC{staging.reset}"
+        )
+    yield from (f"conflict: {line}" for line in staging.clashes)
+    yield from (f"by hand: {line}" for line in staging.by_hand)

@@ -1,0 +1,122 @@
+"""Strings the rooms of judgement together: sheets, rules and a machine become findings and settings."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.judge.case import case_of, with_standings
+from advisor.judge.engine import judge
+from advisor.judge.origins import Origins
+from advisor.judge.rule import Words
+from advisor.judge.rulebook import Rulebook, load_rules, rule_files
+from advisor.judge.scope import scope_with
+from advisor.judge.standings import readers, standings
+from advisor.judge.table import table
+from advisor.judge.waivers import waive
+from advisor.know.platforms import match_platform
+from advisor.know.publications import publications
+from advisor.know.settings import settings
+from advisor.model.audit import Audit
+from advisor.model.cut import infer_layout
+from advisor.model.platform import Platform, Scope
+from advisor.paths import rules as rules_folder
+
+if TYPE_CHECKING:
+    from advisor.model.bios import Bios
+    from advisor.model.case import Case
+    from advisor.model.layout import Layout
+    from advisor.model.machine import Machine
+    from advisor.model.setting import Neutral
+    from advisor.model.vendor import Vendor
+
+SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
+"""Where a site keeps its own rules, thresholds and waivers."""
+
+UNKNOWN_VENDOR = "generic"
+"""The sheet with the usual words, for a maker that has none of its own."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A machine judged for a scope: the audit, and what it was made from."""
+
+    machine: "Machine"
+    layout: "Layout"
+    platform: Platform | None
+    vendor: "Vendor"
+    case: "Case"
+    book: Rulebook
+    audit: Audit
+    origins: Origins = field(repr=False)
+
+
+@cache
+def words() -> Words:
+    """Return what rules are checked against."""
+    return Words(scope_with(settings()), settings(), frozenset(publications()))
+
+
+def site_files(named: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Return the rule files of this site, and those named on the command line."""
+    found = [path for folder in SITE_FOLDERS for path in rule_files(Path(os.path.expanduser(folder)), must=False)]  # noqa: PTH111 - without a home the ~ stays
+    return (*found, *(path for each in named for path in rule_files(each)))
+
+
+def rulebook(site: Iterable[Path] = ()) -> Rulebook:
+    """Return the product's rules and a site's."""
+    theirs = site_files(site)
+    return load_rules(rule_files(rules_folder()), theirs, words()) if theirs else own_rules()
+
+
+@cache
+def own_rules() -> Rulebook:
+    """Return the product's rules alone."""
+    return load_rules(rule_files(rules_folder()), (), words())
+
+
+def judged(machine: "Machine", scope: Scope = "mpi", site: Iterable[Path] = (), bios: "Bios | None" = None) -> Judgement:
+    """Return what the rules say of a machine, with the steps that mend it in its vendor's words."""
+    from advisor.know.fixes import with_fixes
+    from advisor.know.vendors import match_vendor, vendor_by_id
+
+    layout = infer_layout(machine)
+    platform = match_platform(machine)
+    vendor = match_vendor(machine.firmware)
+    case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
+    applied, pending = _said(vendor, platform, bios or machine.bios)
+    case = with_standings(case, standings(case, settings(), readers(settings()), applied, pending))
+    origins = Origins(machine.sources, machine.gaps, case, settings())
+    book = rulebook(site)
+    words_of = vendor or vendor_by_id(UNKNOWN_VENDOR)
+    found = judge(case, book.rules, settings(), origins)
+    found = waive(found, book.waivers, machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
+    present = {standing.name: standing.value for standing in case.standings or () if standing.value is not None}
+    found = with_fixes(found, settings(), present, words_of, platform.id if platform else None)
+    audit = Audit(
+        scope=scope,
+        platform=platform.name if platform else None,
+        platform_id=platform.id if platform else None,
+        vendor=vendor.id if vendor else None,
+        findings=found,
+        settings=table(case.standings or (), found, settings()),
+        unseen=machine.gaps,
+    )
+    return Judgement(machine, layout, platform, words_of, case, book, audit, origins)
+
+
+def _said(
+    vendor: "Vendor | None", platform: Platform | None, bios: "Bios | None"
+) -> tuple[dict[str, "Neutral"], dict[str, "Neutral"]]:
+    """Return the settings as the BIOS says they are, and those that it will change at the next boot."""
+    from advisor.know.readback import neutral_values
+
+    if vendor is None or bios is None:
+        return {}, {}
+    kind = platform.id if platform else None
+    applied = neutral_values(vendor, kind, bios)
+    coming = neutral_values(vendor, kind, bios, pending=True)
+    return applied, {name: value for name, value in coming.items() if applied.get(name) != value}

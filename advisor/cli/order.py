@@ -1,0 +1,111 @@
+"""Judges hardware that is not there yet: of its kind everything is known that the sheets say, of the machine nothing."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.judge.engine import Asked, ask, finding
+from advisor.judge.origins import Origins
+from advisor.judge.rule import Rule
+from advisor.judge.scope import env_of
+from advisor.judge.table import table
+from advisor.know.settings import settings
+from advisor.language.values import Unknown
+from advisor.model.audit import Audit
+from advisor.model.case import Case
+from advisor.model.cpu import Cpu
+
+if TYPE_CHECKING:
+    from advisor.language.nodes import Env
+    from advisor.model.bios import Bios
+    from advisor.model.platform import Platform, Scope
+    from advisor.model.setting import Maker
+    from advisor.model.vendor import Vendor
+
+_MAKERS: Final[dict[str, "Maker"]] = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
+
+_CUT_SETTING: Final = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mode", "DIES": "memory.interleave"}
+"""Scheme of a platform -> the setting that cuts its sockets."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Hardware on order, judged: every rule that may apply asks for its state."""
+
+    audit: Audit
+    hints: dict[str, str]
+
+
+def maker_of(platform: "Platform | None") -> "Maker | None":
+    """Return who makes a platform's processors, as settings name them."""
+    return None if platform is None else _MAKERS.get(platform.match.vendor, "arm")
+
+
+def judged_platform(
+    platform: "Platform | None",
+    vendor: "Vendor",
+    scope: "Scope" = "mpi",
+    site: Iterable[Path] = (),
+    *,
+    bios: "Bios | None" = None,
+) -> Order:
+    """Return what the rules ask of a machine of which the processor generation and the maker are known, and perhaps its BIOS."""
+    from advisor.cli.judgement import rulebook
+
+    case = _with_bios(_case(platform, vendor, scope), vendor, bios)
+    env = env_of(case, settings())
+    origins = Origins((), (), case, settings())
+    found = tuple(finding(asked, origins) for rule in rulebook(site).rules for asked in _asked(rule, case, env))
+    audit = Audit(
+        scope=scope,
+        platform=platform.name if platform else None,
+        platform_id=platform.id if platform else None,
+        vendor=vendor.id,
+        findings=found,
+        settings=table(case.standings or (), found, settings()),
+    )
+    return Order(audit, _hints(platform, scope))
+
+
+def _case(platform: "Platform | None", vendor: "Vendor", scope: "Scope") -> Case:
+    if platform is None:
+        return Case(scope=scope, vendor=vendor.id if vendor.match else None)
+    arm = maker_of(platform) == "arm"
+    only = platform.match.models[0] if len(platform.match.models) == 1 else None
+    return Case(
+        scope=scope,
+        architecture="aarch64" if arm else "x86_64",
+        cpu=Cpu(vendor=platform.match.vendor, family=platform.match.family, model=only),
+        platform=platform,
+        vendor=vendor.id if vendor.match else None,
+    )
+
+
+def _with_bios(case: Case, vendor: "Vendor", bios: "Bios | None") -> Case:
+    """Return the case that knows what the BIOS says of itself."""
+    if bios is None:
+        return case
+    from advisor.judge.case import with_standings
+    from advisor.judge.standings import standings
+    from advisor.know.readback import neutral_values
+
+    applied = neutral_values(vendor, case.platform.id if case.platform else None, bios)
+    return with_standings(case, standings(case, settings(), (), applied, {}))
+
+
+def _asked(rule: Rule, case: Case, env: "Env") -> Iterator[Asked]:
+    """Yield the verdict of a rule; one that runs over a list is asked once, of an item of which nothing is known."""
+    if rule.each is not None:
+        env = {**env, rule.each.name: Unknown(frozenset({rule.each.fact}))}
+        rule = replace(rule, each=None, subject=None)
+    yield from ask(rule, case, env)
+
+
+def _hints(platform: "Platform | None", scope: "Scope") -> dict[str, str]:
+    """Return the cut that the platform's guides want for this work, in words: which one a processor offers is not known yet."""
+    if platform is None:
+        return {}
+    cut = next((advice.cut for advice in platform.best if scope in advice.scopes), None)
+    name = _CUT_SETTING.get(platform.scheme)
+    return {name: f"{cut}, or the highest below it that the setup menu offers"} if name and cut else {}

@@ -1,0 +1,284 @@
+"""Makes the checklist of an audit: one line for each setting wanted and each state asked for."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from advisor.know.fixes import fix_of
+from advisor.know.places import entries_of, not_offered
+from advisor.know.vendors import vendors
+from advisor.model.amounts import binary, count
+from advisor.model.audit import Audit, Row
+from advisor.model.bios import Bios
+from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other
+from advisor.model.finding import Finding, Fix, Want
+from advisor.model.publication import Publication
+from advisor.model.rule import SEVERITIES
+from advisor.model.setting import Maker, Setting
+from advisor.model.vendor import Vendor
+
+_REBOOTS: Final = {"power-cycle": 0, "yes": 1, "no": 2}
+_WEIGHT: Final = ("finding", "waived", "unknown", "pass")
+_MOST_CLAIMS: Final = 3
+
+_RESTARTS: Final = {"hardware": "power-cycle", "bios": "yes", "boot": "yes"}
+"""What a state that is no setting needs to take effect, by where it is mended."""
+
+_NOT_TOLD = re.compile(r"(?<![\w?])\?(?![\w?])")
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """What a checklist is written with: the vocabulary, a maker's words, and what is known of the machine beside its audit."""
+
+    settings: Mapping[str, Setting]
+    vendor: Vendor
+    publications: Mapping[str, Publication] = field(default_factory=dict)
+    bios: Bios | None = None
+    maker: Maker | None = None
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Setting -> what it should stand at in words, where no machine tells the value."""
+
+
+def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Checklist:
+    """Return the checklist of an audit in a vendor's words."""
+    asked = [finding for finding in audit.findings if finding.verdict in _WEIGHT]
+    wanted, absent = _offered(_by_setting(asked), sheets, audit.platform_id)
+    rows = {row.name: row for row in audit.settings}
+    items = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
+    items += _states(asked)
+    vendor = sheets.vendor
+    return Checklist(
+        machine=machine,
+        platform=audit.platform,
+        platform_id=audit.platform_id,
+        vendor=vendor.name,
+        vendor_id=vendor.id,
+        scope=audit.scope,
+        groups=_groups(items),
+        notes=_notes(items, vendor),
+        apply=tuple(dict.fromkeys(line for item in items if not item.done for line in item.fix.apply)),
+        absent=absent,
+        left_out=len({f.id for f in audit.findings if f.verdict == "not-applicable"} - {f.id for f in asked}),
+        sources=_sources(items, sheets.publications),
+    )
+
+
+def _groups(items: list[Item]) -> tuple[Group, ...]:
+    """Return the items by where they are set, in the order in which one restart serves all; first what others depend on."""
+    needed = {words.partition(" = ")[0] for item in items for words in item.fix.before}
+
+    def order(item: Item) -> tuple[bool, int, int, str]:
+        return (item.fix.attribute not in needed, *_order(item))
+
+    grouped = ((where, tuple(sorted((i for i in items if i.fix.where == where), key=order))) for where in HEADINGS)
+    return tuple(Group(where=where, heading=HEADINGS[where], items=found) for where, found in grouped if found)
+
+
+def _order(item: Item) -> tuple[int, int, str]:
+    """Return the key that puts what needs a restart together, first what matters most."""
+    return _REBOOTS[item.fix.reboot], SEVERITIES.index(item.severity), item.id
+
+
+Asked = tuple[Finding, Want]
+
+
+def _by_setting(asked: Iterable[Finding]) -> dict[str, list[Asked]]:
+    """Return what is asked of each setting, the weightiest verdict first."""
+    result: dict[str, list[Asked]] = {}
+    for finding in asked:
+        for want in finding.wants:
+            result.setdefault(want.setting, []).append((finding, want))
+    return {name: sorted(pairs, key=_says_most) for name, pairs in result.items()}
+
+
+def _says_most(asked: Asked) -> tuple[bool, int, int]:
+    finding, want = asked
+    return want.value is None, _WEIGHT.index(finding.verdict), SEVERITIES.index(finding.severity)
+
+
+def _offered(
+    wanted: dict[str, list[Asked]], sheets: Sheets, platform_id: str | None
+) -> tuple[dict[str, list[Asked]], tuple[str, ...]]:
+    """Return what can be set here, and in words what this maker does not offer; other processors' settings are in neither."""
+    here: dict[str, list[Asked]] = {}
+    absent = []
+    for name, pairs in wanted.items():
+        setting = sheets.settings[name]
+        if setting.makers and sheets.maker and sheets.maker not in setting.makers:
+            continue
+        has = entries_of(sheets.vendor, platform_id, name)
+        missing = None if has else not_offered(sheets.vendor, platform_id, name, "no")
+        if missing is None:
+            here[name] = pairs
+        else:
+            absent.append(f"{setting.title} ({pairs[0][0].id}): {missing.reason}")
+    return here, tuple(absent)
+
+
+def _setting(setting: Setting, row: Row | None, pairs: list[Asked], sheets: Sheets, platform_id: str | None) -> Item:
+    """Return the line of one setting, whatever many rules ask for it."""
+    finding, want = pairs[0]
+    current = row.current if row else None
+    done = _done([found.verdict for found, _ in pairs], so=current is not None and {want.value for _, want in pairs} == {current})
+    if done and current is not None and _may_stay(setting, current):
+        want = want.model_copy(update={"value": current})
+    fix = fix_of(setting, want, current, sheets.vendor, platform_id, bios=sheets.bios)
+    if fix.menu:
+        fix = fix.model_copy(update={"menu": _inside(fix.menu, sheets.vendor)})
+    return Item(
+        id=finding.id,
+        rules=tuple(dict.fromkeys(found.id for found, _ in pairs)),
+        title=setting.title,
+        setting=setting.name,
+        subjects=tuple(dict.fromkeys(f.subject for f, _ in pairs if f.subject and f.verdict in ("finding", "waived"))),
+        done=done,
+        verdict=finding.verdict,
+        severity=min((found.severity for found, _ in pairs), key=SEVERITIES.index),
+        now=_amount(setting, current),
+        pending=row.pending if row else None,
+        wanted=_amount(setting, want.value) or sheets.hints.get(setting.name) or finding.want or "depends on the machine",
+        meaning=setting.values.get(want.value) if want.value else None,
+        others=_others(pairs, want),
+        fix=fix,
+        check=setting.show or _blank(finding.check),
+        undo=fix.undo or NOTE_FIRST,
+        breaks=None if setting.breaks == "nothing known" else setting.breaks,
+        **_reasons([found for found, _ in pairs]),
+    )
+
+
+def _inside(menu: str, vendor: Vendor) -> str:
+    """Return the way from the first menu on: how that is reached stands above the list, once."""
+    fallback = vendors()[vendor.falls_back].setup if vendor.falls_back else ""
+    for setup in filter(None, (vendor.setup, fallback)):
+        menu = menu.removeprefix(f"{setup} > ")
+    return menu
+
+
+def _amount(setting: Setting, value: str | None) -> str | None:
+    """Return a value with its unit: ``132 MiB`` for bytes."""
+    if value is None or not setting.unit or not value.isdigit():
+        return value
+    return binary(int(value)) if setting.unit == "B" else f"{value} {setting.unit}"
+
+
+def _done(verdicts: list[str], *, so: bool) -> bool | None:
+    """Return whether all rules are content; where one cannot tell, whether the value is the wanted one."""
+    if any(verdict in ("finding", "waived") for verdict in verdicts):
+        return False
+    return True if so or all(verdict == "pass" for verdict in verdicts) else None
+
+
+def _may_stay(setting: Setting, current: str) -> bool:
+    return setting.takes(setting.neutral(current)) and current not in setting.only_read
+
+
+def _others(pairs: list[Asked], chosen: Want) -> tuple[Other, ...]:
+    """Return the values that differ from the one chosen, each with the rule that wants it."""
+    found = {want.value: finding for finding, want in reversed(pairs) if finding.verdict != "pass" and want.value is not None}
+    return tuple(Other(id=each.id, wanted=value, refs=each.refs) for value, each in found.items() if value != chosen.value)
+
+
+def _states(asked: Iterable[Finding]) -> list[Item]:
+    """Return a line for each rule that is no setting, its subjects together."""
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in asked:
+        if not finding.wants and (finding.want or finding.advice):
+            by_rule.setdefault(finding.id, []).append(finding)
+    return [_state(findings) for findings in by_rule.values()]
+
+
+def _state(findings: list[Finding]) -> Item:
+    open_ones = [f for f in findings if f.verdict in ("finding", "waived")]
+    unknown = any(f.verdict == "unknown" for f in findings)
+    first = open_ones[0] if open_ones else findings[0]
+    claims = list(dict.fromkeys(f.claim for f in open_ones if f.claim))
+    more = len(claims) - _MOST_CLAIMS
+    return Item(
+        id=first.id,
+        rules=(first.id,),
+        title=first.want or first.title,
+        subjects=tuple(dict.fromkeys(f.subject for f in open_ones if f.subject)),
+        done=False if open_ones else None if unknown else True,
+        verdict=first.verdict,
+        severity=first.severity,
+        now="; ".join([*claims[:_MOST_CLAIMS], *([f"and {more} more"] if more > 0 else [])]) or None,
+        wanted=first.want or first.title,
+        fix=Fix(text=_told(first), where=first.where, reboot=_RESTARTS.get(first.where, "no")),
+        check=_blank(first.check),
+        undo=_blank(first.undo),
+        **_reasons(findings),
+    )
+
+
+def _told(finding: Finding) -> str:
+    return _blank(finding.advice) or finding.want or finding.title
+
+
+def _blank(text: str | None) -> str | None:
+    """Return a text with a line to write on where a value is not known."""
+    return None if text is None else _NOT_TOLD.sub("____", text)
+
+
+def _reasons(findings: list[Finding]) -> dict[str, Any]:
+    """Return why and what it is worth, as the weightiest rule says it, and the guides of all."""
+    first = findings[0]
+    cost = next((f.cost for f in findings if f.cost), None)
+    worth = None
+    if cost:
+        part = f"{100 * cost.gain:.0f} % of {cost.of}" if cost.gain is not None else cost.of
+        worth = f"{part}, {cost.basis}{f' [{cost.ref}]' if cost.ref else ''}"
+    return {
+        "why": first.why,
+        "cost": worth,
+        "spare": first.spare,
+        "guides": tuple({(guide.says, guide.ref): guide for f in findings for guide in f.guides}.values()),
+        "refs": tuple(dict.fromkeys(ref for f in findings for ref in f.refs)),
+    }
+
+
+def _notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
+    """Return what holds for several lines: the way to the menus, what must be set first, one restart, the maker's quirks."""
+    left = [item for item in items if not item.done]
+    bios = [item for item in left if item.fix.where == "bios"]
+    restarts = [item for item in left if item.setting and item.fix.reboot != "no"]
+    notes = [f"The BIOS menus begin at: {vendor.setup}."] if bios and vendor.setup else []
+    if len(restarts) > 1:
+        notes.append(f"{len(restarts)} settings need a restart: make all of them, then restart once.")
+    if any(item.fix.reboot == "power-cycle" for item in restarts):
+        notes.append("One of them at least needs the power taken away, not only a restart: make it a power cycle.")
+    if any(item.undo == NOTE_FIRST for item in left):
+        notes.append("Where no way back is named, note the present value first: it is the way back.")
+    notes += _needs(bios, items)
+    effects = {effect for lock in vendor.locks for effect in lock.side_effects}
+    notes += [note for item in bios for note in item.fix.notes if note in effects]
+    notes += [*vendor.notes, *vendor.tools.notes] if bios else []
+    return tuple(dict.fromkeys(notes))
+
+
+def _needs(bios: list[Item], items: list[Item]) -> Iterator[str]:
+    """Yield what must be set first, and which line wants another value of the same."""
+    told: dict[str, str] = {}
+    for words in (words for item in bios for words in item.fix.before):
+        told.setdefault(words.partition(": ")[0], words)
+    for name, words in told.items():
+        lines = sum(any(each.startswith(f"{name}: ") for each in item.fix.before) for item in bios)
+        yield f"First, for {count(lines, 'line')}: {words}."
+    for item in items:
+        for name in told:
+            attribute, _, value = name.partition(" = ")
+            if item.fix.attribute == attribute and item.fix.attribute_value not in (None, value):
+                both = f"{attribute} cannot be both {value} and {item.fix.attribute_value} ({item.id})"
+                yield f"{both}: {value} is the one that lets the other lines be set."
+
+
+def _sources(items: list[Item], known: Mapping[str, Publication]) -> tuple[Cited, ...]:
+    refs = dict.fromkeys(ref for item in items for ref in (*item.refs, *(guide.ref for guide in item.guides)))
+    return tuple(Cited(id=ref, text=_citation(known[ref])) for ref in refs if ref in known)
+
+
+def _citation(publication: Publication) -> str:
+    year = f", {publication.year}" if publication.year else ""
+    return f"{publication.title}, {publication.by}{year}; {publication.where}"

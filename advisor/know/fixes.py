@@ -1,0 +1,152 @@
+"""What to do, in this machine's own words: a setting and a value become menu, attribute and commands."""
+
+from collections.abc import Mapping
+
+from advisor.know.places import locate, not_offered
+from advisor.know.settings import lines_kept, lines_now
+from advisor.model.bios import Bios
+from advisor.model.finding import Finding, Fix, Want
+from advisor.model.setting import Neutral, Setting
+from advisor.model.vendor import Place, Vendor
+
+_OPEN = "the value for this machine"
+
+
+def with_fixes(
+    findings: tuple[Finding, ...],
+    settings: Mapping[str, Setting],
+    standing: Mapping[str, str],
+    vendor: Vendor,
+    platform_id: str | None,
+    *,
+    bios: Bios | None = None,
+) -> tuple[Finding, ...]:
+    """Return the findings with the steps that mend them; ``standing`` holds the present values, for the way back."""
+    return tuple(
+        finding.model_copy(update={"fix": fixes(finding, settings, standing, vendor, platform_id, bios=bios)})
+        if finding.verdict == "finding"
+        else finding
+        for finding in findings
+    )
+
+
+def fixes(
+    finding: Finding,
+    settings: Mapping[str, Setting],
+    standing: Mapping[str, str],
+    vendor: Vendor,
+    platform_id: str | None,
+    *,
+    bios: Bios | None = None,
+) -> tuple[Fix, ...]:
+    """Return the steps of one finding: its settings one after the other, or its own advice."""
+    steps = tuple(
+        fix_of(settings[want.setting], want, standing.get(want.setting), vendor, platform_id, bios=bios) for want in finding.wants
+    )
+    if finding.advice:
+        own = Fix(text=finding.advice, where=finding.where, check=finding.check, undo=finding.undo)
+        return (*steps, own)
+    return steps
+
+
+def fix_of(
+    setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None, *, bios: Bios | None = None
+) -> Fix:
+    """Return how one setting gets its wanted value on this vendor's server, and how it gets back."""
+    value = None if want.value is None else setting.neutral(want.value)
+    if setting.set is not None or setting.where != "bios":
+        return _of_system(setting, value, current)
+    place = locate(vendor, platform_id, setting, _any(setting) if value is None else value, bios)
+    if place is None:
+        return _nameless(setting, want, current, vendor, platform_id)
+    return _of_place(setting, want, place, _former(setting, current, vendor, platform_id))
+
+
+def _any(setting: Setting) -> Neutral:
+    """Return some value, to find the menu of a setting whose wanted value is not known."""
+    return setting.neutral(next(iter(setting.values), "0"))
+
+
+def _former(setting: Setting, current: str | None, vendor: Vendor, platform_id: str | None) -> str | None:
+    """Return the present value in the vendor's word, where it has one."""
+    if current is None:
+        return None
+    place = locate(vendor, platform_id, setting, setting.neutral(current))
+    return current if place is None or place.vendor_value is None else str(place.vendor_value)
+
+
+def _nameless(setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None) -> Fix:
+    menu = setting.menu[0] if setting.menu else setting.title
+    absent = not_offered(vendor, platform_id, setting.name)
+    note = f"{vendor.name}: {absent.reason}" if absent else "the usual name in setup menus"
+    return Fix(
+        setting=setting.name,
+        value=want.value,
+        text=f"BIOS: set {menu} to {want.value or _OPEN}",
+        where=setting.where,
+        menu=menu,
+        reboot=setting.reboot,
+        check=setting.show,
+        undo=_back(current),
+        notes=(note,),
+    )
+
+
+def _of_place(setting: Setting, want: Want, place: Place, former: str | None) -> Fix:
+    told = want.value is not None
+    shown = _OPEN if not told else want.value if place.vendor_value is None else place.vendor_value
+    named = told and place.attribute and place.vendor_value is not None
+    before = tuple(f"{name} = {value}: {why}" for name, value, why in place.prerequisites)
+    return Fix(
+        setting=setting.name,
+        value=want.value,
+        text=f"BIOS: {place.menu} > {place.label}: {shown}" + (f" ({place.attribute}={place.vendor_value})" if named else ""),
+        where=setting.where,
+        menu=f"{place.menu} > {place.label}",
+        attribute=place.attribute,
+        attribute_value=place.vendor_value if told else None,
+        commands=place.commands if told else (),
+        apply=place.apply if told else (),
+        before=before if told else (),
+        notes=place.notes,
+        reboot=setting.reboot,
+        check=place.show[-1] if place.show else setting.show,
+        undo=_back(former),
+        verified=place.verified if told else None,
+    )
+
+
+def _of_system(setting: Setting, value: Neutral | None, current: str | None) -> Fix:
+    """Return how the operating system takes a setting: at once, and so that it lasts."""
+    commands = commands_of(setting, value) if value is not None else ()
+    return Fix(
+        setting=setting.name,
+        value=None if value is None else str(value),
+        text=f"set {setting.title} to {_OPEN if value is None else value}",
+        where=setting.where,
+        commands=commands,
+        reboot=setting.reboot,
+        check=setting.show,
+        undo=_undo(setting, current, commands),
+    )
+
+
+def commands_of(setting: Setting, value: Neutral) -> tuple[str, ...]:
+    """Return the lines that set a value in the operating system: at once, then for every start from the next on."""
+    now, kept = lines_now(setting, value), lines_kept(setting, value)
+    return kept if setting.set and setting.set.service else (*now, *kept)
+
+
+def _undo(setting: Setting, current: str | None, commands: tuple[str, ...]) -> str | None:
+    """Return the way back: the files that were written are removed, the value that was is written again."""
+    if current is None:
+        return None
+    former = setting.neutral(current)
+    files = [line.rpartition(" > ")[2] for line in commands if " > /etc/" in line]
+    known = setting.takes(former) and former not in setting.only_read
+    back = [] if not known else commands_of(setting, former) if not files else lines_now(setting, former)
+    return "; ".join([*(f"rm {file}" for file in files), *back]) or _back(current)
+
+
+def _back(current: str | None) -> str | None:
+    return f"set it back to {current}" if current is not None else None

@@ -1,0 +1,79 @@
+"""The page of an audit: one screen, or everything."""
+
+from collections.abc import Iterable, Mapping
+
+from rich.cells import cell_len
+
+from advisor.model.audit import Audit
+from advisor.model.layout import Layout
+from advisor.model.machine import Machine
+from advisor.model.publication import Publication
+from advisor.render.details import details
+from advisor.render.findings import findings, tally
+from advisor.render.full import full_findings, other_verdicts
+from advisor.render.lines import Line, wrapped
+from advisor.render.page import Page
+from advisor.render.picture import picture
+from advisor.render.settings import all_settings, settings
+from advisor.render.summary import opening, whole
+from advisor.render.unseen import unseen
+
+Step = tuple[str, str]
+"""A command, and what it shows."""
+
+
+def audit_page(audit: Audit, machine: Machine, layout: Layout, *, steps: Iterable[Step] = (), width: int | None = None) -> Page:
+    """Return an audit on one screen: the machine, its settings, the findings, what could not be seen, where to go next."""
+    seen = picture(machine, layout)
+
+    def lines(room: int) -> list[Line]:
+        return [
+            *opening(machine, layout, seen, room),
+            *settings(audit, room),
+            *findings(audit, room),
+            *tally(audit, room),
+            *unseen(audit, room),
+            *_next(steps, room),
+        ]
+
+    return Page(lines, width)
+
+
+def whole_audit_page(
+    audit: Audit,
+    machine: Machine,
+    layout: Layout,
+    publications: Mapping[str, Publication],
+    *,
+    steps: Iterable[Step] = (),
+    width: int | None = None,
+) -> Page:
+    """Return an audit with every verdict, setting and fact, each with where it was read and who says so."""
+    seen = picture(machine, layout)
+
+    def lines(room: int) -> list[Line]:
+        return [
+            *whole(machine, seen, room),
+            *all_settings(audit, room),
+            *full_findings(audit, room, publications),
+            *other_verdicts(audit, room),
+            *details(machine, room),
+            *unseen(audit, room, verbose=True),
+            *tally(audit, room),
+            *_next(steps, room),
+        ]
+
+    return Page(lines, width)
+
+
+def _next(steps: Iterable[Step], width: int) -> list[Line]:
+    """Return the commands to go on with; what they show stands beside them where there is room."""
+    named = tuple(steps)
+    room = max((cell_len(command) for command, _ in named), default=0)
+    result: list[Line] = []
+    for at, (command, shows) in enumerate(named):
+        label = ("Next  " if at == 0 else " " * 6, "label")
+        fits = 6 + room + 2 + cell_len(shows) <= width
+        beside = (f"{'':{room - cell_len(command)}}  {shows}", "dim") if fits else ("", "")
+        result += [(label, (command, "title"), beside)] if fits else wrapped([label, (command, "title")], width, indent=8)
+    return [(), *result] if result else []

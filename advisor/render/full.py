@@ -1,0 +1,148 @@
+"""Every verdict in full: a finding with its steps, commands, way back and sources; what passed, and what does not apply."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from advisor.model.amounts import count, plain
+from advisor.model.audit import Audit
+from advisor.model.finding import Finding, Fix
+from advisor.model.publication import Publication
+from advisor.model.rule import Guide
+from advisor.render.findings import LONGEST, Group, cost_words, evidence_words, grouped, mark
+from advisor.render.lines import Line, Span, labelled, wrapped
+
+LABEL = 10
+"""Columns that the name of a part takes."""
+
+Publications = Mapping[str, Publication]
+Row = tuple[str, str]
+
+
+def full_findings(audit: Audit, width: int, publications: Publications) -> list[Line]:
+    """Return every finding, waived and broken rule in full."""
+    waived = [finding for finding in audit.findings if finding.verdict in ("waived", "error")]
+    groups = grouped([*audit.found, *waived])
+    result: list[Line] = [(), (("Findings", "heading"),)]
+    for group in groups:
+        result += [(), *_finding(group, width, publications)]
+    return result if groups else [*result, (("none: nothing known of this machine costs anything", ""),)]
+
+
+def _finding(group: Group, width: int, publications: Publications) -> list[Line]:
+    head = group.head
+    word = mark(head.severity) if head.verdict == "finding" else head.verdict.upper()
+    style = head.severity if head.verdict == "finding" else "dim" if head.verdict == "waived" else "down"
+    result = wrapped([(f"{word:<8}", style), (head.id, "title"), (f"  {plain(head.title, LONGEST)}", "")], width, indent=8)
+    for label, text in _before(group):
+        result += _part(label, text, width)
+    for at, step in enumerate(head.fix, 1):
+        own = step.model_copy(update={name: None for name in ("check", "undo") if getattr(step, name) == getattr(head, name)})
+        result += _step(own, at if len(head.fix) > 1 else None, width)
+    for label, text in _after(head, publications):
+        result += _part(label, text, width)
+    return result
+
+
+def _part(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    return labelled(f"  {label}", [(text, style)], width, LABEL + 2)
+
+
+def _first_labelled(label: str, texts: Iterable[str]) -> Iterator[Row]:
+    """Yield texts under one another, the first with the label."""
+    yield from ((label if at == 0 else "", text) for at, text in enumerate(dict.fromkeys(texts)))
+
+
+def _before(group: Group) -> Iterator[Row]:
+    """Yield what is so, why it matters, how it is known and what it costs."""
+    head = group.head
+    yield from _first_labelled("claim", (_claim(finding) for finding in group.members))
+    if head.waived:
+        yield "waived", plain(head.waived, LONGEST)
+    if head.why:
+        yield "why", plain(head.why, 2000)
+    yield from _first_labelled("evidence", (evidence_words(one) for finding in group.members for one in finding.evidence))
+    if head.cost:
+        yield "cost", cost_words(head.cost).removeprefix("costs ")
+    if not head.fix and (head.advice or head.want):
+        yield "fix", plain(head.advice or head.want or "", 2000)
+
+
+def _claim(finding: Finding) -> str:
+    claim = plain(finding.claim or finding.title, 2000)
+    subject = plain(finding.subject or "", 80)
+    return claim if not subject or subject in claim else f"{subject}: {claim}"
+
+
+def _step(step: Fix, number: int | None, width: int) -> list[Line]:
+    """Return one step; its commands stand alone on their lines, unbroken, to be copied."""
+    restart = "" if step.reboot == "no" else f" (takes effect after a {'reboot' if step.reboot == 'yes' else step.reboot})"
+    label = "fix" if number is None else f"fix {number}"
+    result = labelled(f"  {label}", [(plain(step.text, 2000), "title"), (restart, "dim")], width, LABEL + 2)
+    result += _indented((f"first {plain(text, LONGEST)}" for text in step.before), width)
+    result += [
+        ((" " * (LABEL + 2) + "$ ", "dim"), (plain(line, 2000), ""))
+        for line in (*step.commands, *step.apply)
+        if line != step.text
+    ]
+    if step.verified is not None:
+        sure = "seen in the maker's own registry" if step.verified else "from documents; not checked against the maker's registry"
+        result += _indented([f"this name and value: {sure}"], width)
+    result += _indented((plain(note, LONGEST) for note in step.notes), width)
+    result += _indented([f"shown by: {plain(step.check, LONGEST)}"] if step.check else [], width)
+    return result + _indented([f"the way back: {plain(step.undo, LONGEST)}"] if step.undo else [], width)
+
+
+def _indented(texts: Iterable[str], width: int) -> list[Line]:
+    return [line for text in texts for line in _part("", text, width, "dim")]
+
+
+def _after(head: Finding, publications: Publications) -> Iterator[Row]:
+    """Yield how to check it, the way back, when to leave it, and who says so."""
+    named = (("check", head.check), ("undo", head.undo), ("leave it", head.spare))
+    yield from ((label, plain(text, 2000)) for label, text in named if text)
+    yield from _first_labelled("guides", (guide_words(guide) for guide in head.guides))
+    yield from _first_labelled("sources", (source_words(ref, publications) for ref in head.refs))
+
+
+def guide_words(guide: Guide) -> str:
+    """Return what one guide says: ``dell-rome-2019 says: the highest the processor offers``."""
+    return f"{guide.ref} says: {plain(guide.says, 2000)}"
+
+
+def source_words(ref: str, publications: Publications) -> str:
+    """Return a publication in one line."""
+    known = publications.get(ref)
+    if known is None:
+        return ref
+    year = f", {known.year}" if known.year else ""
+    return f"{ref}: {plain(known.title)} ({plain(known.by)}{year}), {plain(known.where)}"
+
+
+def other_verdicts(audit: Audit, width: int) -> list[Line]:
+    """Return what is unknown and for want of what, what passed, and what does not apply and why."""
+    result = _listed(audit, "unknown", "Not known", _wanting, width)
+    result += _listed(audit, "pass", "Passed", lambda _: "", width)
+    return result + _listed(audit, "not-applicable", "Does not apply", lambda finding: plain(finding.claim or "", LONGEST), width)
+
+
+def _listed(audit: Audit, verdict: str, title: str, reason: Callable[[Finding], str], width: int) -> list[Line]:
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for finding in audit.findings:
+        if finding.verdict == verdict:
+            found.setdefault((finding.id, reason(finding)), []).append(finding)
+    if not found:
+        return []
+    result: list[Line] = [(), ((title, "heading"), (f"  {count(len({name for name, _ in found}), 'rule')}", "dim"))]
+    for (name, why), own in found.items():
+        about = _subjects(own)
+        spans: list[Span] = [(name, "title"), (f" ({about})" if about else "", ""), (f": {why}" if why else "", "dim")]
+        result += wrapped(spans, width)
+    return result
+
+
+def _subjects(findings: list[Finding]) -> str:
+    names = [plain(finding.subject, 60) for finding in findings if finding.subject]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _wanting(finding: Finding) -> str:
+    return ", ".join(plain(lack.fact, 80) for lack in finding.lacks) or plain(finding.claim or "", LONGEST)

@@ -1,0 +1,168 @@
+"""Writes the pages about rules, settings, platforms and vendors from the sheets themselves. Run by docs/generate.py."""
+
+import json
+from collections.abc import Iterator
+
+from advisor.cli.judgement import own_rules
+from advisor.judge.schema import rule_schema
+from advisor.judge.scope import fact_kinds
+from advisor.know.platforms import platforms
+from advisor.know.publications import publications
+from advisor.know.settings import settings
+from advisor.know.vendors import vendors
+from advisor.language.kinds import Kind, ListOf, Record, Text
+from advisor.language.verbs import UNITS, VERBS
+from advisor.model.case import Case
+from advisor.model.platform import Platform, Reference
+from advisor.model.setting import Setting
+from advisor.render.rulepage import rule_page
+
+NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
+
+
+def pages() -> dict[str, str]:
+    """Return every page by file name."""
+    return {
+        "rule-facts.md": rule_facts(),
+        "settings.md": setting_page(),
+        "platforms.md": platform_page(),
+        "publications.md": publication_page(),
+        "rules.md": rule_index(),
+        "rule.schema.json": json.dumps(rule_schema(), indent=1) + "\n",
+        **{f"rules-{topic}.md": text for topic, text in topic_pages().items()},
+    }
+
+
+def rule_facts() -> str:
+    """Return the page of all facts, verbs and units that a rule may use."""
+    head = "# What rules may ask\n\nFacts by dotted name; a list is run over: `any(node.memory == 0 for node in nodes)`.\n\n"
+    head += "| fact | kind | meaning |\n| --- | --- | --- |\n"
+    rows = "".join(f"| `{name}` | {kind} | {text} |\n" for name, kind, text in _facts())
+    verbs = "".join(
+        f"| `{name}({', '.join(map(str, verb.takes))})` | {verb.gives} | {_first_line(verb.function.__doc__)} |\n"
+        for name, verb in VERBS.items()
+    )
+    units = ", ".join(f"`{unit}` {factor:g}" for unit, factor in UNITS.items())
+    return f"{NOTE}{head}{rows}\n## Verbs\n\n| verb | gives | |\n| --- | --- | --- |\n{verbs}\nUnits are factors: {units}.\n"
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
+
+
+def _facts() -> Iterator[tuple[str, str, str]]:
+    for name, kind in fact_kinds().items():
+        yield from _fact(name, kind, Case.model_fields[name].description or "")
+    for name, setting in settings().items():
+        yield f"setting.{name}", "number" if setting.type == "number" else "text", setting.title
+
+
+def _fact(name: str, kind: Kind, text: str) -> Iterator[tuple[str, str, str]]:
+    inner = kind.item if isinstance(kind, ListOf) else kind
+    shown = f"{name}[]" if isinstance(kind, ListOf) else name
+    if isinstance(inner, Record) and inner.model is not None:
+        yield shown, "list" if isinstance(kind, ListOf) else "record", text or (inner.model.__doc__ or "").strip().splitlines()[0]
+        for part, part_kind in inner.facts().items():
+            yield from _fact(f"{shown}.{part}", part_kind, inner.model.model_fields[part].description or "")
+        return
+    options = f": {', '.join(inner.options)}" if isinstance(inner, Text) and inner.options else ""
+    yield shown, f"{kind}{options}", text
+
+
+def setting_page() -> str:
+    """Return the page of the settings: what each may be, how it is read, what makers call it."""
+    parts = [f"{NOTE}# Settings\n\nOne neutral name for each idea, whoever built the server.\n"]
+    parts += [_setting(name, setting) for name, setting in settings().items()]
+    return "\n".join(parts)
+
+
+def _setting(name: str, setting: Setting) -> str:
+    values = "".join(f"- `{value}`: {meaning}\n" for value, meaning in setting.values.items())
+    reads = "".join(f"- {reading.how} ({reading.sure})\n" for reading in setting.read)
+    makers = "".join(
+        f"- {vendor.name}: {', '.join(dict.fromkeys(entry.label for entry in vendor.settings[name]))}\n"
+        for vendor in vendors().values()
+        if name in vendor.settings
+    )
+    shown = f"Shown by `{setting.show}`.\n" if setting.show else ""
+    facts = f"{setting.title}. Where: {setting.where}. Restart: {setting.reboot}. Can break: {setting.breaks}\n"
+    return "\n".join(
+        part
+        for part in (
+            f"\n## {name}\n",
+            facts,
+            values,
+            f"How it is read:\n\n{reads}" if reads else "The operating system does not show it.\n",
+            shown,
+            f"What makers call it:\n\n{makers}" if makers else "",
+        )
+        if part
+    )
+
+
+def platform_page() -> str:
+    """Return the page of the platforms: what cannot be read from a machine, with its sources."""
+    parts = [f"{NOTE}# Platforms\n\nWhat cannot be read from a machine. Every figure names its publication.\n"]
+    parts += [_platform(platform) for platform in platforms()]
+    return "\n".join(parts)
+
+
+def _platform(platform: Platform) -> str:
+    figures = (
+        ("DP FLOP a cycle and core", platform.flops_per_cycle, "flops_per_cycle"),
+        ("memory channels a socket", platform.channels, "channels"),
+        ("memory", platform.memory_kind, "memory_kind"),
+        ("PCIe generation", platform.pcie, "pcie"),
+    )
+    rows = "".join(
+        f"- {title}: {f'{value:g}' if isinstance(value, (int, float)) else value} [{platform.sources[key]}]\n"
+        for title, value, key in figures
+        if value is not None
+    )
+    cuts = "".join(
+        f"- {cut.name}: {cut.nodes} node{'s' if cut.nodes > 1 else ''} a {cut.per}"
+        f"{f'; dies a multiple of {cut.dies_multiple_of}' if cut.dies_multiple_of else ''}"
+        f"{f'; from {cut.min_cores} cores' if cut.min_cores else ''}"
+        f"{'; not known which processors offer it' if cut.offered == 'unknown' else ''} [{cut.source}]\n"
+        for cut in platform.cuts
+    )
+    best = "".join(f"- {', '.join(advice.scopes)}: {advice.cut} [{advice.source}]\n" for advice in platform.best)
+    results = "".join(_reference(reference) for reference in platform.references)
+    table = f"| result | value | condition | source |\n| --- | --- | --- | --- |\n{results}" if results else ""
+    return f"\n## {platform.name} (`{platform.id}`)\n\n{rows}\nCuts:\n\n{cuts}\nAdvised:\n\n{best}\n{table}"
+
+
+def _reference(reference: Reference) -> str:
+    amount = reference.value
+    low, high = ("" if end is None else f"{end:.4g}" for end in (amount.low, amount.high))
+    value = low if low == high else f"{low}..{high}"
+    parts = [", ".join(reference.cpus), f"{reference.sockets} sockets" if reference.sockets else "", reference.cut or ""]
+    parts += [f"{reference.cores} cores" if reference.cores else "", reference.condition or "", reference.fabric or ""]
+    condition = "; ".join(part for part in parts if part)
+    return f"| {reference.benchmark}, {reference.of} | {value} {amount.unit} | {condition} | {reference.source} |\n"
+
+
+def publication_page() -> str:
+    """Return the page of the publications by the id under which they are cited."""
+    rows = "".join(
+        f"| `{name}` | {each.title} | {each.by} | {each.year or ''} | {each.where} |\n" for name, each in publications().items()
+    )
+    return f"{NOTE}# Publications\n\n| id | title | by | year | where |\n| --- | --- | --- | --- | --- |\n{rows}"
+
+
+def rule_index() -> str:
+    """Return the page that lists all rules."""
+    rows = "".join(
+        f"| [{rule.id}](rules-{rule.topic}.md#{rule.id}) | {rule.text.severity} | {rule.where} | {rule.text.title} |\n"
+        for rule in own_rules().rules
+    )
+    head = "# Rules\n\nHow they are written: rules/README.md.\n\n| rule | severity | where | |\n| --- | --- | --- | --- |\n"
+    return f"{NOTE}{head}{rows}"
+
+
+def topic_pages() -> dict[str, str]:
+    """Return a page for each topic, its rules in full."""
+    found: dict[str, list[str]] = {}
+    for rule in own_rules().rules:
+        found.setdefault(rule.topic, []).append(rule_page(rule.text, rule.topic, rule.where, publications()))
+    return {topic: f"{NOTE}" + "\n\n".join(texts) + "\n" for topic, texts in found.items()}

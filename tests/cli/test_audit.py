@@ -1,0 +1,202 @@
+import json
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.cli.commands import audit as command
+from advisor.cli.main import status
+from advisor.model.audit import Audit
+from tests.machines.catalogue import write_archive
+from tests.render import audits
+
+Capture = pytest.CaptureFixture[str]
+NAME = "b-c6525-2x7702-nps1"
+
+RULES = """
+- id: site-small
+  title: A small machine
+  severity: medium
+  when: shape.sockets < 3
+  say: "{shape.sockets} sockets"
+  why: It is a test.
+  set: {numa.nps: 4}
+  check: advisor topology
+  refs: [site]
+  tests: [{given: {shape.sockets: 2}, expect: finding}]
+"""
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the archive of a Rome server cut NPS1."""
+    file = tmp_path_factory.mktemp("audit") / "node.tar.gz"
+    write_archive(NAME, file)
+    return file
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Return a site's rule file with one rule that finds something on every machine."""
+    file = tmp_path / "site.yaml"
+    file.write_text(RULES)
+    return file
+
+
+def document(arguments: list[str], capsys: Capture) -> dict[str, Any]:
+    """Return the document of an audit."""
+    assert status(["audit", "--json", *arguments]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_one_screen(archive: Path, site: Path, capsys: Capture) -> None:
+    """The audit names the machine, the settings, a finding with its step, and where to go next."""
+    assert status(["audit", "--from", str(archive), "--rules", str(site), "--width", "100"]) == 0
+    text = capsys.readouterr().out
+    wanted = (
+        "PowerEdge C6525",
+        "NUMA nodes per socket",
+        "site-small: 2 sockets",
+        "NumaNodesPerSocket",
+        "rules asked for mpi",
+        "Next",
+    )
+    assert [word for word in wanted if word not in text] == []
+
+
+def test_everything(archive: Path, site: Path, capsys: Capture) -> None:
+    """--verbose adds reasons, steps with their way back, what passed, and every fact."""
+    assert status(["audit", "-v", "--from", str(archive), "--rules", str(site)]) == 0
+    text = capsys.readouterr().out
+    assert [word for word in ("It is a test.", "the way back", "Passed", "bios_version", "numa.nps") if word not in text] == []
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("high", 0), ("medium", 1), ("low", 1), ("info", 1), ("never", 0)])
+def test_fail_on(limit: str, expected: int) -> None:
+    """The status is 1 where a finding is as severe as --fail-on says or worse; waived ones do not count."""
+    found = (audits.finding("x", "medium"), audits.finding("y", "high", "waived"), audits.finding("z", "high", "unknown"))
+    audit = Audit(scope="mpi", findings=found, settings=())
+    assert command._status(audit, limit) == expected  # type: ignore[arg-type]
+
+
+def test_findings_alone_are_no_failure(archive: Path, site: Path) -> None:
+    """Without --fail-on an audit that found something ends with 0, with it with 1."""
+    line = ["audit", "--from", str(archive), "--rules", str(site)]
+    assert (status(line), status([*line, "--fail-on", "medium"])) == (0, 1)
+
+
+def test_the_scope_is_what_is_judged_for(archive: Path, site: Path, capsys: Capture) -> None:
+    """--scope is in the document and in the commands to go on with."""
+    assert document(["--from", str(archive), "--scope", "hpl"], capsys)["scope"] == "hpl"
+    status(["audit", "--from", str(archive), "--scope", "hpl", "--rules", str(site), "--width", "200"])
+    assert re.search(r"advisor explain \S+ --from \S+ --scope hpl", capsys.readouterr().out)
+
+
+def test_only_a_topic(archive: Path, site: Path, capsys: Capture) -> None:
+    """--topic leaves the rules of that topic, and the settings they look at."""
+    data = document(["--from", str(archive), "--rules", str(site), "--topic", "site"], capsys)
+    assert ({each["id"] for each in data["findings"]}, [row["name"] for row in data["settings"]]) == (
+        {"site-small"},
+        ["numa.nps"],
+    )
+
+
+def test_a_topic_that_is_none(archive: Path, capsys: Capture) -> None:
+    """A topic without rules is refused, the nearest named."""
+    assert status(["audit", "--from", str(archive), "--topic", "numaa"]) == 2
+    assert "did you mean numa?" in capsys.readouterr().err
+
+
+def test_the_bios_tells_its_settings(archive: Path, tmp_path: Path, capsys: Capture) -> None:
+    """--bios gives what only the BIOS knows; a second file what waits for the next boot."""
+    now, then = tmp_path / "bios.json", tmp_path / "settings.json"
+    now.write_text(json.dumps({"Attributes": {"NumaNodesPerSocket": "1", "LogicalProc": "Enabled"}}))
+    then.write_text(json.dumps({"Attributes": {"NumaNodesPerSocket": "4"}}))
+    data = document(["--from", str(archive), "--bios", str(now), "--bios", str(then)], capsys)
+    row = next(row for row in data["settings"] if row["name"] == "numa.nps")
+    assert (row["current"], row["bios"], row["pending"]) == ("1", "1", "4")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"Attributes": 3}', "\xff"])
+def test_what_is_no_bios(text: str, archive: Path, tmp_path: Path, capsys: Capture) -> None:
+    """A file that is no Bios resource is named in one line."""
+    file = tmp_path / "bad.json"
+    file.write_text(text, encoding="latin-1")
+    assert status(["audit", "--from", str(archive), "--bios", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), str(file) in error) == (1, True), error
+
+
+def test_three_bios_files(archive: Path, capsys: Capture) -> None:
+    """A third --bios is refused."""
+    assert status(["audit", "--from", str(archive), *["--bios", str(archive)] * 3]) == 2
+    assert "is given 3 times" in capsys.readouterr().err
+
+
+def test_the_document_is_an_input(archive: Path, tmp_path: Path, capsys: Capture) -> None:
+    """The JSON of one audit is the input of the next, with the same answer."""
+    first = document(["--from", str(archive)], capsys)
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(first))
+    assert document(["--from", str(file)], capsys) == first
+
+
+def test_in_the_locale_c(archive: Path) -> None:
+    """In the locale C the audit is ASCII."""
+    line = [sys.executable, "-m", "advisor", "audit", "--from", str(archive)]
+    assert subprocess.run(line, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"}, capture_output=True, check=True).stdout.isascii()
+
+
+_WRITES = re.compile(
+    r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|\b(rename|renameat2?|unlink|unlinkat|mkdir|mkdirat|rmdir|link|linkat|symlink|symlinkat"
+    r"|truncate|ftruncate|chmod|fchmod|fchmodat|chown|fchown|fchownat|mknod|mknodat|setxattr|utimensat|mount|umount2|reboot"
+    r"|sethostname|init_module|finit_module|delete_module|sched_setscheduler|setpriority)\("
+)
+_HARMLESS = re.compile(r'"/dev/(null|tty)"|= -1 |SIG')
+
+
+@pytest.mark.parametrize("arguments", [["audit"], ["audit", "-v"], ["audit", "--json"], ["explain", "numa-nps-below-best"]])
+def test_nothing_is_written(arguments: list[str], tmp_path: Path) -> None:
+    """Under a tracer an audit of this machine, with its rules, opens no file for writing and changes nothing."""
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("strace is not installed (Debian: strace)")
+    log, line = tmp_path / "log", [sys.executable, "-B", "-m", "advisor", *arguments]
+    traced = [strace, "-f", "-qq", "-e", "trace=file,desc,process", "-o", str(log)]
+    done = subprocess.run([*traced, *line], capture_output=True, text=True, check=False)
+    if "ptrace" in done.stderr:
+        pytest.skip("this machine does not let a process be traced")
+    assert done.returncode == 0, done.stderr
+    lines = log.read_text(errors="replace").splitlines()
+    assert len(lines) > 100
+    assert [each for each in lines if _WRITES.search(each) and not _HARMLESS.search(each)] == []
+
+
+def test_the_output_is_all_that_is_written(archive: Path, tmp_path: Path) -> None:
+    """-o writes the one file that it names."""
+    assert status(["audit", "--from", str(archive), "-o", str(tmp_path / "x.txt")]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]
+
+
+def spent() -> float:
+    """Return the seconds that the processes this one started have computed: a busy machine does not lengthen them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_it_is_quick(tmp_path: Path) -> None:
+    """The audit of a machine with 256 CPUs takes less than two seconds of computing."""
+    file = tmp_path / "node.tar.gz"
+    write_archive("b-c6525-2x7702-nps4-smt", file)
+    times = []
+    for _ in range(3):
+        begun = spent()
+        subprocess.run([sys.executable, "-m", "advisor", "audit", "--from", str(file)], capture_output=True, check=True)
+        times.append(spent() - begun)
+    assert min(times) < 2

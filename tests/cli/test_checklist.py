@@ -1,0 +1,216 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.cli import formats
+from advisor.cli.main import status
+from advisor.cli.order import judged_platform, maker_of
+from advisor.know.platforms import platform_by_id, platforms
+from advisor.know.settings import settings
+from advisor.know.vendors import vendor_by_id
+from tests.machines.catalogue import write_archive
+
+Capture = pytest.CaptureFixture[str]
+
+RULE = """
+- id: site-nps
+  title: NUMA nodes
+  severity: high
+  each: socket in sockets
+  only: cpu.vendor == "AuthenticAMD"
+  when: socket.nodes < socket.best
+  say: too few
+  why: Because of the site.
+  set: {numa.nps: socket.best}
+  check: lscpu
+  refs: [site]
+  tests: [{given: {}, expect: unknown}]
+- id: site-snc
+  title: clusters
+  severity: high
+  each: socket in sockets
+  only: cpu.vendor == "GenuineIntel"
+  when: socket.nodes < 2
+  say: too few
+  why: Because of the site.
+  set: {cpu.snc: snc2}
+  check: lscpu
+  refs: [site]
+  tests: [{given: {}, expect: unknown}]
+"""
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    """Return a site's rule file: one rule for AMD, one for Intel."""
+    file = tmp_path / "site.yaml"
+    file.write_text(RULE)
+    return file
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Return the archive of the R7425's root."""
+    file = tmp_path / "r7425.tar.gz"
+    write_archive("a-r7425-2x7601-dell", file)
+    return file
+
+
+def printed(capsys: Capture, *words: str) -> str:
+    """Return what the command prints."""
+    assert status(["checklist", *words]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: Capture, *words: str) -> str:
+    """Return the one line with which the command refuses."""
+    assert status(["checklist", *words]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    return said.err
+
+
+def document(capsys: Capture, *words: str) -> dict[str, Any]:
+    """Return the list as JSON."""
+    found: dict[str, Any] = json.loads(printed(capsys, "--as", "json", *words))
+    return found
+
+
+def test_hardware_on_order_has_the_full_list(capsys: Capture, rules: Path) -> None:
+    """Without a machine every rule that may apply gives its line; Intel's do not apply to AMD, and the cut is told in words."""
+    found = document(capsys, "--platform", "rome", "--vendor", "dell", "--rules", str(rules))
+    lines = {rule: item for group in found["groups"] for item in group["items"] for rule in item["rules"]}
+    assert (found["schema"], found["platform_id"], found["vendor"], found["machine"]) == (
+        "advisor-checklist/1",
+        "rome",
+        "Dell",
+        None,
+    )
+    assert lines["site-nps"]["done"] is None
+    assert lines["site-nps"]["wanted"] == "NPS4, or the highest below it that the setup menu offers"
+    assert "site-snc" not in lines
+    intel = document(capsys, "--platform", "ice-lake", "--rules", str(rules))
+    names = {rule for group in intel["groups"] for item in group["items"] for rule in item["rules"]}
+    assert ("site-snc" in names, "site-nps" in names, intel["vendor_id"]) == (True, False, "generic")
+
+
+def test_a_machine_has_its_name_and_what_is_done(archive: Path, capsys: Capture) -> None:
+    """The list of a machine names it, and uses its maker's words; --vendor takes another's."""
+    found = document(capsys, "--from", str(archive))
+    assert (found["machine"], found["vendor_id"]) == ("r7425, Dell Inc. PowerEdge R7425", "dell")
+    assert document(capsys, "--from", str(archive), "--vendor", "hpe")["vendor_id"] == "hpe"
+
+
+def test_todo_is_shorter(archive: Path, capsys: Capture) -> None:
+    """--todo leaves out what is done."""
+    whole, short = (document(capsys, "--from", str(archive), *more) for more in ([], ["--todo"]))
+    items = [item for group in short["groups"] for item in group["items"]]
+    assert len(items) < sum(len(group["items"]) for group in whole["groups"])
+    assert [item for item in items if item["done"]] == []
+
+
+def test_todo_stages_what_unlocking_puts_back_too(capsys: Capture, tmp_path: Path) -> None:
+    """A BIOS file is the same with --todo: it leaves out by itself what is so, but for what a change of profile undoes."""
+    file = tmp_path / "bios.json"
+    values = {"SysProfile": "PerfOptimized", "ProcC1E": "Disabled", "ProcTurboMode": "Disabled", "LogicalProc": "Enabled"}
+    file.write_text(json.dumps({"@odata.type": "#Bios.v1_1_0.Bios", "Id": "Bios", "Attributes": values}))
+    words = ("--platform", "ice-lake", "--vendor", "dell", "--bios", str(file), "--as", "redfish")
+    assert printed(capsys, *words) == printed(capsys, *words, "--todo")
+
+
+def test_the_bios_tells_what_it_stands_at(capsys: Capture, tmp_path: Path) -> None:
+    """With --bios the present values of hardware on order are those of its controller."""
+    file = tmp_path / "bios.json"
+    file.write_text(json.dumps({"@odata.type": "#Bios.v1_1_0.Bios", "Id": "Bios", "Attributes": {"LogicalProc": "Enabled"}}))
+    found = document(capsys, "--platform", "ice-lake", "--vendor", "dell", "--bios", str(file))
+    (smt,) = [item for group in found["groups"] for item in group["items"] if item["setting"] == "cpu.smt"]
+    assert smt["now"] == "on"
+
+
+@pytest.mark.parametrize("name", [name for name in formats.formats() if name not in ("ilorest", "onecli", "sum")])
+def test_every_format_prints_and_writes(name: str, capsys: Capture, tmp_path: Path) -> None:
+    """A format prints the same to the terminal as into a file."""
+    words = ("--platform", "rome", "--vendor", "dell", "--as", name)
+    shown = printed(capsys, *words)
+    assert status(["checklist", *words, "-o", str(tmp_path / "x")]) == 0
+    assert (tmp_path / "x").read_text() == shown
+
+
+def test_the_page_fits(capsys: Capture) -> None:
+    """--width sets the columns; only a command that has no blank to break at is longer."""
+    lines = printed(capsys, "--platform", "rome", "--vendor", "dell", "--width", "80", "--no-color").splitlines()
+    assert [line for line in lines if len(line) > 80 and len(line.split()) > 1] == []
+    assert "[ ] 1. " in "\n".join(lines)
+
+
+def test_redfish_says_beside_the_body_where_it_goes(capsys: Capture) -> None:
+    """Standard output is the body alone; path, headers and restart are told on standard error."""
+    assert status(["checklist", "--platform", "rome", "--vendor", "gigabyte", "--as", "redfish"]) == 0
+    said = capsys.readouterr()
+    assert set(json.loads(said.out)) == {"Attributes"}
+    assert (
+        "-X PATCH -H 'Content-Type: application/json' -H 'If-Match: *' -d @FILE https://BMC/redfish/v1/Systems/Self/Bios/SD"
+        in said.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--vendor", "hpe", "--as", "racadm"], "racadm is a tool for dell, and this is HPE; take --as ilorest"),
+        (["--vendor", "gigabyte", "--as", "racadm"], "this is Gigabyte; take --as redfish"),
+        (["--as", "racadm"], "name the maker with --vendor dell"),
+        (["--as", "redfish"], "no Redfish path is known"),
+        (["--as", "rackadm"], "did you mean racadm?"),
+        (["--as", "../md"], "there is no format ../md"),
+        (["--vendor", "del"], "did you mean dell?"),
+        (["--from", "x"], "give one of the two"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(words: list[str], says: str, capsys: Capture) -> None:
+    """The line names what was wrong and what is right."""
+    assert says in refused(capsys, "--platform", "rome", *words)
+
+
+def test_an_unknown_platform_is_refused(capsys: Capture) -> None:
+    """The line names the nearest platform."""
+    assert "did you mean rome?" in refused(capsys, "--platform", "roma")
+
+
+def test_a_site_adds_and_replaces_templates(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template in a site's folder is a format, wins over ours of its name, and its mistakes are one line."""
+    folder = tmp_path / "checklist"
+    folder.mkdir()
+    (folder / "csv.j2").write_text("{% for item in list.items %}{{ item.id }}\n{% endfor %}")
+    (folder / "md.j2").write_text("ours: {{ list.vendor }}\n")
+    (folder / "txt.j2").write_text("short\n")
+    (folder / "bad.j2").write_text("{{ list.nothing }}")
+    monkeypatch.setattr(formats, "SITE_FOLDERS", (tmp_path,))
+    where = ("--platform", "rome", "--vendor", "dell")
+    assert "numa-nps-below-best" in printed(capsys, *where, "--as", "csv").splitlines()
+    assert printed(capsys, *where, "--as", "md") == "ours: Dell\n"
+    assert printed(capsys, *where) == "short\n"
+    assert "bad.j2" in refused(capsys, *where, "--as", "bad")
+
+
+@pytest.mark.parametrize("platform", [each.id for each in platforms()])
+def test_every_platform_can_be_ordered(platform: str) -> None:
+    """For each platform the rules are asked without a machine, and none of them is an error."""
+    sheet = platform_by_id(platform)
+    order = judged_platform(sheet, vendor_by_id("generic"))
+    assert [finding.id for finding in order.audit.findings if finding.verdict == "error"] == []
+    assert maker_of(sheet) in ("amd", "intel", "arm")
+    assert set(order.hints) <= set(settings())
+
+
+def test_it_takes_less_than_a_second() -> None:
+    """The list of hardware on order takes the processor less than a second; twice that is refused, for slow machines."""
+    begun = os.times()
+    words = [sys.executable, "-m", "advisor", "checklist", "--platform", "rome", "--vendor", "dell", "--as", "md"]
+    subprocess.run(words, check=True, capture_output=True)
+    assert os.times().children_user - begun.children_user < 2

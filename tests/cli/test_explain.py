@@ -1,0 +1,141 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.main import status
+from tests.machines.catalogue import write_archive
+
+Capture = pytest.CaptureFixture[str]
+
+RULES = """
+- id: site-cut
+  title: Cut in one
+  severity: low
+  each: socket in sockets
+  let: {most: 1}
+  only: layout.cut.name != "COD"
+  when: socket.nodes <= most and kernel.swappiness > 1000
+  say: socket {socket.index}
+  why: It is a test.
+  set: {numa.nps: 4}
+  check: advisor topology
+  refs: [site]
+  tests: [{given: {}, expect: unknown}]
+- id: site-quiet
+  title: Some adapter is slow
+  severity: low
+  where: fabric
+  when: any(adapter.rate < 1 for adapter in adapters)
+  say: a slow adapter
+  why: It is a test.
+  want: fast ones
+  fix: buy some
+  undo: sell them
+  check: ibstat
+  refs: [site]
+  tests: [{given: {}, expect: unknown}]
+- id: site-unknown
+  title: The clock
+  severity: low
+  where: os
+  when: cpu.base_hz < 1
+  say: slow
+  why: It is a test.
+  want: faster
+  fix: wait
+  undo: wait
+  check: wait
+  refs: [site]
+  tests: [{given: {}, expect: unknown}]
+"""
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the options that name a Rome server cut NPS1 and three rules of a site."""
+    folder = tmp_path_factory.mktemp("explain")
+    write_archive("b-c6525-2x7702-nps1", folder / "node.tar.gz")
+    (folder / "site.yaml").write_text(RULES)
+    return ["--from", str(folder / "node.tar.gz"), "--rules", str(folder / "site.yaml"), "--width", "100"]
+
+
+def explained(arguments: list[str], capsys: Capture) -> str:
+    """Return what `advisor explain` prints."""
+    assert status(["explain", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_value_and_where_it_was_read(given: list[str], capsys: Capture) -> None:
+    """Each expression stands with its parts, their values, and where each fact was read."""
+    text = explained(["numa-nps-below-best", *given], capsys)
+    wanted = (
+        "FINDING",
+        "layout.cut.nodes_per_socket < socket.best = true",
+        "layout.cut.nodes_per_socket = 1 [/sys/devices/system]",
+        "socket.best = 4 [rules/platforms/rome.yaml]",
+        "numa.nps: socket.best = 4",
+    )
+    assert [word for word in wanted if word not in text] == []
+
+
+def test_subjects_alike_are_told_once(given: list[str], capsys: Capture) -> None:
+    """Of subjects with the same verdict one is explained, the others are named."""
+    text = explained(["site-cut", *given], capsys)
+    assert (text.count("socket 0: PASS"), "the same verdict for socket 1" in text) == (1, True)
+
+
+def test_one_subject(given: list[str], capsys: Capture) -> None:
+    """--subject explains the one that it names, and refuses one that there is not."""
+    assert "socket 1: PASS" in explained(["site-cut", "--subject", "socket 1", *given], capsys)
+    assert status(["explain", "site-cut", "--subject", "socket 7", *given]) == 2
+    assert "did you mean socket" in capsys.readouterr().err
+
+
+def test_why_a_rule_passed(given: list[str], capsys: Capture) -> None:
+    """--why-not names the operand that decided, and leaves out the one that did not."""
+    text = explained(["site-cut", "--why-not", *given], capsys)
+    assert ("kernel.swappiness > 1000 = false" in text, "socket.nodes <= most = " in text) == (True, False)
+
+
+def test_why_a_list_passed(given: list[str], capsys: Capture) -> None:
+    """Of a rule over a list it shows each item that was not so, by its name."""
+    text = explained(["site-quiet", "--why-not", *given], capsys)
+    assert [word for word in ("adapter mlx5_0 = false", "adapter.rate < 1 = false", "adapter.rate = ") if word not in text] == []
+
+
+def test_why_it_cannot_be_told(given: list[str], capsys: Capture) -> None:
+    """Of an unknown verdict it says which fact lacks, why, and what would make it known."""
+    text = " ".join(explained(["site-unknown", *given], capsys).split())
+    assert [
+        word for word in ("UNKNOWN", "cpu.base_hz = unknown", "lacks 1 fact", "-> see the data sheet") if word not in text
+    ] == []
+
+
+def test_why_it_does_not_matter(given: list[str], capsys: Capture) -> None:
+    """A rule for other work says for which."""
+    assert "not for latency" in explained(["numa-nps-below-best", "--scope", "latency", *given], capsys)
+
+
+def test_nothing_to_explain(given: list[str], capsys: Capture) -> None:
+    """--why-not of a rule that found something for every subject says that."""
+    assert "Nothing to explain" in explained(["numa-nps-below-best", "--why-not", *given], capsys)
+
+
+def test_no_such_rule(given: list[str], capsys: Capture) -> None:
+    """A rule that there is not is refused before the machine is read, the nearest named."""
+    assert status(["explain", "numa-nps-bellow-best", "--from", "/no/such/file"]) == 2
+    assert "did you mean numa-nps-below-best?" in capsys.readouterr().err
+
+
+def test_json(given: list[str], capsys: Capture) -> None:
+    """--json has a schema, the verdicts, and the steps of every expression."""
+    data = json.loads(explained(["site-cut", "--json", *given], capsys))
+    assert (data["schema"], [each["verdict"] for each in data["answers"]]) == ("advisor-explain/1", ["pass", "pass"])
+    assert [part["key"] for part in data["answers"][0]["parts"]] == ["let", "only", "when", "set"]
+
+
+def test_output_goes_to_a_file(given: list[str], tmp_path: Path, capsys: Capture) -> None:
+    """-o writes the explanation and prints nothing."""
+    assert explained(["site-cut", "-o", str(tmp_path / "x.txt"), *given], capsys) == ""
+    assert "site-cut" in (tmp_path / "x.txt").read_text()

@@ -1,0 +1,113 @@
+"""Audits written by hand, for the tests of the checklist: the live rules change, these do not."""
+
+from typing import Any
+
+from advisor.know.checklist import Sheets, checklist_of
+from advisor.know.publications import publications
+from advisor.know.settings import settings
+from advisor.know.vendors import vendors
+from advisor.model.audit import Audit, Row
+from advisor.model.bios import Bios
+from advisor.model.checklist import Checklist
+from advisor.model.finding import Cost, Finding, Want
+from advisor.model.rule import Guide
+
+HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
+"""A name that would break out of every kind of file."""
+
+
+def asks(name: str, setting: str, value: str | None, verdict: str = "finding", **more: Any) -> Finding:
+    """Return the finding of a rule that wants one setting."""
+    where = settings()[setting].where
+    facts: dict[str, Any] = {
+        "title": f"{setting} is wrong",
+        "topic": "test",
+        "severity": "medium",
+        "scope": ("mpi",),
+        "why": f"Because of {name}.",
+        "check": "look at it",
+        "refs": ("dell-rome-2019",),
+    }
+    return Finding(id=name, verdict=verdict, where=where, wants=(Want(setting=setting, value=value),), **{**facts, **more})
+
+
+def state(name: str, where: str, verdict: str = "finding", **more: Any) -> Finding:
+    """Return the finding of a rule that asks for a state that is no setting."""
+    facts: dict[str, Any] = {
+        "title": f"{name} is wrong",
+        "topic": "test",
+        "severity": "high",
+        "scope": ("mpi",),
+        "why": f"Because of {name}.",
+        "want": f"{name} as it should be",
+        "advice": f"mend {name}",
+        "check": f"look at {name}",
+        "undo": "nothing to undo",
+        "refs": ("dell-rome-2019",),
+    }
+    return Finding(id=name, verdict=verdict, where=where, **{**facts, **more})
+
+
+def audit(findings: list[Finding], now: dict[str, str] | None = None, platform: str | None = "rome") -> Audit:
+    """Return an audit of a machine whose settings stand at the values given."""
+    rows = tuple(
+        Row(name=name, title=settings()[name].title, where=settings()[name].where, current=value)
+        for name, value in (now or {}).items()
+    )
+    words = {"rome": "EPYC 7002 (Rome)", "ice-lake": "Xeon Scalable 3rd generation (Ice Lake)", "milan": "EPYC 7003 (Milan)"}
+    return Audit(scope="mpi", platform=words.get(platform or ""), platform_id=platform, findings=tuple(findings), settings=rows)
+
+
+def listed(
+    findings: list[Finding],
+    now: dict[str, str] | None = None,
+    platform: str | None = "rome",
+    *,
+    vendor: str = "dell",
+    machine: str | None = "node042, Dell Inc. PowerEdge C6525",
+    bios: Bios | None = None,
+    **more: Any,
+) -> Checklist:
+    """Return the checklist of such an audit."""
+    sheets = Sheets(settings(), vendors()[vendor], publications(), bios, **more)
+    return checklist_of(audit(findings, now, platform), sheets, machine)
+
+
+def sample(machine: str | None = "node042, Dell Inc. PowerEdge C6525", vendor: str = "dell") -> Checklist:
+    """Return a checklist that has something of everything."""
+    guides = (Guide(says="linear, for simplicity", ref="dell-rome-2019"), Guide(says="linear", ref="weka-bios-tool"))
+    findings = [
+        asks(
+            "numa-nps",
+            "numa.nps",
+            "4",
+            severity="high",
+            cost=Cost(gain=0.13, of="triad", basis="published", ref="dell-rome-2019"),
+        ),
+        asks("cpu-order", "cpu.enumeration", "linear", severity="info", guides=guides, spare="Launchers that read the topology."),
+        asks("cpu-smt", "cpu.smt", "off", "pass", severity="low"),
+        asks("boost-off", "power.boost", "on", "unknown", severity="high"),
+        asks("iommu", "boot.iommu", "pt"),
+        asks("balancing", "os.numa_balancing", "off"),
+        asks("thp", "os.thp", "always", "pass"),
+        asks("thp-defrag", "os.thp_defrag", "madvise", "unknown", severity="info"),
+        asks("memlock", "limits.memlock", "unlimited"),
+        asks("irqs", "os.irqbalance", "off"),
+        asks("free", "os.min_free", "138412032", severity="low"),
+        asks("idle", "os.idle_states", "shallow", severity="info"),
+        asks("profile", "os.tuned", "hpc-compute"),
+        state(
+            "channels",
+            "hardware",
+            claim="socket 1 has 7 of 8",
+            subject="socket 1",
+            check="dmidecode -t memory | grep -E 'Locator|Size'",
+        ),
+        state("slurm-line", "scheduler", "unknown", check="slurmd -C shows ?"),
+        state("cable", "fabric", "pass"),
+        state("not-here", "job", "not-applicable"),
+    ]
+    now = {"numa.nps": "1", "cpu.enumeration": "round-robin", "cpu.smt": "off", "boot.iommu": "default"}
+    now |= {"os.numa_balancing": "on", "os.thp": "always", "limits.memlock": "limited", "os.irqbalance": "on"}
+    now |= {"os.min_free": "67584000", "os.idle_states": "all", "os.tuned": "balanced"}
+    return listed(findings, now, machine=machine, vendor=vendor)

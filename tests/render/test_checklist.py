@@ -1,0 +1,282 @@
+import json
+import os
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from advisor.errors import BadInput
+from advisor.know.exports import staging, system
+from advisor.know.settings import settings
+from advisor.know.vendors import vendors
+from advisor.model.checklist import Checklist
+from advisor.model.exports import Kept, System
+from advisor.paths import templates
+from advisor.render import document
+from advisor.render.checklist import broken, checklist_page, values
+from advisor.render.checklist import document as json_of
+from tests.conftest import Golden
+from tests.know.listed import HOSTILE, asks, listed, sample
+
+FORMATS = sorted(path.stem for path in (templates() / "checklist").glob("*.j2"))
+OF_VENDOR = {"ilorest": "hpe", "onecli": "lenovo", "sum": "supermicro"}
+SCRIPTS = ["racadm", "ilorest", "onecli", "sum"]
+TUNED = "/usr/lib/python3/dist-packages/tuned"
+
+
+def made(name: str, checklist: Checklist | None = None) -> str:
+    """Return the sample checklist in a format."""
+    vendor = OF_VENDOR.get(name, "dell")
+    shown = checklist or sample(vendor=vendor)
+    given = values(shown, staging(shown, settings(), vendors()[vendor]), system(shown, settings()), "1.2.3")
+    return document.fill((templates() / "checklist" / f"{name}.j2").read_text(), given, name)
+
+
+def page(checklist: Checklist, width: int) -> str:
+    """Return the page as it is printed."""
+    buffer = StringIO()
+    Console(file=buffer, no_color=True, highlight=False, width=width).print(checklist_page(checklist), crop=False)
+    return buffer.getvalue()
+
+
+def hostile(vendor: str = "dell") -> Checklist:
+    """Return a checklist in which every text from outside tries to break out."""
+    found = sample(machine=HOSTILE, vendor=vendor)
+    changes = {"now": HOSTILE, "title": HOSTILE, "subjects": (HOSTILE,), "undo": HOSTILE, "why": HOSTILE}
+    groups = tuple(
+        group.model_copy(update={"items": tuple(item.model_copy(update=changes) for item in group.items)})
+        for group in found.groups
+    )
+    return found.model_copy(update={"groups": groups, "platform": HOSTILE, "notes": (HOSTILE,), "absent": (HOSTILE,)})
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_prints_as_it_did(name: str, golden: Golden) -> None:
+    """A checklist that has something of everything prints in each format what was read in review."""
+    golden(f"checklist.{name}", made(name))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_page_prints_as_it_did(width: int, golden: Golden) -> None:
+    """The page fits its columns, and prints what was read in review."""
+    text = page(sample(), width)
+    assert [line for line in text.splitlines() if len(line) > width] == []
+    golden(f"checklist-{width}.txt", text)
+
+
+def test_json_has_its_version_and_every_line() -> None:
+    """The document names its schema and has every line with its fix."""
+    found = json.loads(json.dumps(json_of(sample())))
+    assert found["schema"] == "advisor-checklist/1"
+    assert Checklist.model_validate({key: value for key, value in found.items() if key != "schema"}) == sample()
+
+
+def test_a_command_is_broken_so_that_a_shell_reads_it_as_one() -> None:
+    """A plain command goes on behind a backslash; a long word is never cut; one with quotes or pipes is broken at blanks."""
+    lines = broken("grubby --update-kernel=ALL --remove-args=iommu=off --args=iommu=pt", 40)
+    read = subprocess.run(["sh", "-c", "set -- " + "\n".join(lines) + '; echo "$*"'], capture_output=True, text=True, check=True)
+    assert read.stdout == "grubby --update-kernel=ALL --remove-args=iommu=off --args=iommu=pt\n"
+    assert broken("cat /a/very/long/path/that/is/wider/than/the/page", 20)[-1].strip().startswith("/a/very")
+    assert [line.endswith("\\") for line in broken("dmidecode -t memory | grep -E 'Locator|Size'", 30)] == [False, False]
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("md", "html", "redfish")])
+def test_nothing_from_outside_is_a_line_of_a_file(name: str) -> None:
+    """With hostile names in every text, each line that is no comment is one that the harmless list has too."""
+    vendor = OF_VENDOR.get(name, "dell")
+    bad, good = made(name, hostile(vendor)).splitlines(), set(made(name).splitlines())
+    assert [line for line in bad if not line.lstrip().startswith("#") and line not in good and "name:" not in line] == []
+    assert "\x1b" not in "".join(bad)
+
+
+def test_hostile_names_stay_text_in_pages() -> None:
+    """Neither HTML nor Markdown nor a terminal takes a name for its own marks."""
+    html, md = made("html", hostile()), made("md", hostile())
+    assert "<script" not in html
+    assert "<script" not in md.replace("\\<script", "")
+    assert [line for line in md.splitlines() if line.startswith("- [x] <")] == []
+    assert "\x1b" not in html + md + page(hostile(), 80)
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.links += [name for name, _ in attrs if name in ("src", "href") or name.startswith("on")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_html_is_one_file_that_needs_nothing() -> None:
+    """Every tag is closed, and there is no script, no link and nothing to load."""
+    tags = _Tags()
+    tags.feed(made("html"))
+    assert (tags.open, tags.links, tags.seen & {"script", "link", "img", "iframe"}) == ([], [], set())
+
+
+def test_every_format_of_an_empty_list_is_whole() -> None:
+    """Where nothing is wanted, each format still makes a file that its tool takes."""
+    empty = listed([])
+    assert json.loads(made("redfish", empty))["Attributes"] == {}
+    assert yaml.safe_load(made("ansible", empty))[0]["tasks"] == []
+    assert [name for name in FORMATS if not made(name, empty)] == []
+
+
+def test_an_ansible_text_is_never_an_expression() -> None:
+    """Braces of a value cannot become a lookup; a YAML reader gets the text back with a blank between them."""
+    assert "{{" not in document.yaml('{{ lookup("pipe", "id") }}')
+    assert yaml.safe_load(document.yaml("a: 'b' # c\nd")) == "a: 'b' # c d"
+
+
+def test_a_tuned_value_expands_nothing() -> None:
+    """Tuned runs ${f:exec:...} in a value; no dollar reaches one."""
+    assert document.ini("1 ${f:exec:id}\n[main] # x") == "1 {f:exec:id} [main]  x"
+
+
+def test_a_template_says_what_it_is_and_for_whom() -> None:
+    """Every template begins with what it makes."""
+    said = {name: document.about((templates() / "checklist" / f"{name}.j2").read_text()) for name in FORMATS}
+    assert [name for name, about in said.items() if not about.summary] == []
+    assert {name: about.vendors for name, about in said.items() if about.vendors}["racadm"] == ("dell",)
+    assert said["html"].escape == "html"
+
+
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [("{{ nothing }}", "'nothing' is undefined"), ("{% if %}", "line 1"), ("{{ ().__class__.__bases__ }}", "unsafe")],
+)
+def test_a_broken_template_is_one_line(template: str, says: str) -> None:
+    """A template's mistake names the template, and a site's template reaches nothing but the values."""
+    with pytest.raises(BadInput, match=says):
+        document.fill(template, {}, "site.j2")
+
+
+def test_code_in_markdown_keeps_its_backticks() -> None:
+    """A command with backticks is fenced by one more."""
+    assert (document.code("ls"), document.code("a `b` c")) == ("`ls`", "`` a `b` c ``")
+
+
+def need(tool: str) -> str:
+    """Return the path of a tool, or skip."""
+    found = shutil.which(tool)
+    if not found:
+        pytest.skip(f"{tool} is not here")
+    return found
+
+
+@pytest.mark.parametrize("harm", [False, True])
+@pytest.mark.parametrize("tool", ["sh -n", "shellcheck"])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_shells_read_the_scripts(name: str, tool: str, tmp_path: Path, *, harm: bool) -> None:
+    """Sh reads every script, also one with hostile names, and shellcheck finds nothing in it."""
+    need(tool.split(maxsplit=1)[0])
+    file = tmp_path / "x.sh"
+    file.write_text(made(name, hostile(OF_VENDOR.get(name, "dell")) if harm else None))
+    done = subprocess.run([*tool.split(), str(file)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_a_script_does_what_it_says(tmp_path: Path) -> None:
+    """Run with a racadm that only writes down, the script stages each value once and restarts nothing."""
+    (tmp_path / "fake").write_text('#!/bin/sh\necho "$@" >> "${0%/*}/log"\n')
+    (tmp_path / "fake").chmod(0o755)
+    file = tmp_path / "x.sh"
+    file.write_text(made("racadm", hostile()))
+    subprocess.run(["sh", file], check=True, env={"RACADM": str(tmp_path / "fake"), "PATH": "/usr/bin:/bin"})
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "set BIOS.SysProfileSettings.SysProfile Custom",
+        "set BIOS.SysProfileSettings.ProcTurboMode Enabled",
+        "set BIOS.ProcSettings.NumaNodesPerSocket 4",
+        "set BIOS.ProcSettings.MadtCoreEnumeration Linear",
+    ]
+
+
+def test_sysctl_reads_the_file(tmp_path: Path) -> None:
+    """Sysctl itself reads every line of the file, without writing one."""
+    tool = need("sysctl")
+    if "--dry-run" not in subprocess.run([tool, "--help"], capture_output=True, text=True, check=False).stdout:
+        pytest.skip("this sysctl has no --dry-run")
+    file = tmp_path / "x.conf"
+    file.write_text(made("sysctl", hostile()))
+    done = subprocess.run([tool, "--dry-run", f"--load={file}"], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["kernel.numa_balancing = 0", "vm.min_free_kbytes = 135168"]
+
+
+LOAD = """
+import json, sys
+import tuned.profiles as p
+from tuned.profiles.locator import Locator
+from tuned.utils.global_config import GlobalConfig
+loader = p.Loader(Locator(["/usr/lib/tuned", sys.argv[1]]), p.Factory(), p.Merger(), GlobalConfig(), p.variables.Variables())
+print(json.dumps({name: dict(unit.options) for name, unit in loader.load("advisor").units.items()}))
+"""
+
+
+def test_tuned_loads_the_profile(tmp_path: Path) -> None:
+    """Tuned's own loader reads the profile and merges it over the one it includes."""
+    if not Path(TUNED).is_dir() or not Path("/usr/bin/python3").exists():
+        pytest.skip("tuned is not here")
+    (tmp_path / "advisor").mkdir()
+    (tmp_path / "advisor" / "tuned.conf").write_text(made("tuned", hostile()))
+    done = subprocess.run(["/usr/bin/python3", "-c", LOAD, tmp_path], capture_output=True, text=True, check=False)
+    units: dict[str, Any] = json.loads(done.stdout or done.stderr)
+    assert units["vm"] == {"transparent_hugepages": "always", "transparent_hugepage.defrag": "madvise"}
+    assert units["sysctl"]["kernel.numa_balancing"] == "0"
+    assert units["sysctl"]["net.core.busy_read"] == "50", "the included profile is there"
+    assert (units["service"], units["bootloader"]) == ({"service.irqbalance": "stop,disable"}, {"cmdline_advisor": "+iommu=pt"})
+
+
+def test_ansible_reads_the_playbook(tmp_path: Path) -> None:
+    """ansible-playbook checks the syntax of the playbook, with hostile names in it."""
+    tool = need("ansible-playbook")
+    file = tmp_path / "advisor.yml"
+    file.write_text(made("ansible", hostile()))
+    command = [tool, "--syntax-check", "-i", "localhost,", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "HOME": str(tmp_path)})
+    if "couldn't resolve module/action" in done.stderr:
+        pytest.skip("the collections ansible.posix and community.general are not here")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_playbook_names_modules_wholly() -> None:
+    """Every task uses one module by its whole name, of three collections."""
+    play = yaml.safe_load(made("ansible"))[0]
+    words = {"name", "register", "changed_when", "failed_when", "check_mode", "when", "notify"}
+    modules = {key for task in (*play["tasks"], *play["handlers"]) for key in task if key not in words}
+    assert modules == {
+        "ansible.builtin.command",
+        "ansible.builtin.copy",
+        "ansible.builtin.systemd",
+        "ansible.posix.sysctl",
+        "community.general.pam_limits",
+    }
+
+
+def test_odd_values_stay_in_their_place() -> None:
+    """A value with newlines and quotes of a site's rule is one value in every file of the system."""
+    odd = Kept(keeper="sysctl", key="kernel.x", value="1\nkernel.y = 2")
+    words = {"list": listed([]), "version": "1", "system": System(kept=(odd,)), "body": "", "note_first": ""}
+    text = document.fill((templates() / "checklist" / "sysctl.j2").read_text(), words)
+    assert [line for line in text.splitlines() if line and line[0] != "#"] == ["kernel.x = 1 kernel.y = 2"]
+
+
+def test_conflicts_stand_out() -> None:
+    """Where rules disagree every page says so, with the source."""
+    found = listed([asks("a", "cpu.smt", "off"), asks("b", "cpu.smt", "on", refs=("suse-7001",))])
+    assert "CONFLICT  b wants on [suse-7001]" in page(found, 80)
+    assert "b wants on \\[suse-7001\\]" in made("md", found)
+    assert "# CONFLICT: b wants on: decide" in made("racadm", found)

@@ -1,0 +1,24 @@
+"""What the rules say of published machines that lie outside the project: read by somebody, one file a machine."""
+
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.judgement import judged
+from advisor.cli.pipeline import load
+from tests.conftest import Golden
+from tests.test_corpus import CORPUS, ROOTS, XMLS
+
+pytestmark = [
+    pytest.mark.corpus,
+    pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no published machines in {CORPUS.name} (set ADVISOR_CORPUS)"),
+]
+
+
+@pytest.mark.parametrize("path", [*XMLS, *ROOTS], ids=lambda path: path.name)
+def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -> None:
+    """The findings of each machine are those that somebody has read and found true; no rule fails on it."""
+    audit = judged(load(str(path))).audit
+    assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
+    lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in audit.found]
+    golden(f"corpus/{path.name}.txt", "".join(lines))
