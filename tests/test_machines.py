@@ -8,7 +8,7 @@ import pytest
 from advisor.collect.gather import collect_machine
 from advisor.collect.hwloc import machine_from_xml
 from advisor.host.source import open_host
-from advisor.model.cut import infer_layout
+from advisor.model.cut import find_sockets, infer_layout
 from advisor.model.devices import Locality
 from advisor.model.machine import Machine
 from advisor.model.topology import Topology, counts
@@ -114,3 +114,11 @@ def test_it_can_be_drawn(name: str, shelf: Path) -> None:
     """Every machine has a drawing."""
     machine = collected(name, shelf)
     assert draw(machine, infer_layout(machine)) is not None
+
+
+def test_the_dies_of_a_socket_are_found_whatever_order_the_packages_have(shelf: Path) -> None:
+    """An old kernel that calls dies packages lists them by CPU number; the sockets are nodes 0 to 3 and 4 to 7."""
+    machine = collected("dies-as-packages", shelf)
+    assert machine.topology is not None
+    sockets = find_sockets(machine, machine.topology)[0]
+    assert [[node.os_index for node in machine.topology.nodes_of(cpus)] for cpus in sockets] == [[0, 1, 2, 3], [4, 5, 6, 7]]

@@ -71,10 +71,13 @@ def infer_cut(machine: Machine) -> Cut:
 
 def find_sockets(machine: Machine, topology: Topology) -> tuple[tuple[CpuSet, ...], tuple[str, ...]]:
     """Return the CPUs of each real socket: old kernels report every die of an EPYC 7001 as a package."""
-    packages = tuple(package.cpuset for package in _joined(machine, topology).packages if package.cpuset)
+    found = [package for package in _joined(machine, topology).packages if package.cpuset]
+    packages = tuple(package.cpuset for package in found)
     dies = _dies_as_packages(machine, topology, len(packages))
     if dies < 2:
         return packages, ()
+    if all(package.os_index is not None for package in found):  # a list by CPUs deals the dies of the sockets in turn
+        packages = tuple(package.cpuset for package in sorted(found, key=lambda package: package.os_index or 0))
     grouped = tuple(union(packages[i : i + dies]) for i in range(0, len(packages), dies))
     return grouped, (f"this kernel reports each of the {dies} dies of a socket as a package",)
 
