@@ -1,0 +1,158 @@
+"""Carries a strategy out on one node: what is free, in which parts ranks are counted, whether cores are shared."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from advisor.errors import BadValue
+from advisor.model.job import JobShape, Per, Strategy
+from advisor.place.devices import adapters, gpus, named
+from advisor.place.ground import Device, Ground
+from advisor.place.seats import Chunk, Key, Level, Seat, cell, core, l3, node, parts, socket, split, whole
+from advisor.place.strategies import WAYS, Space
+
+NATURAL: Final[dict[Strategy, Per]] = {"spread-l3": "l3", "spread-numa": "numa"}
+"""What gets a rank each where no number of ranks is given; in the other strategies as many as fit."""
+
+
+def _domain(seat: Seat) -> Key:
+    """Return which NUMA node, as people count them: one that spans sockets is one."""
+    return (seat.node,)
+
+
+PARTS: Final[dict[Per, Level]] = {"node": whole, "socket": socket, "numa": _domain, "l3": l3, "core": core}
+_BY_DEVICE: Final = ("hca-near", "per-hca", "gpu-near")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A kind of node, and the cores of it that this job may fill."""
+
+    ground: Ground
+    cores: tuple[Seat, ...]
+    job: JobShape
+
+    @cached_property
+    def near(self) -> Device | None:
+        """The device that was asked for."""
+        return named(self.ground, self.job.near) if self.job.near else None
+
+    def devices(self, strategy: Strategy) -> tuple[Device, ...]:
+        """Return what a strategy needs to be near to; refused where there is none."""
+        if strategy == "hca-near":
+            return self._one_device()
+        found = {"per-hca": adapters, "gpu-near": gpus}.get(strategy, _none)(self.ground)
+        if not found and strategy in _BY_DEVICE:
+            what = "GPU" if strategy == "gpu-near" else "adapter"
+            raise BadValue(f"{strategy} needs a {what}, and this node shows none", cure="try --strategy balanced")
+        return found
+
+    def _one_device(self) -> tuple[Device]:
+        found = [self.near] if self.near else [d for d in adapters(self.ground) if d.nodes] or list(adapters(self.ground))
+        if not found:
+            raise BadValue("hca-near needs an adapter, and this node shows none", cure="try --strategy balanced")
+        if not found[0].nodes:
+            raise BadValue(f"where {found[0].name} is, is not known", cure="try --strategy balanced")
+        return (found[0],)
+
+    def boxes(self, per: Per) -> list[tuple[Seat, ...]]:
+        """Return the parts that ranks are counted in."""
+        if per == "l3" and all(seat.l3 < 0 for seat in self.cores):
+            raise BadValue("this node shows no L3 groups", cure="count in numa, socket, core or node")
+        return list(parts(self.cores, PARTS[per]).values())
+
+    def fill(self, strategy: Strategy, count: int, threads: int | None = None) -> list[Chunk]:
+        """Return the ranks in their order; fewer than asked for where no more fit."""
+        need = threads or self.job.threads
+        if strategy == "spread-l3":
+            self.boxes("l3")
+        near = self.devices(strategy)
+        if self.job.per is None or strategy in _BY_DEVICE:
+            return self._fit(strategy, self.cores, count, need, near)
+        boxes = self.boxes(self.job.per)
+        each, chunks = -(-count // len(boxes)), []
+        for box in boxes:
+            chunks += self._fit(strategy, box, each, need, near)
+        return chunks[:count]
+
+    def _fit(self, strategy: Strategy, cores: tuple[Seat, ...], count: int, need: int, near: tuple[Device, ...]) -> list[Chunk]:
+        """Return ranks that share no core; where they must, as few shared cores as will do."""
+        way = WAYS[strategy]
+
+        def tried(shared: int) -> list[Chunk]:
+            return way(Space(self.ground, split(cores, shared) if shared else cores, need, near), count)
+
+        chunks = tried(0)
+        wide = sum(1 for seat in cores if seat.threads > 1)
+        if len(chunks) >= count or not wide:
+            return chunks
+        most = tried(wide)
+        if len(most) < count:
+            return max(chunks, most, key=len)
+        return tried(bisect_left(range(wide), x=True, key=lambda shared: len(tried(shared)) >= count))
+
+    def most(self, strategy: Strategy, threads: int | None = None) -> int:
+        """Return how many ranks of so many threads fit."""
+        per = self.job.per if strategy not in _BY_DEVICE else None
+        every = sum(len(seat.cpus) for seat in self.cores)
+        if per is None:
+            return len(self.fill(strategy, every, threads))
+        return self.most_each(strategy, threads) * len(self.boxes(per))
+
+    def most_each(self, strategy: Strategy, threads: int | None = None) -> int:
+        """Return how many ranks fit into every one of the parts that ranks are counted in."""
+        near, need = self.devices(strategy), threads or self.job.threads
+        boxes = self.boxes(self.job.per or "node")
+        if strategy in _BY_DEVICE:
+            return self.most(strategy, threads) // len(boxes)
+        return min(len(self._fit(strategy, box, sum(len(seat.cpus) for seat in box), need, near)) for box in boxes)
+
+    def natural(self, strategy: Strategy) -> int:
+        """Return how many ranks a node gets where no number is given."""
+        if strategy == "gpu-near":
+            return len(self.devices(strategy))
+        per = NATURAL.get(strategy)
+        most = self.most(strategy)
+        return min(len(self.boxes(per)), most) if per else most
+
+
+def field(ground: Ground, job: JobShape) -> Field:
+    """Return the cores that a job may fill: without the reserved ones, and of the others its slice."""
+    reserved = {seat.core for seat in sorted(ground.cores, key=lambda seat: seat.core)[: job.reserve]}
+    cores = tuple(seat for seat in ground.cores if seat.core not in reserved)
+    if not cores:
+        raise BadValue(f"no core is left: {len(ground.cores)} are free, {job.reserve} are reserved", cure="reserve fewer")
+    if job.slice:
+        cores = _slices(cores, job.slice.of)[job.slice.part - 1]
+    if job.smt == "use":
+        cores = tuple(replace(seat, threads=len(seat.cpus)) for seat in cores)
+    return Field(ground, cores, job)
+
+
+def _slices(cores: Sequence[Seat], count: int) -> list[tuple[Seat, ...]]:
+    """Return so many parts side by side: of whole sockets, nodes or L3 groups where there are enough, else of cores."""
+    largest = max(len(group) for group in parts(cores, cell).values())
+    for level in (socket, node, cell):
+        groups = list(parts(cores, level).values())
+        if len(groups) % count == 0 or (level is cell and len(groups) >= count):
+            made = _runs(groups, count)
+            if level is cell or max(map(len, made)) - min(map(len, made)) <= largest:
+                return made
+    if count > len(cores):
+        raise BadValue(f"{count} slices of {len(cores)} cores: some would be empty", cure=f"make {len(cores)} at most")
+    return _runs([(seat,) for seat in cores], count)
+
+
+def _runs(groups: Sequence[tuple[Seat, ...]], count: int) -> list[tuple[Seat, ...]]:
+    """Return the groups joined to so many runs; the first have one more where they do not divide evenly."""
+    size, more = divmod(len(groups), count)
+    starts = [i * size + min(i, more) for i in range(count + 1)]
+    return [tuple(seat for group in groups[a:b] for seat in group) for a, b in pairwise(starts)]
+
+
+def _none(ground: Ground) -> tuple[Device, ...]:
+    del ground
+    return ()

@@ -1,0 +1,146 @@
+"""What one kind of node offers a job: its free cores in the order of space, its memories, its devices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.cut import find_sockets
+from advisor.model.machine import Machine
+from advisor.model.topology import NumaNode, Topology
+from advisor.place.seats import Seat
+
+
+@dataclass(frozen=True)
+class Device:
+    """An HCA or a GPU: the NUMA nodes it is local to, and the sockets these are in; () where not known."""
+
+    name: str
+    nodes: tuple[int, ...]
+    sockets: tuple[int, ...]
+    gpu: bool = False
+
+
+@dataclass(frozen=True)
+class Domain:
+    """CPUs and the NUMA nodes that own them: one, or several where nodes share their CPUs."""
+
+    nodes: tuple[int, ...]
+    cpus: CpuSet
+
+
+FAR = 1 << 16
+"""Farther than any distance that firmware tells."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """One kind of node."""
+
+    machine: Machine
+    whole: Topology
+    inside: Topology
+    free: CpuSet
+
+    @cached_property
+    def sockets(self) -> tuple[CpuSet, ...]:
+        """The CPUs of each real socket."""
+        return find_sockets(self.machine, self.whole)[0]
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The NUMA nodes that have CPUs, by number; those of the same CPUs are one."""
+        found: dict[CpuSet, list[int]] = {}
+        for node in sorted(self.inside.cpu_nodes, key=lambda node: node.os_index):
+            found.setdefault(node.cpuset, []).append(node.os_index)
+        return tuple(Domain(tuple(nodes), cpus) for cpus, nodes in found.items())
+
+    @cached_property
+    def cores(self) -> tuple[Seat, ...]:
+        """Every free core, in the order of space: socket, NUMA node, L3 group, first CPU."""
+        left, sets = self.free & self.inside.pus, []
+        for cpus in (*(core.cpuset for core in self.inside.cores), *(CpuSet([cpu]) for cpu in left - self._cored)):
+            if cpus & left:
+                sets.append(cpus & left)
+                left -= cpus
+        sets.sort(key=lambda cpus: cpus.first or 0)
+        seats = [self._seat(position, cpus) for position, cpus in enumerate(sets)]
+        return tuple(sorted(seats, key=lambda seat: (seat.socket, seat.node, seat.l3, seat.core)))
+
+    @cached_property
+    def _cored(self) -> CpuSet:
+        return union(core.cpuset for core in self.inside.cores)
+
+    def _seat(self, position: int, cpus: CpuSet) -> Seat:
+        first = CpuSet([cpus.first or 0])
+        l3 = [group.cpuset for group in self.inside.l3]
+        domains = [domain.cpus for domain in self.domains]
+        return Seat(
+            cpus, position, _holder(self.sockets, first, len(self.sockets)), _holder(domains, first, -1), _holder(l3, first, -1)
+        )
+
+    @cached_property
+    def partial(self) -> CpuSet:
+        """The CPUs of cores of which the job may use some hardware threads only."""
+        cores = (core.cpuset & self.whole.pus for core in self.whole.cores)
+        return union(cpus & self.free for cpus in cores if cpus & self.free and not cpus <= self.free)
+
+    @cached_property
+    def memories(self) -> tuple[tuple[int, ...], ...]:
+        """For each domain the nodes its memory comes from: its own, or the nearest that have memory."""
+        return tuple(self._memory(domain) for domain in self.domains)
+
+    def _memory(self, domain: Domain) -> tuple[int, ...]:
+        nodes = {node.os_index: node for node in self.inside.nodes}
+        own = tuple(number for number in domain.nodes if _plain(nodes[number]))
+        filled = [n for n in self.inside.nodes if _plain(n)] or [n for n in self.inside.nodes if n.memory != 0]
+        if own or not filled:
+            return own or domain.nodes
+        socket = _holder(self.sockets, domain.cpus, -1)
+
+        def far(node: NumaNode) -> tuple[bool, int]:
+            return _holder(self.sockets, node.near, -2) != socket, self._between(domain.nodes, (node.os_index,)) or FAR
+
+        nearest = min(map(far, filled))
+        return tuple(node.os_index for node in filled if far(node) == nearest)
+
+    def memory_of(self, seat: Seat) -> tuple[int, ...]:
+        """Return the nodes that a seat's memory comes from; of a CPU that no node owns, all that have memory."""
+        return self.memories[seat.node] if seat.node >= 0 else tuple(n.os_index for n in self.inside.nodes if n.memory != 0)
+
+    def distance(self, seat: Seat, device: Device) -> int | None:
+        """Return the SLIT distance from a seat's node to a device's, None where not known."""
+        return self._between(self.domains[seat.node].nodes, device.nodes) if seat.node >= 0 else None
+
+    def nearness(self, seat: Seat, device: Device) -> tuple[int, int, int]:
+        """Return what sorts seats by a device: its own nodes, its socket's by distance, then the others by distance."""
+        key = seat.socket, seat.node, device
+        if key not in self._steps:
+            self._steps[key] = self._step(seat, device)
+        return self._steps[key]
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, int, Device], tuple[int, int, int]]:
+        return {}
+
+    def _step(self, seat: Seat, device: Device) -> tuple[int, int, int]:
+        own = seat.node >= 0 and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
+        tier = 0 if own else 1 if seat.socket in device.sockets else 2
+        distance = self.distance(seat, device)
+        return tier, FAR if distance is None else distance, seat.node
+
+    def _between(self, here: Sequence[int], there: Sequence[int]) -> int | None:
+        table = self.whole.distances
+        known = [10 for number in here if number in there]
+        if table is not None:
+            known += [far for a in here for b in there if (far := table.between(a, b)) is not None]
+        return min(known, default=None)
+
+
+def _plain(node: NumaNode) -> bool:
+    """Return whether a node has memory that programs get by default."""
+    return node.memory != 0 and node.kind in (None, "dram")
+
+
+def _holder(sets: Sequence[CpuSet], cpus: CpuSet, otherwise: int) -> int:
+    return next((i for i, each in enumerate(sets) if cpus & each), otherwise)

@@ -1,0 +1,105 @@
+"""What to know of a placement: what is left idle, who is not alike, what the machine is missing."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.job import Strategy
+from advisor.model.placement import NodePlan
+from advisor.place.crew import Crew
+from advisor.place.devices import adapters, gpus, passed_over
+from advisor.place.fill import NATURAL, Field
+from advisor.place.ground import Ground
+from advisor.place.seats import cpus_of
+
+Plans = Mapping[tuple[int, int], NodePlan]
+
+
+def notes(hosts: Crew, strategy: Strategy, shares: Sequence[int], plans: Plans) -> tuple[str, ...]:
+    """Return what to know, of the job first, then of each kind of node."""
+    found = [*_of_job(hosts, strategy, shares)]
+    for kind, field in enumerate(hosts.fields):
+        mine = {ranks: plan for (of, ranks), plan in plans.items() if of == kind}
+        if not mine:
+            continue
+        name = hosts.names[hosts.kinds.index(kind)]
+        prefix = f"{name} and nodes like it: " if len(hosts.fields) > 1 else ""
+        found += [prefix + note for note in (*_of_node(field), *_of_plan(field, mine[max(mine)]))]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_job(hosts: Crew, strategy: Strategy, shares: Sequence[int]) -> Iterator[str]:
+    job = hosts.job
+    if job.ranks is None and job.ranks_per_node is None and job.per is None:
+        per = {"gpu-near": "one for each GPU", "numa": "one for each NUMA node", "l3": "one for each L3 group"}
+        asked = "compact" if job.strategy == "auto" else strategy
+        what = per.get(asked if asked == "gpu-near" else NATURAL.get(asked, "node"), "as many as fit")
+        yield f"no number of ranks was given: {what}"
+    if len(set(shares)) > 1:
+        groups = Counter(shares)
+        parts = [f"{count} on {_count(groups[count], 'host')}" for count in sorted(groups, reverse=True)]
+        yield f"hosts are not alike: ranks {', '.join(parts)}"
+
+
+def _of_node(field: Field) -> Iterator[str]:
+    """Yield what the job's share of a node lacks."""
+    ground, job = field.ground, field.job
+    if job.reserve:
+        first = sorted(ground.cores, key=lambda seat: seat.core)[: job.reserve]
+        yield f"{_count(job.reserve, 'core')} left to the system: CPUs {cpus_of(first)}"
+    if job.slice:
+        yield f"slice {job.slice.part}/{job.slice.of} of the node: CPUs {cpus_of(field.cores)}"
+    own = cpus_of(field.cores)
+    if ground.partial & own:
+        yield f"of the cores of CPUs {ground.partial & own} the job may use some threads only; some launchers leave them out"
+    empty = [d.nodes for d in ground.domains if d.cpus & own and not set(d.nodes) & _filled(ground)]
+    if empty:
+        numbers = CpuSet(number for nodes in empty for number in nodes)
+        yield f"NUMA nodes {numbers} have no memory: their ranks use the nearest that has"
+    kernel = ground.machine.kernel
+    if kernel and kernel.isolated and kernel.isolated & own:
+        yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
+    yield from _of_devices(ground)
+
+
+def _of_devices(ground: Ground) -> Iterator[str]:
+    for device in (*adapters(ground), *gpus(ground)):
+        if not device.nodes:
+            yield f"where {device.name} is, is not known: no place is near it"
+    names = passed_over(ground)
+    if names:
+        yield f"not used: {', '.join(names)} (no active port, or a slower one)"
+    for hca in ground.machine.hcas or ():
+        if hca.ports and hca.name not in names and not any(port.state in (None, "active") for port in hca.ports):
+            yield f"no port of {hca.name} is active"
+
+
+def _filled(ground: Ground) -> set[int]:
+    return {node.os_index for node in ground.inside.nodes if node.memory != 0}
+
+
+def _of_plan(field: Field, plan: NodePlan) -> Iterator[str]:
+    """Yield what is uneven among the ranks of a node."""
+    used = union(slot.cpus for slot in plan.slots)
+    idle = [seat for seat in field.cores if not seat.cpus & used]
+    if idle:
+        yield f"{len(idle)} of {_count(len(field.cores), 'core')} stay idle"
+    sharing = Counter(seat.core for seat in field.cores for slot in plan.slots if seat.cpus & slot.cpus)
+    shared = sum(1 for ranks in sharing.values() if ranks > 1)
+    if shared:
+        yield f"{_count(shared, 'core')} shared by ranks: each has hardware threads of its own"
+    by_node = Counter(slot.nodes for slot in plan.slots if len(slot.nodes) == 1)
+    if len(set(by_node.values())) > 1:
+        most = max(by_node.values())
+        first = CpuSet(nodes[0] for nodes, count in by_node.items() if count == most)
+        yield f"NUMA nodes are not alike: {most} ranks on {first}, fewer on others"
+    wide = sum(1 for slot in plan.slots if len(slot.l3) > 1)
+    if wide:
+        yield f"the threads of {_count(wide, 'rank')} span several L3 groups"
+    apart = sum(1 for slot in plan.slots if len(slot.nodes) > 1)
+    if apart:
+        yield f"the threads of {_count(apart, 'rank')} span several NUMA nodes"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

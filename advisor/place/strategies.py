@@ -1,0 +1,127 @@
+"""The strategies: each puts so many ranks on free seats, or as many as fit. A docstring's first line is its explanation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from advisor.model.job import Strategy
+from advisor.place.deal import dealt, spread
+from advisor.place.ground import Device, Ground
+from advisor.place.seats import Chunk, Seat, cell, fenced, l3, node, parts, seated, socket
+
+
+@dataclass(frozen=True)
+class Space:
+    """Free seats of a node for ranks of so many threads, and the devices to be near: one, or all of a kind."""
+
+    ground: Ground
+    seats: tuple[Seat, ...]
+    threads: int
+    near: tuple[Device, ...] = ()
+
+
+Way = Callable[[Space, int], list[Chunk]]
+
+
+def compact(space: Space, count: int) -> list[Chunk]:
+    """Fill core after core, L3 after L3, node after node."""
+    return fenced(space.seats, socket, space.threads)[:count]
+
+
+def spread_numa(space: Space, count: int) -> list[Chunk]:
+    """Deal the ranks evenly over the NUMA nodes, each with all its threads inside one."""
+    return spread(space.seats, space.threads, count, node)
+
+
+def spread_l3(space: Space, count: int) -> list[Chunk]:
+    """Deal the ranks evenly over the L3 groups, so that each has as much cache and memory bandwidth as can be."""
+    return spread(space.seats, space.threads, count, l3, cell)
+
+
+def hybrid(space: Space, count: int) -> list[Chunk]:
+    """Keep a rank's threads inside one L3 group, or if they do not fit inside one NUMA node, or else one socket."""
+    best: list[Chunk] = []
+    for level in (cell, l3, node, socket):
+        chunks = spread(space.seats, space.threads, count, level)
+        if len(chunks) >= count:
+            return chunks
+        best = max(best, chunks, key=len)
+    return best
+
+
+def balanced(space: Space, count: int) -> list[Chunk]:
+    """Share the memories evenly: over nodes that have memory first, then over the L3 groups near each."""
+
+    def memory(seat: Seat) -> tuple[int, ...]:
+        return (seat.socket, *space.ground.memory_of(seat))
+
+    chunks = spread(space.seats, space.threads, count, memory, cell)
+    return chunks if len(chunks) >= count else spread(space.seats, space.threads, count, socket)
+
+
+def hca_near(space: Space, count: int) -> list[Chunk]:
+    """Fill the cores of the adapter's NUMA node first, then its socket's nodes by distance, then the other sockets."""
+    device = space.near[0]
+    near = sorted(space.seats, key=lambda seat: space.ground.nearness(seat, device))
+    chunks: list[Chunk] = []
+    for box in parts(near, node).values():
+        chunks += seated(box, space.threads, count - len(chunks))
+    if len(chunks) < count:
+        chunks = max(chunks, fenced(near, socket, space.threads)[:count], key=len)
+    return [Chunk(chunk.seats, device.name) for chunk in chunks]
+
+
+def per_hca(space: Space, count: int) -> list[Chunk]:
+    """Split the ranks evenly over the adapters, each rank near its own: on the adapter's node, socket, or as near as can be."""
+    return _shared(space, count)
+
+
+def gpu_near(space: Space, count: int) -> list[Chunk]:
+    """Split the ranks evenly over the GPUs, each rank on the cores nearest to its own."""
+    return _shared(space, count)
+
+
+def _shared(space: Space, count: int) -> list[Chunk]:
+    stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
+    if sum(map(len, stacks)) < count:
+        wide = [seated(box, space.threads, len(box)) for box in parts(space.seats, socket).values()]
+        stacks = max(stacks, wide, key=lambda each: sum(map(len, each)))
+    total = sum(map(len, stacks))
+    quota = dealt(min(count, total), [total] * len(space.near))
+    return _by_turns(space, stacks, quota)
+
+
+def _by_turns(space: Space, stacks: list[list[Chunk]], quota: Sequence[int]) -> list[Chunk]:
+    """Return ranks by device: again and again the device that has the nearest seats free takes some."""
+    taken: list[list[Chunk]] = [[] for _ in quota]
+
+    def cost(device: int, stack: list[Chunk]) -> tuple[tuple[int, int, int], int, int]:
+        steps = (space.ground.nearness(seat, space.near[device]) for seat in stack[0].seats)
+        return max(steps), len(taken[device]), device
+
+    for _ in range(sum(quota)):
+        waiting = [device for device, most in enumerate(quota) if len(taken[device]) < most]
+        device, stack = min(((d, s) for d in waiting for s in stacks if s), key=lambda pair: cost(*pair))
+        taken[device].append(stack.pop(0))
+    return [
+        Chunk(chunk.seats, device.name)
+        for device, mine in zip(space.near, taken, strict=True)
+        for chunk in sorted(mine, key=lambda c: max(space.ground.nearness(seat, device) for seat in c.seats))
+    ]
+
+
+WAYS: Final[dict[Strategy, Way]] = {
+    "compact": compact,
+    "spread-numa": spread_numa,
+    "spread-l3": spread_l3,
+    "hybrid": hybrid,
+    "balanced": balanced,
+    "hca-near": hca_near,
+    "per-hca": per_hca,
+    "gpu-near": gpu_near,
+}
+
+
+def sentence(strategy: Strategy) -> str:
+    """Return what a strategy does, in one sentence."""
+    return (WAYS[strategy].__doc__ or "").splitlines()[0]
