@@ -35,6 +35,7 @@ packages:
 
 test-packages:
 	@sh prepare.sh test-packages
+	@sh prepare.sh launchers
 
 $(VENV)/.installed: pyproject.toml prepare.sh
 	@sh prepare.sh venv "" $@

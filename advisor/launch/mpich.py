@@ -1,0 +1,208 @@
+"""MPICH and its launcher Hydra: ``-bind-to user:`` lists of the kernel's CPU numbers, or a short form where that is the same."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.base import Avoided, Launch, Lines, Wish
+from advisor.launch.hosts import (
+    FEW,
+    LONGEST,
+    counted,
+    devices_differ,
+    filled,
+    kinds,
+    memory_notes,
+    names,
+    only_slots,
+    passed,
+    refuse_colon,
+    runs,
+)
+from advisor.launch.hydra import alike, bound, forms, objects, shortest
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.placement import Placement, Slot
+from advisor.model.topology import Topology
+
+NAME = "mpich"
+ALIASES = ("hydra", "mpiexec.hydra")
+
+LINE = 16_000
+"""Characters of a host file's line: Hydra 5.0.2 reads 16,384 at once, and takes the rest for another host (observed)."""
+
+Bindings = dict[int, tuple[str | None, CpuSet | None]]
+"""Each rank's host and CPUs; None as CPUs: not bound."""
+
+_CROSSES = "the cores, L3 groups or NUMA nodes are not all alike: Hydra counts on and crosses them"
+_OTHERS = "no -bind-to X:k -map-by Y puts the ranks in this order on these CPUs"
+
+
+def launch(placement: Placement, wish: Wish) -> Launch:
+    """Return the mpiexec line: a short form where faithful, else a user: list, per host where hosts differ, else the wrapper."""
+    list(runs(placement))
+    refuse_colon(wish.command)
+    if wish.wrap or devices_differ(placement):
+        return _wrapped(placement, wish, ())
+    short, avoided = (None, ()) if wish.exact else short_form(placement)
+    if short:
+        words = ("-bind-to", short[0], *(("-map-by", short[1]) if short[0] != short[1] else ()))
+        return _line(placement, wish, f"{short[0]} by {short[1]}", words, avoided)
+    slots = only_slots(placement)
+    if slots is not None:
+        listed = f"user:{entries(slots)}"
+        if len(listed) <= LONGEST:
+            return _line(placement, wish, "user list", ("-bind-to", listed), avoided)
+    elif all(len(line) <= LINE for line in _sample(placement)):
+        return _line(placement, wish, "user list for each host", (), avoided, lines=lambda: host_lines(placement))
+    return _wrapped(
+        placement, wish, (*avoided, Avoided("user:", f"a line is longer than the {LINE} characters that Hydra reads"))
+    )
+
+
+def short_form(placement: Placement) -> tuple[tuple[str, str] | None, tuple[Avoided, ...]]:
+    """Return bind-to and map-by that are right on every kind of host, and why others were not used."""
+    common: set[tuple[str, str]] | None = None
+    even = True
+    for plan, ranks in kinds(placement).items():
+        topology = placement.plans[plan].topology
+        even = even and all(alike(sets, topology) for sets in objects(topology).values() if sets)
+        found = set(forms(topology, placement.plans[plan].slots[:ranks]))
+        common = found if common is None else common & found
+    best = shortest(iter(common or ()))
+    why = Avoided("-bind-to X:k -map-by Y", _OTHERS if even else _CROSSES)
+    return best, () if best else (why,)
+
+
+def entries(slots: Iterable[Slot]) -> str:
+    """Return the list for user: one entry a local rank, in their order.
+
+    It has exactly as many as a host has ranks: Hydra silently leaves ranks without an entry unbound.
+    """
+    return ",".join(str(slot.cpus).replace(",", "+") for slot in slots)
+
+
+def host_lines(placement: Placement) -> Iterator[str]:
+    """Yield a host file's lines with the binding of each host."""
+    listed: dict[tuple[int, int], str] = {}
+    for run in runs(placement):
+        if run.kind not in listed:
+            listed[run.kind] = entries(run.slots)
+        for host in run.hosts:
+            yield f"{host.name}:{run.ranks} binding=user:{listed[run.kind]}"
+
+
+def _sample(placement: Placement) -> Iterator[str]:
+    """Yield the longest line that each kind of host can have."""
+    for plan, ranks in kinds(placement).items():
+        yield f"{'n' * 255}:{ranks} binding=user:{entries(placement.plans[plan].slots[:ranks])}"
+
+
+def where(placement: Placement, wish: Wish) -> tuple[tuple[str, ...], dict[str, Lines]]:
+    """Return the words and the file that name the hosts: none inside a job that has them, a file for many."""
+    named, each = names(placement), filled(placement)
+    if not named:
+        return (), {}
+    if wish.scheduler and each:
+        return ("-ppn", str(each)), {}
+    if len(named) <= FEW:
+        return ("-hosts", ",".join(counted(placement))), {}
+    return ("-f", "hostfile"), {"hostfile": lambda: counted(placement)}
+
+
+def _line(
+    placement: Placement,
+    wish: Wish,
+    form: str,
+    words: Sequence[str],
+    avoided: tuple[Avoided, ...],
+    *,
+    lines: Lines | None = None,
+) -> Launch:
+    hosts, files = (("-f", "hostfile"), {"hostfile": lines}) if lines else where(placement, wish)
+    environment = {"HYDRA_TOPO_DEBUG": "1"} if wish.report else {}
+    variables = passed(wish.environment, "-genv")
+    argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, *words, *wish.command)
+    return Launch(NAME, wish.version, form, argv, environment, files, avoided, memory_notes(placement))
+
+
+def _wrapped(placement: Placement, wish: Wish, avoided: tuple[Avoided, ...]) -> Launch:
+    hosts, files = where(placement, wish)
+    variables = passed(wish.environment, "-genv")
+    argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, "-bind-to", "none", *wrapper.wrapped(wish.command))
+    return Launch(NAME, wish.version, "wrapper", argv, {}, {**files, **wrapper.files(placement)}, avoided, wrapper.NOTES)
+
+
+_TURNED = {"-hosts": 1, "-host": 1, "-f": 1, "-n": 1, "-np": 1, "-ppn": 1, "-genv": 2, "-env": 2, "-bind-to": 1, "-map-by": 1}
+"""Options and how many words follow them."""
+
+
+def options(argv: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the options of a line by their names, the last of each, and the command after them; refuse others."""
+    found: dict[str, str] = {}
+    words = list(argv[1:])
+    while words and words[0].startswith("-"):
+        name = words.pop(0)
+        name = name if name in _TURNED else name.removeprefix("-")
+        if name not in _TURNED or len(words) < _TURNED[name]:
+            raise BadValue(f"{name} of mpiexec is not understood here")
+        found[name] = words[_TURNED[name] - 1]
+        del words[: _TURNED[name]]
+    return found, tuple(words)
+
+
+def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
+    """Return what a line of Hydra's does: each rank's host and CPUs."""
+    found, command = options(argv)
+    bind, over = found.get("-bind-to", "none"), found.get("-map-by", found.get("-bind-to", "none"))
+    hosts = list(_hosts(found, files, topologies))
+    bindings: Bindings = {}
+    table = wrapper.table(command, files)
+    for name, count, own in hosts:
+        sets = _sets(own or bind, own or over, topologies[name], count)
+        for local in range(count):
+            rank = len(bindings)
+            if rank < int(found.get("-n", found.get("-np", "1"))):
+                bindings[rank] = (name, table.cpus(name, rank, local) if table else sets[local])
+    return bindings
+
+
+def _hosts(
+    found: Mapping[str, str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]
+) -> Iterator[tuple[str | None, int, str | None]]:
+    """Yield each host's name, how many ranks it takes, and its own binding."""
+    if "-f" in found:
+        for line in files[found["-f"]]():
+            head, _, rest = line.partition(" ")
+            name, _, count = head.partition(":")
+            yield name, int(count or 1), rest.removeprefix("binding=") or None
+    elif "-hosts" in found:
+        for each in found["-hosts"].split(","):
+            name, _, count = each.partition(":")
+            yield name, int(count or found.get("-ppn", "1")), None
+    else:
+        for host in topologies:
+            yield host, int(found.get("-ppn", found.get("-n", "1"))), None
+
+
+def _sets(bind: str, over: str, topology: Topology, count: int) -> list[CpuSet | None]:
+    """Return what the local ranks are bound to, None for those that are not."""
+    if bind == "none":
+        return [None] * count
+    if bind.startswith("user:"):
+        listed: list[CpuSet | None] = [CpuSet.parse(entry.replace("+", ",")) for entry in bind[5:].split(",")]
+        return (listed + [None] * count)[:count]
+    thing, number = _counted(bind)
+    have = objects(topology)
+    large = [union(have[thing])] if bind == over else have[_counted(over)[0]]
+    dealt = bound(have[thing], large, number)
+    return [next(dealt) for _ in range(count)]
+
+
+def _counted(text: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(hwthread|core|l3cache|numa|socket)(?::(\d{1,5}))?", text, re.ASCII)
+    if not match:
+        raise BadValue(
+            f"-bind-to {text} is not understood here", cure="known: user:, none, hwthread, core, l3cache, numa, socket"
+        )
+    return match[1], int(match[2] or 1)

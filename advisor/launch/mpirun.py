@@ -1,0 +1,143 @@
+"""What the lines of Open MPI 4 and 5 have in common: versions and their faults, hosts, variables, the short forms."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from advisor.errors import BadValue
+from advisor.launch.base import Avoided, Lines, Wish
+from advisor.launch.hosts import devices_differ, kinds
+from advisor.launch.logical import numbering
+from advisor.launch.mapping import Form, Uneven, fits, forms
+from advisor.model.cpuset import CpuSet
+from advisor.model.placement import NodePlan, Placement
+from advisor.model.topology import Topology
+
+MOST_HOSTS = 64
+"""More hosts than these go into a hostfile: a line stays one that a person can read."""
+
+Release = tuple[int, int, int]
+MAIN: Release = (999, 0, 0)
+"""The development branch, which has no number."""
+
+_RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A form that some versions break."""
+
+    form: str
+    first: Release
+    last: Release
+    reason: str
+
+
+def release(version: str) -> Release:
+    """Return the numbers of a version: 5.0.6, 4.1.4rc1, main."""
+    if version in ("main", "master"):
+        return MAIN
+    match = _RELEASE.match(version)
+    if not match:
+        raise BadValue(f"{version[:40]!r} is not a version of Open MPI", cure="expected such as 4.1.4, 5.0.6 or main")
+    return int(match[1]), int(match[2]), int(match[3] or 0)
+
+
+def fault(faults: Iterable[Fault], form: str, version: Release) -> Fault | None:
+    """Return the fault that a version has in a form, if any."""
+    return next((each for each in faults if each.form == form and each.first <= version <= each.last), None)
+
+
+def used(placement: Placement) -> list[NodePlan]:
+    """Return the kinds of nodes with the slots in use, each kind once however many hosts are of it."""
+    plans = ((placement.plans[position], ranks) for position, ranks in kinds(placement).items())
+    return [plan.model_copy(update={"slots": plan.slots[:ranks]}) for plan, ranks in plans]
+
+
+def whole_cores(plans: Iterable[NodePlan]) -> bool:
+    """Whether every rank has cores with all their hardware threads, rather than single threads."""
+    return all(known.whole(slot.cpus) for plan in plans for known in (numbering(plan.topology),) for slot in plan.slots)
+
+
+def alike(plans: Iterable[NodePlan]) -> bool:
+    """Whether all nodes have the same CPU numbers in the same places."""
+    return len({_looks(plan.topology) for plan in plans}) <= 1
+
+
+def _looks(topology: Topology) -> tuple[object, ...]:
+    inside = topology.inside
+    groups = (inside.packages, inside.nodes, inside.l3)
+    return (numbering(topology).cores, *(tuple(part.cpuset for part in group) for group in groups))
+
+
+def overlapping(plans: Iterable[NodePlan]) -> bool:
+    """Whether ranks of one host share CPUs."""
+    for plan in plans:
+        taken = CpuSet()
+        for slot in plan.slots:
+            if taken & slot.cpus:
+                return True
+            taken = taken | slot.cpus
+    return False
+
+
+def wants_wrapper(placement: Placement, wish: Wish) -> str | None:
+    """Return why the wrapper is wanted whatever the launcher can do, None where it is not."""
+    if wish.wrap:
+        return "the wrapper was asked for"
+    if devices_differ(placement):
+        return "ranks use different adapters or GPUs, and only the wrapper can tell each its own"
+    return None
+
+
+def hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
+    """Return the options that name the hosts with their ranks as slots, and the hostfile where they are many."""
+    named = [(host.name, host.ranks) for host in placement.hosts if host.name and host.ranks]
+    if not named:
+        return (), {}
+    if len(named) <= MOST_HOSTS:
+        return ("--host", ",".join(f"{name}:{ranks}" for name, ranks in named)), {}
+
+    def lines() -> Iterator[str]:
+        return (f"{name} slots={ranks}" for name, ranks in named)
+
+    return ("--hostfile", "hostfile"), {"hostfile": lines}
+
+
+def variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the options that pass variables on to the ranks; those of UCX ask for UCX too, as the articles do."""
+    if any(name.startswith("UCX_") for name in environment):
+        yield from ("--mca", "pml", "ucx")
+    for name, value in sorted(environment.items()):
+        yield from ("-x", f"{name}={value}")
+
+
+def short_form(
+    placement: Placement, wish: Wish, package: str, broken: Callable[[Form], str | None]
+) -> tuple[Form | None, list[Avoided]]:
+    """Return the short form that is the plan, and those that would say it but that this version does not do."""
+    avoided: list[Avoided] = []
+    plans = used(placement)
+    if wish.exact or wants_wrapper(placement, wish) or not whole_cores(plans):
+        return None, []
+    for form in forms(plans[0], _level(placement, package), package):
+        try:
+            if not fits(form, placement):
+                continue
+        except Uneven as error:
+            avoided.append(Avoided(f"--map-by {form.map_by}", f"{error.problem}: it would put ranks elsewhere, silently"))
+            continue
+        except BadValue:
+            continue
+        why = broken(form)
+        if why is None:
+            return form, avoided
+        avoided.append(Avoided(f"--map-by {form.map_by}", why))
+    return None, avoided
+
+
+def _level(placement: Placement, package: str) -> str:
+    """Return the parts that a job counts its ranks in: among forms that do the same, the one that says so is preferred."""
+    if placement.job.per is None and placement.strategy == "spread-numa":
+        return "numa"
+    return {"numa": "numa", "socket": package}.get(placement.job.per or "", "l3cache")

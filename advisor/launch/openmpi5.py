@@ -1,0 +1,110 @@
+"""Open MPI 5: mpirun of PRRTE 3, and the spellings of PRRTE's development branch."""
+
+from advisor.errors import BadValue
+from advisor.launch import mpirun, wrapper
+from advisor.launch.base import Avoided, Launch, Lines, Wish
+from advisor.launch.logical import numbering
+from advisor.launch.mapping import Form, fits
+from advisor.launch.mpirun import MAIN, Fault, Release
+from advisor.launch.mpirun_line import parse
+from advisor.launch.rankfile import longest, rankfile
+from advisor.model.placement import NodePlan, Placement
+
+__all__ = ["ALIASES", "FAULTS", "NAME", "launch", "parse"]
+
+NAME = "openmpi5"
+ALIASES = ("openmpi-5", "ompi5", "openmpi", "prrte")
+
+FAULTS = (
+    Fault(
+        "hwthreads", (5, 0, 0), (5, 0, 5), "5.0.0 to 5.0.5 take the numbers of hardware threads for cores (open-mpi/ompi#12967)"
+    ),
+    # Seen in 5.0.11 (tests/test_binding_openmpi.py): PMIX_ERR_UNPACK_INADEQUATE_SPACE, no rank started, exit status 0.
+    Fault(
+        "ppr in part", (5, 0, 0), (5, 999, 0), "5.0 starts no rank, and ends as if all were well, where the last part is not full"
+    ),
+)
+
+_SUPPOSED: Release = (5, 0, 0)
+"""What is written where the version is not known: what all of 5.0 understand."""
+
+_LONGEST = 63
+"""Characters of a slot list: 5.x drops what is longer, silently (a list of 66 lost its last core)."""
+
+_MOST_LISTED = 32
+"""Cores that a line enumerates: pe-list takes no ranges, it counts one as a single CPU."""
+
+
+def launch(placement: Placement, wish: Wish) -> Launch:
+    """Return the line for Open MPI 5: a short form where that is the plan, else a rankfile, else the wrapper."""
+    version = mpirun.release(wish.version) if wish.version else _SUPPOSED
+    if version < (5, 0, 0):
+        raise BadValue(f"Open MPI {wish.version} is started in another way", cure="ask for the launcher openmpi4")
+    plans = mpirun.used(placement)
+    last = next(host.ranks for host in reversed(placement.hosts) if host.ranks)
+    partly = mpirun.fault(FAULTS, "ppr in part", version)
+    short, avoided = mpirun.short_form(
+        placement, wish, "package", lambda form: partly.reason if partly and form.deals and last % form.deals else None
+    )
+    short = short or _listed(placement, plans, wish)
+    files: dict[str, Lines] = {}
+    command = wish.command
+    form: tuple[str, ...]
+    if short:
+        name, form = short.map_by, ("--map-by", short.map_by, "--bind-to", short.bind_to)
+    elif why := _no_rankfile(placement, plans, wish, version):
+        avoided.append(why)
+        name, form = "wrapper", ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
+        command, files = wrapper.wrapped(wish.command), wrapper.files(placement)
+    else:
+        whole = mpirun.whole_cores(plans)
+        name, form = "rankfile", _with_rankfile(plans)
+        files = {"rankfile": rankfile(placement, "core" if whole else "thread")}
+    # Without it 5.x looks CPU numbers up on the first node for all nodes that have as many objects.
+    differ = () if mpirun.alike(plans) else ("--hetero-nodes",)
+    options, hostfile = mpirun.hosts(placement)
+    report = ("--display", "bind") if wish.report else ()
+    passed = tuple(mpirun.variables(wish.environment))
+    argv = ("mpirun", *differ, "-np", str(placement.size), *options, *_spelled(form, version), *report, *passed, *command)
+    notes = () if wish.version else ("version not known: written for all of Open MPI 5.0",)
+    return Launch(NAME, wish.version, name, argv, files={**files, **hostfile}, avoided=tuple(avoided), notes=notes)
+
+
+def _with_rankfile(plans: list[NodePlan]) -> tuple[str, ...]:
+    whole = mpirun.whole_cores(plans)
+    shared = ":overload-allowed" if mpirun.overlapping(plans) else ""
+    source = "rankfile:file=rankfile" + ("" if whole else ":hwtcpus")
+    return "--map-by", source, "--bind-to", ("core" if whole else "hwthread") + shared
+
+
+def _spelled(options: tuple[str, ...], version: Release) -> tuple[str, ...]:
+    """Return options as a version spells them: the development branch wants --mapby and --bindto."""
+    if version != MAIN:
+        return options
+    return tuple({"--map-by": "--mapby", "--bind-to": "--bindto"}.get(word, word) for word in options)
+
+
+def _listed(placement: Placement, plans: list[NodePlan], wish: Wish) -> Form | None:
+    """Return the list of cores that is the plan on every host, where each rank has one core and they are few."""
+    if wish.exact or mpirun.wants_wrapper(placement, wish) or not mpirun.alike(plans) or not mpirun.whole_cores(plans):
+        return None
+    longest_plan = max(plans, key=lambda plan: len(plan.slots))
+    known = numbering(longest_plan.topology)
+    numbers = [known.core_numbers(slot.cpus) for slot in longest_plan.slots]
+    if len(numbers) > _MOST_LISTED or any(len(number) != 1 for number in numbers) or mpirun.overlapping(plans):
+        return None
+    form = Form(f"pe-list={','.join(map(str, numbers))}:ordered")
+    return form if fits(form, placement) else None
+
+
+def _no_rankfile(placement: Placement, plans: list[NodePlan], wish: Wish, version: Release) -> Avoided | None:
+    """Return why no rankfile is written; None where one is."""
+    whole = mpirun.whole_cores(plans)
+    if why := mpirun.wants_wrapper(placement, wish):
+        return Avoided("rankfile", why)
+    if not whole and (broken := mpirun.fault(FAULTS, "hwthreads", version)):
+        return Avoided("rankfile of hardware threads", broken.reason)
+    length = longest(placement, "core" if whole else "thread", with_host=False)
+    if length > _LONGEST:
+        return Avoided("rankfile", f"a slot list has {length} characters, and 5.x drops what is beyond {_LONGEST}, silently")
+    return None

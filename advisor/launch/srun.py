@@ -1,0 +1,224 @@
+"""Slurm's srun: lists or masks of the kernel's CPU numbers by local task, or ``cores`` where that is the same."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.base import Avoided, Launch, Lines, Wish
+from advisor.launch.hosts import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
+from advisor.launch.hydra import alike, objects
+from advisor.launch.logical import numbering
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.placement import Placement, Slot
+from advisor.model.topology import Topology
+
+NAME = "srun"
+ALIASES = ("slurm",)
+
+Bindings = dict[int, tuple[str | None, CpuSet | None]]
+"""Each rank's host and CPUs; None as CPUs: not bound."""
+
+Said = tuple[tuple[Avoided, ...], tuple[str, ...]]
+"""Forms not used, and notes."""
+
+_DIFFER = Avoided("--cpu-bind=map_cpu|mask_cpu", "a list is the same on every node, and these hosts differ")
+_EXACT = Avoided("--cpus-per-task with a list", "it implies --exact: the step has the first CPUs only, and others are refused")
+_WHOLE = "the job must have whole nodes (salloc or sbatch --exclusive): Slurm refuses to bind to CPUs that it did not give"
+_SHARED = "where other steps of the job run at the same time, add --overlap"
+_INHERITED = "unset SLURM_CPUS_PER_TASK before the line: srun takes it for --cpus-per-task, and the list would be refused"
+_MEMORY = "memory is taken where it is first touched; --mem-bind=local makes that strict"
+
+
+def launch(placement: Placement, wish: Wish) -> Launch:
+    """Return the srun line: cores in blocks where faithful, else a list, else the wrapper where hosts differ."""
+    list(runs(placement))
+    if wish.wrap or devices_differ(placement):
+        return _wrapped(placement, wish, ())
+    slots = only_slots(placement)
+    size = _blocks(placement) if _even(placement, wish) else None  # arbitrary takes no second level
+    if size and not wish.exact:
+        words = (f"--cpus-per-task={size}", f"--cpu-bind={_verbose(wish)}cores")
+        note = f"--cpus-per-task counts hardware threads: slurm.conf must have the {_threads(placement)} of a core"
+        return _line(placement, wish, "cores in blocks", words, ((), (_WHOLE, note)), inner="block")
+    avoided = (
+        () if wish.exact else (Avoided("--cpu-bind=cores", "the plan does not fill the cores in order, or they are not alike"),)
+    )
+    if slots is None:
+        return _wrapped(placement, wish, (*avoided, _DIFFER))
+    nodes = None if wish.exact else _nodes(placement)
+    bind = f"map_ldom:{nodes}" if nodes else listed(slots)
+    if len(bind) > LONGEST:
+        return _wrapped(placement, wish, (*avoided, Avoided("--cpu-bind=mask_cpu", f"longer than {LONGEST} characters")))
+    inherited = () if (22, 5) <= version_of(wish.version)[:2] < (23, 11) else (_INHERITED,)
+    notes = (_WHOLE, _SHARED, *inherited, _MEMORY)
+    return _line(placement, wish, bind.partition(":")[0], (f"--cpu-bind={_verbose(wish)}{bind}",), ((*avoided, _EXACT), notes))
+
+
+def listed(slots: Sequence[Slot]) -> str:
+    """Return map_cpu or mask_cpu with one entry for each local task: a short list starts again from its first entry."""
+    if all(len(slot.cpus) == 1 for slot in slots):
+        return f"map_cpu:{','.join(str(slot.cpus) for slot in slots)}"
+    return f"mask_cpu:{','.join(hex(slot.cpus.bits) for slot in slots)}"
+
+
+def _verbose(wish: Wish) -> str:
+    return "verbose," if wish.report else ""
+
+
+def _blocks(placement: Placement) -> int | None:
+    """Return the CPUs of each rank where every host's ranks fill its cores in order; None where they do not."""
+    found: set[int] = set()
+    for plan, ranks in kinds(placement).items():
+        node = placement.plans[plan]
+        slots = [slot.cpus for slot in node.slots[:ranks]]
+        cores, sockets = objects(node.topology)["core"], objects(node.topology)["socket"]
+        size = len(slots[0]) // len(cores[0]) if cores else 0
+        if node.topology.limited or not size or not (alike(cores, node.topology) and alike(sockets, node.topology)):
+            return None
+        if (len(cores) // len(sockets)) % size or slots != _chunks(cores, size)[: len(slots)]:
+            return None
+        found.add(len(slots[0]))
+    return found.pop() if len(found) == 1 else None
+
+
+def _chunks(cores: Sequence[CpuSet], size: int) -> list[CpuSet]:
+    return [union(cores[i : i + size]) for i in range(0, len(cores) - size + 1, size)]
+
+
+def _threads(placement: Placement) -> str:
+    threads = {len(numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
+    return " or ".join(f"{count} thread{'s' * (count > 1)}" for count in sorted(threads))
+
+
+def _nodes(placement: Placement) -> str | None:
+    """Return the NUMA nodes of the local ranks where each has all CPUs of one, on every host; None otherwise."""
+    found: set[str] = set()
+    for plan, ranks in kinds(placement).items():
+        node = placement.plans[plan]
+        by_cpus = {each.cpuset: each.os_index for each in node.topology.inside.cpu_nodes}
+        numbers = [by_cpus.get(slot.cpus) for slot in node.slots[:ranks]]
+        found.add("" if None in numbers or node.topology.limited else ",".join(map(str, numbers)))
+    return max(found, key=len) if all(text and max(found, key=len).startswith(text) for text in found) else None
+
+
+Where = tuple[tuple[str, ...], dict[str, Lines], dict[str, str]]
+
+
+def where(placement: Placement, wish: Wish, inner: str = "") -> Where:
+    """Return the words, the file and the variables that give each host its ranks in the plan's order."""
+    named, each = names(placement), _even(placement, wish)
+    tail = f":{inner}" if inner else ""
+    size = ("--nodes", str(max(1, len(named))), "--ntasks", str(placement.size))
+    if not named:
+        return (*size, *(("--distribution", f"block{tail}") if inner else ())), {}, {}
+    if each:
+        hosts = () if wish.scheduler == "slurm" else ("--nodelist", ",".join(named))
+        return (*size, "--ntasks-per-node", str(each), "--distribution", f"block{tail}", *hosts), {}, {}
+    return (*size, "--distribution", "arbitrary"), {"hostfile": lambda: _each(placement)}, {"SLURM_HOSTFILE": "hostfile"}
+
+
+def _even(placement: Placement, wish: Wish) -> int | None:
+    """Return the ranks of each host where Slurm's own order and division of them are the plan's; None elsewhere."""
+    named, counts = names(placement), {host.ranks for host in placement.hosts if host.ranks}
+    if len(counts) > 1:  # of 18 tasks, at most 16 on a node, srun 22.05 makes 11 and 7
+        return None
+    if named and wish.scheduler != "slurm" and (list(named) != sorted(named, key=_natural) or len(",".join(named)) > LONGEST):
+        return None
+    return counts.pop()
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return what Slurm sorts host names by: their numbers as numbers."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _each(placement: Placement) -> Iterator[str]:
+    """Yield a host's name for each of its ranks, as SLURM_HOSTFILE wants them."""
+    for host in placement.hosts:
+        for _ in range(host.ranks):
+            yield str(host.name)
+
+
+def _line(placement: Placement, wish: Wish, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:
+    hosts, files, environment = where(placement, wish, inner)
+    avoided, notes = said
+    argv = ("srun", *hosts, *words, *wish.command)
+    settings = {**wish.environment, **environment}
+    return Launch(NAME, wish.version, form, argv, settings, files, avoided, (*notes, *memory_notes(placement)))
+
+
+def _wrapped(placement: Placement, wish: Wish, avoided: tuple[Avoided, ...]) -> Launch:
+    hosts, files, environment = where(placement, wish)
+    argv = ("srun", *hosts, "--cpu-bind=none", *wrapper.wrapped(wish.command))
+    settings = {**wish.environment, **environment}
+    notes = (_WHOLE, *wrapper.NOTES)
+    return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)
+
+
+_WORDS = ("--nodes", "--ntasks", "--ntasks-per-node", "--distribution", "--nodelist", "--cpus-per-task", "--cpu-bind")
+
+
+def parse(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    files: Mapping[str, Lines],
+    topologies: Mapping[str | None, Topology],
+) -> Bindings:
+    """Return what a line of srun's does in a job with whole nodes, these in this order: each rank's host and CPUs."""
+    options: dict[str, str] = {}
+    words = list(argv[1:])
+    while words and words[0].startswith("-"):
+        name, equals, value = words.pop(0).partition("=")
+        if name not in _WORDS or not (equals or words):
+            raise BadValue(f"{name} of srun is not understood here")
+        options[name] = value if equals else words.pop(0)
+    size = int(options["--ntasks"])
+    table = wrapper.table(words, files)
+    bindings: Bindings = {}
+    local: dict[str | None, int] = {}
+    for rank, host in enumerate(_ranks(options, environment, files, list(topologies), size)):
+        mine = local[host] = local.get(host, -1) + 1
+        cpus = table.cpus(host, rank, mine) if table else bound(options, topologies[host], mine)
+        bindings[rank] = (host, cpus)
+    return bindings
+
+
+def _ranks(
+    options: Mapping[str, str],
+    environment: Mapping[str, str],
+    files: Mapping[str, Lines],
+    hosts: Sequence[str | None],
+    size: int,
+) -> Iterator[str | None]:
+    """Yield each rank's host."""
+    if options.get("--distribution", "").startswith("arbitrary"):
+        yield from files[environment["SLURM_HOSTFILE"]]()
+        return
+    each = int(options.get("--ntasks-per-node", size))
+    if size % each:
+        raise BadValue(
+            f"{size} tasks, at most {each} on a node: how many each node gets is left to Slurm", cure="use -m arbitrary"
+        )
+    listed = options.get("--nodelist", "").split(",")
+    named = [*sorted(listed, key=_natural)] if "--nodelist" in options else hosts
+    for rank in range(size):
+        yield named[rank // each]
+
+
+def bound(options: Mapping[str, str], topology: Topology, local: int) -> CpuSet | None:
+    """Return the CPUs of a local task; refuse what depends on Slurm's configuration."""
+    kind, _, entries = options.get("--cpu-bind", "").removeprefix("verbose,").partition(":")
+    if kind == "none":
+        return None
+    entry = entries.split(",")[local % len(entries.split(","))]
+    if kind == "map_cpu":
+        return CpuSet([int(entry)])
+    if kind == "mask_cpu":
+        return CpuSet.from_bits(int(entry, 16)) if int(entry, 16) else None  # a mask without CPUs: unbound, silently
+    if kind == "map_ldom":
+        return next(node.cpuset for node in topology.nodes if node.os_index == int(entry))
+    if kind == "cores" and options.get("--distribution", "").endswith(":block"):
+        cores = objects(topology)["core"]
+        return _chunks(cores, int(options["--cpus-per-task"]) // len(cores[0]))[local]
+    raise BadValue(f"--cpu-bind={kind or 'of slurm.conf'} depends on how Slurm is set up", cure="use map_cpu or mask_cpu")

@@ -1,0 +1,146 @@
+"""The portable wrapper: one POSIX shell script that binds its own rank by a table, under any launcher that leaves it alone."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from advisor.errors import BadValue
+from advisor.launch.base import Launch, Lines, Wish
+from advisor.launch.hosts import filled, kinds, names, runs
+from advisor.model.cpuset import CpuSet
+from advisor.model.placement import Placement, Slot
+from advisor.model.topology import Topology
+from advisor.paths import template
+
+NAME = "wrapper"
+ALIASES = ("portable", "numactl", "taskset")
+
+FILE = "bind-wrapper.sh"
+UNBOUND: Mapping[str, tuple[str, ...]] = {
+    "mpirun (Open MPI)": ("--bind-to", "none"),
+    "mpiexec (MPICH)": ("-bind-to", "none"),
+    "mpiexec.hydra (Intel MPI)": ("-genv", "I_MPI_PIN", "0"),
+    "mpirun_rsh (MVAPICH2)": ("MV2_ENABLE_AFFINITY=0",),
+    "srun": ("--cpu-bind=none",),
+}
+"""What makes each launcher leave the binding alone."""
+
+NOTES = (f"{FILE} binds each rank itself: it must lie in the working directory of every host, and numactl or taskset be there",)
+
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
+_PLACE = re.compile(r"\s*(\d+):(\d+)\) place (\S+) (\S+) (\S+) (\S+) ;;", re.ASCII)
+_HOST = re.compile(r"\s*(\S+)(?: \| \S+)*\) plan=(\d+) (first|each)=(\d+) ;;", re.ASCII)
+
+
+def launch(placement: Placement, wish: Wish) -> Launch:
+    """Return a line for any mpirun: which option switches its own binding off stands in the notes."""
+    options = tuple(f"with {launcher} add: {' '.join(words)}" for launcher, words in UNBOUND.items())
+    argv = ("mpirun", "-n", str(placement.size), *wrapped(wish.command))
+    return Launch(NAME, wish.version, "wrapper", argv, dict(wish.environment), files(placement), (), (*NOTES, *options))
+
+
+def wrapped(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command as the wrapper starts it."""
+    return ("sh", FILE, *command)
+
+
+def files(placement: Placement) -> dict[str, Lines]:
+    """Return the script; it is refused now, not when it is written, where the plan cannot be launched."""
+    list(runs(placement))
+    return {FILE: lambda: script(placement)}
+
+
+def script(placement: Placement) -> Iterator[str]:
+    """Yield the lines of the script."""
+    from jinja2 import Environment, StrictUndefined
+
+    options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "autoescape": False}
+    environment = Environment(undefined=StrictUndefined, **options)  # type: ignore[arg-type]  # noqa: S701 - a shell script: every word in its tables is checked
+    rest = ""
+    for piece in environment.from_string(template(f"{FILE}.j2")).generate(hosts=hosts(placement), places=places(placement)):
+        *whole, rest = (rest + piece).split("\n")
+        yield from whole
+
+
+def hosts(placement: Placement) -> Iterator[str]:
+    """Yield the lines that say which plan a host has, and which rank is its first where no launcher says the local one."""
+    each, plans = filled(placement), list(kinds(placement))
+    if each and len(plans) == 1:
+        yield f"*) plan={plans[0]} each={each} ;;"
+        return
+    short = {name.partition(".")[0] for name in names(placement)}
+    unique = len(short) == len(names(placement))
+    first = 0
+    for run in runs(placement):
+        for host in run.hosts:
+            name = str(host.name)
+            others = [f"{name}.*"] + ([name.partition(".")[0]] if unique and "." in name else [])
+            yield f"{' | '.join([name, *others])}) plan={host.plan} first={first} ;;"
+            first += host.ranks
+    yield '*) fail "the plan does not know this host" ;;'
+
+
+def places(placement: Placement) -> Iterator[str]:
+    """Yield the lines that say where each local rank of each plan belongs."""
+    for plan, ranks in kinds(placement).items():
+        for local, slot in enumerate(placement.plans[plan].slots[:ranks]):
+            hca = f"{slot.hca}:1" if slot.hca and ":" not in slot.hca else slot.hca
+            yield f"{plan}:{local}) place {slot.cpus} {memory(slot)} {_device(hca)} {_device(slot.gpu)} ;;"
+
+
+def memory(slot: Slot) -> str:
+    """Return the memory policy: local where that is meant, a wish for one other node, a rule for several."""
+    if not slot.memory or set(slot.memory) == set(slot.nodes):
+        return "local"
+    # numactl --preferred takes one node; --preferred-many is of numactl 2.0.15 and Linux 5.15, too young to rely on.
+    kind = "prefer" if len(slot.memory) == 1 else "only"
+    return f"{kind}:{','.join(map(str, slot.memory))}"
+
+
+def _device(name: str | None) -> str:
+    if name is not None and not _DEVICE.fullmatch(name):
+        raise BadValue(f"{name!a} is no device's name")
+    return name or "-"
+
+
+@dataclass
+class Table:
+    """What a script says."""
+
+    slots: dict[tuple[int, int], CpuSet] = field(default_factory=dict)
+    """CPUs by plan and local rank."""
+    hosts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Plan and first rank by host; * for all."""
+
+    def cpus(self, host: str | None, rank: int, local: int | None = None) -> CpuSet:
+        """Return the CPUs of a rank; its local rank is told from the table where no launcher tells it."""
+        plan, number = self.hosts.get(host or "*") or self.hosts.get("*") or (None, 0)
+        if local is None:
+            local = rank % number if "*" in self.hosts else rank - number
+        if plan is None or (plan, local) not in self.slots:
+            raise BadValue(f"the wrapper refuses rank {rank}: it has no place on {host or 'this host'}")
+        return self.slots[plan, local]
+
+
+def table(command: Sequence[str], files: Mapping[str, Lines]) -> Table | None:
+    """Return what the wrapper's script says where a command starts with it, None where it does not."""
+    if tuple(command[:2]) != ("sh", FILE):
+        return None
+    found = Table()
+    for line in files[FILE]():
+        if match := _PLACE.match(line):
+            found.slots[int(match[1]), int(match[2])] = CpuSet.parse(match[3])
+        elif match := _HOST.match(line):
+            found.hosts[match[1]] = (int(match[2]), int(match[4]))
+    return found
+
+
+def parse(
+    argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]
+) -> dict[int, tuple[str | None, CpuSet | None]]:
+    """Return what a line of ``launch`` does on one host: each rank's host and CPUs."""
+    read = table(argv[3:], files)
+    if read is None or len(topologies) != 1:
+        raise BadValue("this is no line with the wrapper on one host")
+    host = next(iter(topologies))
+    return {rank: (host, read.cpus(host, rank)) for rank in range(int(argv[2]))}

@@ -1,0 +1,1 @@
+"""Real launchers on machines that are not there: what each rank observes, without root and without the hardware."""

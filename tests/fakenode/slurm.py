@@ -1,0 +1,167 @@
+"""A Slurm of its own for a test: slurmctld and one slurmd for each simulated node, all on this machine."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from advisor.collect.hwloc import machine_from_xml
+from advisor.launch.base import Launch
+from advisor.model.cpuset import CpuSet
+from tests.fakenode.lab import host_environment
+from tests.fakenode.run import LaunchFailedError, Observed
+
+_SEEN = re.compile(r"^AFF rank=(\d+) host=(\S+) cpus=([0-9,-]*)", re.MULTILINE)
+
+_CONFIGURATION = """\
+ClusterName=advisor
+SlurmctldHost={me}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+KillWait=2
+TaskProlog={folder}/prolog.sh
+SlurmdParameters=config_overrides
+"""
+
+
+def available() -> bool:
+    """Whether Slurm is here, and a compiler for the shim."""
+    return all(shutil.which(program) for program in ("srun", "salloc", "slurmctld", "slurmd", "cc"))
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running Slurm."""
+
+    folder: Path
+    machines: Mapping[str, Path]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of its commands."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "HWLOC", "FAKE", "PMI"))}
+        return {**kept, "SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def observe(self, launch: Launch, nodes: tuple[str, ...], timeout: float = 60) -> dict[int, Observed]:
+        """Return what each rank of a launch saw, in a job that has the nodes for itself."""
+        with tempfile.TemporaryDirectory(prefix="advisor-job-") as name:
+            for file, lines in launch.files.items():
+                (Path(name) / file).write_text("".join(f"{line}\n" for line in lines()))
+            job = ["salloc", "--quiet", "--exclusive", "--nodelist", ",".join(nodes), "--nodes", str(len(nodes))]
+            variables = {**self.environment, **launch.environment}
+            done = subprocess.run(
+                [*job, *launch.argv], cwd=name, env=variables, capture_output=True, text=True, timeout=timeout, check=False
+            )
+        seen = {int(rank): Observed(host, CpuSet.parse(cpus)) for rank, host, cpus in _SEEN.findall(done.stdout)}
+        if done.returncode or not seen or "set FAILED" in done.stderr:
+            raise LaunchFailedError(f"status {done.returncode}, {len(seen)} ranks: {' '.join(launch.argv)}: {done.stderr[:1500]}")
+        return seen
+
+
+@contextmanager
+def cluster(machines: Mapping[str, Path]) -> Iterator[Cluster]:
+    """Start a Slurm whose nodes are the given machines, and end it."""
+    with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as name:
+        folder = Path(name)
+        made = Cluster(folder, machines)
+        try:
+            _start(made)
+            yield made
+        finally:
+            _stop(folder)
+
+
+def _start(made: Cluster) -> None:
+    folder = made.folder
+    for part in ("state", "affinity"):
+        (folder / part).mkdir()
+    me, user = os.uname().nodename, os.environ.get("USER", "root")
+    text = _CONFIGURATION.format(me=me, user=user, folder=folder, port=_port())
+    for node, xml in made.machines.items():
+        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {_shape(xml)} RealMemory=1000\n"
+    text += f"PartitionName=main Nodes={','.join(made.machines)} Default=YES MaxTime=INFINITE State=UP\n"
+    (folder / "slurm.conf").write_text(text)
+    _write_prolog(made)
+    subprocess.run(["slurmctld", "-f", folder / "slurm.conf"], env=made.environment, check=True, timeout=30)
+    for node, xml in made.machines.items():
+        # slurmd passes its environment on to the steps: with the shim they bind as on the machine that is not here.
+        simulated = host_environment(xml, folder / "affinity", me)
+        subprocess.run(["slurmd", "-N", node], env={**made.environment, **simulated}, check=True, timeout=30)
+    _wait(made)
+
+
+def _write_prolog(made: Cluster) -> None:
+    """Write what Slurm asks before each task: its variables, for it has those of srun and not those of its slurmd."""
+    lines = ["#!/bin/sh", "case $SLURMD_NODENAME in"]
+    for node, xml in made.machines.items():
+        variables = host_environment(xml, made.folder / "affinity", node)
+        lines.append(f"{node}) printf 'export %s\\n' " + " ".join(f"'{key}={value}'" for key, value in variables.items()) + " ;;")
+    script = made.folder / "prolog.sh"
+    script.write_text("\n".join([*lines, "esac", ""]))
+    script.chmod(0o755)
+
+
+def _shape(xml: Path) -> str:
+    """Return a node's line of slurm.conf."""
+    topology = machine_from_xml(xml.read_bytes(), xml.name).topology
+    assert topology is not None
+    sockets, cores = len(topology.packages), len(topology.cores)
+    threads = len(topology.pus) // cores
+    return (
+        f"CPUs={len(topology.pus)} Boards=1 SocketsPerBoard={sockets} CoresPerSocket={cores // sockets} ThreadsPerCore={threads}"
+    )
+
+
+def _port() -> int:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return int(door.getsockname()[1])
+
+
+def _wait(made: Cluster) -> None:
+    """Wait until every node is idle."""
+    for _ in range(60):
+        asked = ["sinfo", "--Node", "--noheader", "-o", "%N %T"]
+        done = subprocess.run(asked, env=made.environment, capture_output=True, text=True, check=False, timeout=30)
+        states = done.stdout.split()[1::2]
+        if len(states) == len(made.machines) and set(states) == {"idle"}:
+            return
+        time.sleep(0.5)
+    logs = "".join(file.read_text()[-600:] for file in made.folder.glob("*.log"))
+    raise LaunchFailedError(f"Slurm did not come up: {done.stdout} {logs}")
+
+
+def _stop(folder: Path) -> None:
+    for file in sorted(folder.glob("*.pid"), reverse=True):
+        with suppress(ValueError, ProcessLookupError):
+            os.kill(int(file.read_text()), signal.SIGTERM)
+    for _ in range(40):
+        if not list(folder.glob("*.pid")):
+            return
+        time.sleep(0.1)

@@ -1,0 +1,175 @@
+"""The portable wrapper: its table is the plan, and real shells do what it says."""
+
+import itertools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.base import Wish
+from advisor.model.cpuset import CpuSet
+from advisor.model.placement import Placement
+from tests.launch.plan import bindings, node, planned, slot, topologies
+from tests.launch.strategies import placements
+from tests.model.shapes import shape
+
+ROME = shape(2, 4, 8, 32)
+HERE = os.uname().nodename
+SHELLS = [
+    pytest.param(("dash",), id="dash"),
+    pytest.param(("busybox", "sh"), id="busybox"),
+    pytest.param(("bash", "--posix"), id="bash"),
+]
+FIRST, *_, LAST = sorted(os.sched_getaffinity(0)) * 2
+TWO = node(ROME, str(FIRST), str(LAST))
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Return each shell that is here."""
+    words: tuple[str, ...] = request.param
+    if not shutil.which(words[0]):
+        pytest.skip(f"{words[0]} is not installed")
+    return words
+
+
+def run(
+    shell: tuple[str, ...], folder: Path, placement: Placement, tools: tuple[str, ...] = ("taskset",), **variables: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run the script of a placement as one rank; of programs it finds only the given ones."""
+    script, programs = folder / wrapper.FILE, folder / "bin"
+    programs.mkdir()
+    script.write_text("".join(f"{line}\n" for line in wrapper.script(placement)))
+    for tool in ("uname", "env", "grep", "readlink", *tools):
+        (programs / tool).symlink_to(str(shutil.which(tool)))
+    program = str(shutil.which(shell[0]))
+    ask = ("grep", "Cpus_allowed_list", "/proc/self/status")
+    return subprocess.run(
+        [program, *shell[1:], str(script), *ask],
+        env={"PATH": str(programs), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@settings(deadline=None)
+@given(placements())
+def test_the_table_is_the_plan(placement: Placement) -> None:
+    """With and without a local rank from the launcher, on hosts that differ too."""
+    table = wrapper.table(wrapper.wrapped(("./app",)), wrapper.files(placement))
+    assert table is not None
+    assert {each.rank: (each.host, table.cpus(each.host, each.rank)) for each in placement.ranks()} == bindings(placement)
+    assert all(table.cpus(each.host, each.rank, each.local) == each.slot.cpus for each in placement.ranks())
+    if len(placement.hosts) == 1:
+        made = wrapper.launch(placement, Wish(("./app",)))
+        assert wrapper.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"OMPI_COMM_WORLD_LOCAL_RANK": "1"},
+        {"MPI_LOCALRANKID": "1", "PMI_RANK": "1"},
+        {"PMI_LOCAL_RANK": "1"},
+        {"MV2_COMM_WORLD_LOCAL_RANK": "1"},
+        {"PALS_LOCAL_RANKID": "1"},
+        {"SLURM_LOCALID": "1", "SLURM_PROCID": "3"},
+        {"SLURM_LOCALID": "0", "SLURM_PROCID": "0", "PMI_RANK": "3"},
+        {"PMIX_RANK": "3"},
+    ],
+)
+@pytest.mark.parametrize("tool", ["taskset", "numactl"])
+def test_every_shell_binds_the_rank_that_a_launcher_says(
+    shell: tuple[str, ...], variables: dict[str, str], tool: str, tmp_path: Path
+) -> None:
+    """By the local rank, else by the rank; Slurm's local rank counts only for a rank of Slurm's own."""
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not installed")
+    done = run(shell, tmp_path, planned((TWO,), ("n1", 0, 2), ("n2", 0, 2)), (tool,), **variables)
+    assert (done.stdout.split(), done.stderr) == (["Cpus_allowed_list:", str(LAST)], "")
+
+
+def test_a_host_is_found_by_its_name_in_the_table(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """Where hosts differ, or have different numbers of ranks."""
+    placement = planned((TWO, node(ROME, str(LAST))), ("other", 0, 2), (f"{HERE}.example.org", 1, 1))
+    done = run(shell, tmp_path, placement, PMI_RANK="2")
+    assert (done.stdout.split(), done.stderr) == (["Cpus_allowed_list:", str(LAST)], "")
+
+
+@pytest.mark.parametrize(
+    ("variables", "tools", "says"),
+    [
+        ({"PMI_LOCAL_RANK": "2"}, ("taskset",), "the plan has no local rank 2 here"),
+        ({}, ("taskset",), "no launcher has said which rank this is"),
+        ({"PMI_LOCAL_RANK": "0;id"}, ("taskset",), "is no number"),
+        ({"PMI_LOCAL_RANK": "0"}, (), "neither numactl nor taskset is installed"),
+    ],
+)
+def test_what_it_cannot_do_it_says_in_one_line(
+    shell: tuple[str, ...], variables: dict[str, str], tools: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    """And nothing is started."""
+    if shell[0] == "busybox" and not tools:
+        pytest.skip("busybox has its own taskset")
+    done = run(shell, tmp_path, planned((TWO,), (None, 0, 2)), tools, **variables)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_host_that_the_plan_does_not_know_is_refused(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """Its name is in no line of the table."""
+    done = run(shell, tmp_path, planned((TWO, TWO), ("other", 0, 2), ("another", 1, 1)), PMI_RANK="2")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "does not know this host" in done.stderr
+
+
+def test_memory_of_another_node_needs_numactl(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """What taskset binds cannot have it, and the plan is not bent silently."""
+    far = TWO.model_copy(update={"slots": (slot(ROME, str(FIRST), memory=(3,)),)})
+    done = run(shell, tmp_path, planned((far,), (None, 0, 1)), PMI_LOCAL_RANK="0")
+    assert (done.returncode, "memory of node 3" in done.stderr) == (1, True)
+    assert wrapper.memory(far.slots[0]) == "prefer:3"
+    assert wrapper.memory(slot(ROME, "0", memory=(2, 3))) == "only:2,3"
+    assert wrapper.memory(slot(ROME, "0")) == "local"
+
+
+def test_ranks_get_their_own_adapters(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """The first port where none is said."""
+    plan = node(ROME, str(FIRST), str(LAST), hca=("mlx5_0", "mlx5_3:2"))
+    lines = "\n".join(wrapper.places(planned((plan,), (None, 0, 2))))
+    assert "local mlx5_0:1 -" in lines
+    assert "local mlx5_3:2 -" in lines
+    with pytest.raises(BadValue, match="no device's name"):
+        list(wrapper.places(planned((node(ROME, "0", hca=("$(id)",)),), (None, 0, 1))))
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
+    """As POSIX sh."""
+    file = tmp_path / wrapper.FILE
+    file.write_text("".join(f"{line}\n" for line in wrapper.script(planned((TWO, TWO), ("a", 0, 2), ("b", 1, 1)))))
+    done = subprocess.run(["shellcheck", "-s", "sh", str(file)], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+def test_a_million_ranks_stream() -> None:
+    """Hosts that differ: a line for each host and for each local rank of each plan, made one by one."""
+    wide = shape(2, 4, 16, 64)
+    plans = (node(wide, *map(str, range(128))), node(wide, *map(str, reversed(range(128)))))
+    placement = planned(plans, *((f"node{i:04}", i % 2, 128) for i in range(8192)))
+    assert placement.size == 1 << 20
+    lines = wrapper.script(placement)
+    assert next(lines) == "#!/bin/sh"
+    assert sum(1 for _ in lines) > 8192 + 256
+    assert CpuSet([127]) == wrapper.table(
+        wrapper.wrapped(()), {wrapper.FILE: lambda: itertools.islice(wrapper.script(placement), 9000)}
+    ).cpus(  # type: ignore[union-attr]
+        "node0001", 128, 0
+    )
