@@ -4,13 +4,18 @@ BIN := $(VENV)/bin
 # Tests run on every core of small machines, on eight of large ones.
 JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 8 ] && echo 8 || echo $$n)
 
-.PHONY: audit test test-all lint format docs packages test-packages clean
+.PHONY: audit test test-ci test-all lint format docs packages test-packages clean
 
 audit: packages $(VENV)/.installed
 	$(BIN)/advisor audit $(ARGS)
 
 test: packages $(VENV)/.installed-test
 	$(BIN)/pytest -q -n $(JOBS) -m "not slow" $(ARGS)
+
+# What CI runs: all but the full matrix of launchers, which takes longer than it has.
+test-ci: packages test-packages $(VENV)/.installed-test
+	$(BIN)/pytest -q -n $(JOBS) -m "not emulated and not matrix" $(ARGS)
+	$(BIN)/pytest -q -m emulated $(ARGS)
 
 test-all: packages test-packages $(VENV)/.installed-test
 	$(BIN)/pytest -q -n $(JOBS) -m "not emulated" $(ARGS)

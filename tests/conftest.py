@@ -15,6 +15,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="write golden texts anew instead of comparing")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests of real launchers as the matrix that CI has no time for."""
+    for item in items:
+        if item.path.name.startswith("test_binding_") and item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.matrix)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compare a text with the file of that name in ``golden/`` beside the test; --accept writes the file."""

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 import advisor.cli.commands
 from advisor.errors import BadInput
 
-GROUPS = ("Look at a machine", "Set it up", "Know why", "Compare", "Carry a machine")
+GROUPS = ("Look at a machine", "Set it up", "Run a job", "Know why", "Compare", "Carry a machine")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
 
 

@@ -6,10 +6,10 @@ import selectors
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from threading import Thread
+from contextlib import contextmanager, suppress
+from threading import Thread, current_thread, main_thread
 from time import monotonic
 
 from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why
@@ -20,6 +20,12 @@ SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 _AFTER_KILL = 1.0
 """Seconds; a process that a broken driver holds (nvidia-smi, ibstat) does not even end when it is killed."""
+
+_GRACE = 3.0
+"""Seconds in which a launcher that is asked to end may end its ranks on all hosts."""
+_TAIL = 1 << 16
+_MOMENT = 0.2
+_LONGEST = 1 << 30
 
 
 class LiveHost:
@@ -64,6 +70,41 @@ class LiveHost:
         """Return what a command printed, at most 16 MiB of it. It is never given to a shell and reads nothing."""
         ahead = self._ahead.get(argv)
         return self._run(argv, timeout) if ahead is None else ahead.result()
+
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        hear: Callable[[bytes], None],
+        *,
+        timeout: float,
+        variables: Mapping[str, str] | None = None,
+    ) -> Ran:
+        """Run the user's own line as it is; ``hear`` gets what it prints as it comes, ``err`` is the end of what it complained.
+
+        When time is up, or on Ctrl-C, the launcher is asked to end its ranks, then all that is left of it is killed.
+        """
+        program = find(argv[0])
+        if program is None:
+            return Ran(why=Why.ABSENT)
+        try:
+            process = subprocess.Popen(
+                argv,
+                executable=os.path.abspath(program),  # noqa: PTH100 - resolve() would follow mpirun to the orterun that asks how it was called
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **(variables or {})},
+                start_new_session=True,
+            )
+        except PermissionError:
+            return Ran(why=Why.REFUSED)
+        except (OSError, ValueError):
+            return Ran(why=Why.FAILED)
+        try:
+            with _interruptible():
+                return _listen(process, program, hear, monotonic() + timeout)
+        finally:
+            _end(process)
 
     def close(self) -> None:
         """End the commands that were started ahead and nobody waited for."""
@@ -157,3 +198,76 @@ def _gather(process: subprocess.Popen[bytes], deadline: float) -> tuple[Why | No
 def _kill(group: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let the signals that end a job end what is run here as Ctrl-C does."""
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _listen(process: subprocess.Popen[bytes], program: str, hear: Callable[[bytes], None], deadline: float) -> Ran:
+    """Return how a process ended, or that it did not; a child that keeps its output open is not waited for."""
+    errors, heard = bytearray(), 0
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ended = process.poll() is not None
+            left = deadline - monotonic()
+            ready = selector.select(max(0.0, min(left, _MOMENT)))
+            if not ready and ended:
+                break
+            if left <= 0 or heard > _LONGEST:
+                return Ran(err=bytes(errors), why=Why.TIMEOUT if left <= 0 else Why.FAILED, path=program)
+            for key, _ in ready:
+                chunk = os.read(key.fd, 1 << 16)
+                heard += len(chunk)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stdout:
+                    hear(chunk)
+                else:
+                    errors += chunk
+                    del errors[:-_TAIL]
+    if not _ends(process, deadline - monotonic()):
+        return Ran(err=bytes(errors), why=Why.TIMEOUT, path=program)
+    return Ran(err=bytes(errors), status=process.returncode, path=program)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with its whole session: ask first, so that a launcher ends its ranks; then insist."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGTERM)
+        _ends(process, _GRACE)
+    for pid in _session(process.pid):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    _ends(process, _AFTER_KILL)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def _session(leader: int) -> Iterator[int]:
+    """Yield the processes of a session: launchers put each rank into a group of its own, but rarely into another session."""
+    for name in names_in("/proc"):
+        if name.isdigit():
+            fields = read_file(f"/proc/{name}/stat").data.rpartition(b")")[2].split()
+            if len(fields) > 3 and fields[3] == b"%d" % leader:
+                yield int(name)

@@ -55,7 +55,11 @@ def balanced(space: Space, count: int) -> list[Chunk]:
     def memory(seat: Seat) -> tuple[int, ...]:
         return (seat.socket, *space.ground.memory_of(seat))
 
-    chunks = spread(space.seats, space.threads, count, memory, cell)
+    # Cores without memory of their own add no channel: they serve only when those beside a memory do not suffice.
+    beside = [seat for seat in space.seats if seat.node in space.ground.memory_of(seat)]
+    chunks = spread(beside, space.threads, count, memory, cell)
+    if len(chunks) < count:
+        chunks = spread(space.seats, space.threads, count, memory, cell)
     return chunks if len(chunks) >= count else spread(space.seats, space.threads, count, socket)
 
 

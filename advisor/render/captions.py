@@ -99,7 +99,9 @@ def _cores(member: Member) -> str:
 
 
 def member_text(member: Member) -> str:
-    """Return a member's CPUs; in brackets those outside the allocation."""
+    """Return a member's CPUs, or the ranks on them; in brackets those outside the allocation."""
+    if member.says is not None:
+        return member.says
     mine, others = _part(member, member.cpus - member.denied), _part(member, member.denied)
     return " ".join(text for text in (mine, f"({others})" if others else "") if text)
 

@@ -16,6 +16,10 @@ class Member:
     cpus: CpuSet
     cores: tuple[CpuSet, ...]
     denied: CpuSet
+    says: str | None = None
+    """What is written of it instead of its CPUs: the ranks that sit on them."""
+    marks: tuple[str, ...] = ()
+    """The ranks on each of its cores, where ranks are drawn."""
 
     @property
     def kind(self) -> tuple[tuple[int, ...], bool, bool]:

@@ -28,6 +28,7 @@ COLOURS = {
     "L3 group": ("#fdf3dc", "#d9b665"),
     "cores without an L3 of their own": ("#f6faf7", "#b3cbb8"),
     "core": ("#ffffff", "#b8c2cc"),
+    "core with ranks": ("#ffd8a6", "#c77f1a"),
     "outside the allocation": ("#e4e7eb", "#9aa5b1"),
     "memory without CPUs": ("#efe7f6", "#a98bc4"),
     "device": ("#e1eefb", "#6c9bd1"),
@@ -58,19 +59,26 @@ class CellSize:
 
 LINK, SLOW_LINK, DOWN = Font(11, "#3e5c7e"), Font(11, "#9a3f0a", bold=True), Font(11, "#a0210f", bold=True)
 SMALL, SMALL_BOLD, PLAIN, STRONG = Font(11, anchor="middle"), Font(11, bold=True), Font(12), Font(14, bold=True)
+MARK = Font(11, bold=True, anchor="middle")
 
 
 def cell_size(picture: Picture) -> CellSize:
     """Return what the widest core needs."""
-    words = [_core_lines(core) for box in picture.boxes() for member in box.members() for core in member.cores]
+    words = [_core_lines(*each) for box in picture.boxes() for member in box.members() for each in _marked(member)]
     letters = max((width_of(word, SMALL) for lines in words for word in lines), default=20.0)
     return CellSize(max(28.0, letters + 6), 12.0 * max(map(len, words), default=1) + 6)
 
 
-def _core_lines(core: CpuSet) -> tuple[str, ...]:
-    """Return the PU numbers of a core: one a line, or as a range where that is shorter."""
+def _marked(member: Member) -> Iterator[tuple[CpuSet, str]]:
+    """Yield the cores of a member, each with its ranks."""
+    return zip(member.cores, member.marks or ("",) * len(member.cores), strict=True)
+
+
+def _core_lines(core: CpuSet, mark: str) -> tuple[str, ...]:
+    """Return a core's ranks and PU numbers: one a line, or as a range where that is shorter."""
     words = listed(core)
-    return tuple(map(str, core)) if len(core) == 2 or (len(core) <= 4 and "," in words) else (words,)
+    numbers = tuple(map(str, core)) if len(core) == 2 or (len(core) <= 4 and "," in words) else (words,)
+    return (mark, *numbers) if mark else numbers
 
 
 def block(part: Block, width: float, core: CellSize, height: float = 0) -> Tile:
@@ -141,7 +149,7 @@ def _member(group: Group, member: Member, width: float, core: CellSize) -> Tile:
         return _words(f"{label}: {member_text(member)}", width, colours)
     columns = columns_for(len(member.cores), room, core.width, 3)
     wide = CellSize(min(2.2 * core.width, (room + 3) / columns - 3), core.height)
-    cells = gridded([_core(each, wide, denied=each <= member.denied) for each in member.cores], columns, 3)
+    cells = gridded([_core(each, wide, mark, denied=each <= member.denied) for each, mark in _marked(member)], columns, 3)
     head = text(6, 14, group_label(group, uneven=True), SMALL_BOLD, room)
     return inset(Tile(room, cells.height, cells.body), (6, 20), colours, head)
 
@@ -150,11 +158,13 @@ def _colours(group: Group) -> tuple[str, str]:
     return COLOURS["L3 group" if group.cache and not group.reaches else "cores without an L3 of their own"]
 
 
-def _core(core: CpuSet, size: CellSize, *, denied: bool) -> Tile:
-    colours = COLOURS["outside the allocation" if denied else "core"]
-    lines = _core_lines(core)
+def _core(core: CpuSet, size: CellSize, mark: str, *, denied: bool) -> Tile:
+    colours = COLOURS["outside the allocation" if denied else "core with ranks" if mark else "core"]
+    lines = _core_lines(core, mark)
     top = (size.height - 12 * len(lines)) / 2 + 10
-    words = "".join(text(size.width / 2, top + 12 * at, each, SMALL, size.width) for at, each in enumerate(lines))
+    fonts = (MARK if mark else SMALL, *[SMALL] * (len(lines) - 1))
+    each = zip(lines, fonts, strict=True)
+    words = "".join(text(size.width / 2, top + 12 * at, line, font, size.width) for at, (line, font) in enumerate(each))
     return Tile(size.width, size.height, rect(size.width, size.height, *colours, dashed=denied) + words)
 
 

@@ -122,6 +122,8 @@ def _used(seen: Picture) -> Iterator[str]:
     own = {group.cache and not group.reaches for box in seen.boxes() for group in box.groups}
     yield from ("socket", "NUMA node", *(["L3 group"] if True in own else []))
     yield from ("cores without an L3 of their own", "core") if False in own else ("core",)
+    if any(any(member.marks) for box in seen.boxes() for member in box.members()):
+        yield "core with ranks"
     if any(box.denied or any(member.denied for member in box.members()) for box in seen.boxes()):
         yield "outside the allocation"
     if seen.stores or any(part.stores for part in seen.blocks) or any(box.stores for box in seen.boxes()):

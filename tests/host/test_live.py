@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.host import files, live
-from advisor.host.base import Reading, Why
+from advisor.host.base import Ran, Reading, Why
 from advisor.host.live import LiveHost
 from tests.host.shelf import is_root
 
@@ -145,3 +145,50 @@ def test_environment_is_only_the_schedulers(host: LiveHost, monkeypatch: pytest.
     monkeypatch.setenv("AWS_SECRET", "x")
     assert host.environment()["SLURM_JOB_ID"] == "7"
     assert "AWS_SECRET" not in host.environment()
+
+
+def launched(host: LiveHost, *argv: str, timeout: float = 30, **variables: str) -> tuple[Ran, bytes]:
+    """Return how the user's own line ended, and what it printed."""
+    pieces: list[bytes] = []
+    ran = host.launch(argv, pieces.append, timeout=timeout, variables=variables)
+    return ran, b"".join(pieces)
+
+
+def test_a_launched_line_runs_in_the_users_environment(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its output is heard as it comes, the end of its complaints is kept, and variables are those of the user and the plan."""
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    ran, out = launched(
+        host, "sh", "-c", 'echo "$LC_ALL $OMP_PLACES"; yes | head -c 99998 >&2; echo end >&2; exit 3', OMP_PLACES="x"
+    )
+    assert (out, ran.status, ran.why, ran.err[-6:], len(ran.err)) == (b"C.UTF-8 x\n", 3, None, b"y\nend\n", 1 << 16)
+    assert launched(host, "no-such-launcher")[0].why == Why.ABSENT
+
+
+def test_a_launcher_may_end_its_ranks_before_it_is_killed(host: LiveHost, tmp_path: Path) -> None:
+    """When time is up it is asked to end first; what it printed till then was heard, and nothing of it is left."""
+    script = f"trap 'echo ended > {tmp_path}/note; exit' TERM; sleep 60 & echo $! > {tmp_path}/pid; echo one; wait"
+    ran, out = launched(host, "sh", "-c", script, timeout=1)
+    assert (ran.why, out, (tmp_path / "note").read_text()) == (Why.TIMEOUT, b"one\n", "ended\n")
+    assert gone(tmp_path / "pid")
+
+
+def test_what_a_launcher_leaves_behind_is_ended(host: LiveHost, tmp_path: Path) -> None:
+    """A rank in a group of its own that outlives the launcher is neither waited for nor left."""
+    start = time.monotonic()
+    ran, _ = launched(host, "bash", "-c", f"set -m; sleep 60 & echo $! > {tmp_path}/pid; exit 0")
+    assert (ran.status, ran.why, time.monotonic() - start < 10) == (0, None, True)
+    assert gone(tmp_path / "pid")
+
+
+def gone(note: Path) -> bool:
+    """Return whether the process whose number a file holds ends soon."""
+    stat = Path(f"/proc/{note.read_text().strip()}/stat")
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            if stat.read_text().rpartition(")")[2].split()[0] in "ZX":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False

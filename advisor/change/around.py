@@ -1,0 +1,174 @@
+"""What hangs on NUMA nodes and CPU numbers besides the topology: known after the change, or not known, with the reason."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from advisor.model.cpu import Cpu
+from advisor.model.cpuset import CpuSet
+from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice
+from advisor.model.evidence import Gap
+from advisor.model.machine import Machine
+from advisor.model.memory import Memory
+from advisor.model.system import Hugepages, Kernel
+from advisor.model.topology import Topology
+
+HELP = "look again after the restart: advisor audit"
+
+
+def gap(fact: str, why: str) -> Gap:
+    """Return a fact that was assumed, or that nobody can know before the restart."""
+    return Gap(fact=fact, why=f"assumed, not read: {why}", help=HELP)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the firmware did to the topology."""
+
+    before: Topology
+    after: Topology
+    homes: Mapping[int, tuple[int, ...]]
+    """For each old node the new ones that have CPUs of it."""
+    recut: bool
+    renumbered: bool
+    threads: int | None
+    """Threads of a core, where SMT was switched."""
+
+
+Found = Iterator[tuple[str, Any, tuple[Gap, ...]]]
+"""A field of the Machine, what it becomes, and what is to be said of it."""
+
+
+def around(machine: Machine, change: Change) -> Found:
+    """Yield what becomes of everything that is not topology."""
+    yield from _tables(machine, change)
+    if machine.limits is not None:
+        gone = dict.fromkeys(("affinity", "memory_nodes", "cgroup"))
+        told = gap("limits.affinity", "which CPUs and nodes a process may use then")
+        yield "limits", machine.limits.model_copy(update=gone), (told,)
+    if machine.memory and machine.memory.processors and change.threads:
+        yield "memory", _processors(machine.memory, change.threads), ()
+    if machine.cpu is not None:
+        yield "cpu", _cpu(machine.cpu, change), ()
+    if machine.kernel is not None:
+        yield "kernel", *_kernel(machine.kernel, change)
+    yield from _devices(machine, change)
+
+
+def _devices(machine: Machine, change: Change) -> Found:
+    """Yield the devices; a PCI device that is an adapter is told of once."""
+    named: set[str | None] = set()
+    for field in ("hcas", "nics", "gpus", "pci"):
+        devices = getattr(machine, field)
+        if devices is not None:
+            moved = tuple(_moved(device, change) for device in devices)
+            why = _lost(devices, moved, change, named)
+            told = [gap(f"{field}.locality", why)] if why else []
+            if any(getattr(device, "irqs", None) for device in devices):
+                told.append(gap(f"{field}.irqs", "interrupts are dealt to the CPUs anew"))
+            yield field, moved, tuple(told)
+            named |= {device.address for device in devices}
+
+
+def _tables(machine: Machine, change: Change) -> Found:
+    """Yield what is told of the old nodes and CPUs as a whole, and does not outlive them."""
+    if machine.acpi is not None:
+        yield "acpi", None, (gap("acpi", "the firmware writes its tables anew at the restart"),)
+    if machine.tiers is not None and change.recut:
+        yield "tiers", None, (gap("tiers", "the memory's speeds were told of nodes that are no longer there"),)
+    if machine.allocation is not None:
+        yield "allocation", None, (gap("allocation", "a job does not outlive the restart"),)
+    if machine.slurm_nodes is not None and (change.recut or change.threads):
+        left = tuple(node for node in machine.slurm_nodes if "slurmd" not in node.source)
+        if left != machine.slurm_nodes:
+            yield "slurm_nodes", left or None, (gap("slurm_nodes", "what slurmd finds then; what slurm.conf says stays"),)
+
+
+def _processors(memory: Memory, threads: int) -> Memory:
+    told = tuple(
+        each.model_copy(update={"threads": (each.cores_enabled or each.cores or 0) * threads or None}) if each.threads else each
+        for each in memory.processors or ()
+    )
+    return memory.model_copy(update={"processors": told})
+
+
+def _cpu(cpu: Cpu, change: Change) -> Cpu:
+    """Return the processors; a C-state that was off on every CPU stays off on all, one that was off on some is not known."""
+    states = cpu.idle_states
+    if states is not None:
+        states = tuple(state.model_copy(update={"disabled": _everywhere(state.disabled, change)}) for state in states)
+    control = cpu.smt_control
+    if change.threads and control is not None:
+        control = "on" if change.threads > 1 else "notsupported"
+    return cpu.model_copy(update={"idle_states": states, "smt_control": control})
+
+
+def _everywhere(cpus: CpuSet | None, change: Change) -> CpuSet | None:
+    if not cpus or (not change.renumbered and cpus <= change.after.pus):
+        return cpus
+    return change.after.pus if change.before.pus <= cpus else None
+
+
+def _kernel(kernel: Kernel, change: Change) -> tuple[Kernel, tuple[Gap, ...]]:
+    """Return the kernel with the same boot options: isolated CPUs keep their numbers, whatever cores those now are."""
+    updates: dict[str, Any] = {}
+    reasons = []
+    if change.recut and kernel.hugepages is not None:
+        updates["hugepages"] = _hugepages(kernel.hugepages, change.after)
+        if updates["hugepages"] is None:
+            reasons.append(("kernel.hugepages", "hugepages are dealt to the nodes at boot"))
+    if change.renumbered:
+        for name, option in (("isolated", "isolcpus"), ("nohz_full", "nohz_full")):
+            cpus = getattr(kernel, name)
+            if cpus:
+                stays = bool(kernel.option(option))
+                updates[name] = cpus & change.after.pus if stays else None
+                told = f"{option} keeps its numbers, which name other cores now" if stays else f"{name} CPUs are not known"
+                reasons.append((f"kernel.{name}", told))
+    return kernel.model_copy(update=updates), tuple(gap(*reason) for reason in reasons)
+
+
+def _hugepages(pages: tuple[Hugepages, ...], after: Topology) -> tuple[Hugepages, ...] | None:
+    """Return no pages on every node where there are none now; None where the kernel would have to deal them."""
+    if any(page.count for page in pages):
+        return None
+    sizes = dict.fromkeys(page.page for page in pages)
+    return tuple(Hugepages(node=node.os_index, page=size, count=0) for node in after.nodes for size in sizes)
+
+
+def _moved(device: Hca | Nic | Gpu | PciDevice, change: Change) -> Hca | Nic | Gpu | PciDevice:
+    updates: dict[str, Any] = {"locality": _place(device.locality, change)} if change.recut else {}
+    if isinstance(device, Hca):
+        updates["irqs"] = None
+    return device.model_copy(update=updates)
+
+
+def _place(place: Locality | None, change: Change) -> Locality | None:
+    """Return where a device is: known where each of its nodes lies in one new node."""
+    if place is None or not place.numa_nodes:
+        return place
+    homes = [change.homes.get(node, ()) for node in place.numa_nodes]
+    if any(len(new) != 1 for new in homes):
+        return None
+    return place.model_copy(update={"numa_nodes": tuple(sorted({new[0] for new in homes}))})
+
+
+def _lost(before: tuple[Any, ...], after: tuple[Any, ...], change: Change, named: set[str | None]) -> str | None:
+    """Return which devices may now be on several nodes; of those ``named`` before, that they are the same."""
+    where: dict[str, list[str]] = {}
+    lost = [old for old, new in zip(before, after, strict=True) if old.locality is not None and new.locality is None]
+    for old in lost:
+        if not (isinstance(old, PciDevice) and old.address in named):
+            maybe = CpuSet(node for home in old.locality.numa_nodes for node in change.homes.get(home, ()))
+            where.setdefault(str(maybe), []).append(old.name if isinstance(old, Hca | Nic) else old.address)
+    if lost and not where:
+        return "those of the adapters and interfaces are as theirs"
+    words = "; ".join(f"{_few(names)} on one of nodes {nodes}" for nodes, names in where.items())
+    return f"the present cut is coarser and does not tell which: {words}" if words else None
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
+_FEW = 8

@@ -1,0 +1,223 @@
+"""Strings the rooms of placement together: options become a JobShape, machines, a Placement, and a launcher's line."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from pydantic import ValidationError
+
+from advisor.cli.allocation import Allocated
+from advisor.cli.crew import Crew, There, crew_of, machines_of, of_hosts
+from advisor.cli.inputs import must_be_one_of
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.base import Launch, Wish
+from advisor.launch.environment import Settings, settings
+from advisor.launch.logical import numbering
+from advisor.launch.registry import Choice, choose
+from advisor.model.job import STRATEGIES, JobShape
+from advisor.model.machine import Machine
+from advisor.model.placement import Placement
+from advisor.place.place import place
+from advisor.place.strategies import WAYS, sentence
+from advisor.render.binding import Told
+
+_SLICE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
+_DASHES = re.compile("[\u2010-\u2015\u2212]")
+
+PARTS = ("numa", "l3", "socket", "core", "node")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The shape of the job: the options that say it; None where they do not."""
+
+    ranks: int | None = None
+    ranks_per_node: int | None = None
+    ranks_per: tuple[str, int] | None = None
+    threads: int | None = None
+    strategy: str = "auto"
+    near: str | None = None
+    smt: str = "skip"
+    reserve: int = 0
+    part: str | None = None
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """What starts the job: the options that say it."""
+
+    launcher: str | None = None
+    version: str | None = None
+    exact: bool = False
+    wrap: bool = False
+    report: bool = False
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A job that is placed and launched."""
+
+    crew: Crew
+    placement: Placement
+    settings: Settings
+    choice: Choice
+    launch: Launch
+    notes: tuple[str, ...]
+
+    def told(self) -> Told:
+        """Return what there is to say of it."""
+        made = self.launch
+        return Told(
+            placement=self.placement,
+            machines=machines_of(self.placement, self.crew),
+            argv=made.argv,
+            variables=made.environment,
+            files=made.files,
+            launcher=made.launcher,
+            version=made.version,
+            form=made.form,
+            chosen=self.choice.why,
+            strategies=strategies(),
+            notes=self.notes,
+            avoided=tuple((each.form, each.reason) for each in made.avoided),
+        )
+
+
+def bind(there: There, wanted: Wanted, carrier: Carrier, command: Sequence[str], environment: Mapping[str, str]) -> Binding:
+    """Return a job as it is placed and launched; each impossible wish is refused in one line."""
+    if not command:
+        raise BadValue("no command to start", cure="put it last, after --: advisor bind --ranks 4 -- ./app")
+    crew = crew_of(there, command, environment)
+    notes: list[str] = [*of_hosts(crew.hosts)]
+    placement = place(shape(wanted, crew, notes), crew.machines, allowed=crew.affinity)
+    return carried(crew, placement, carrier, tuple(command), notes)
+
+
+def carried(crew: Crew, placement: Placement, carrier: Carrier, command: tuple[str, ...], notes: Sequence[str] = ()) -> Binding:
+    """Return a placement as a launcher carries it out."""
+    hosts = crew.hosts
+    needs = settings(placement, crew.machines)
+    choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, hosts.scheduler)
+    unnamed = hosts.placeholder is not None and choice.launcher.NAME == "srun"
+    wish = Wish(
+        command=command,
+        version=choice.version,
+        exact=carrier.exact,
+        report=carrier.report,
+        scheduler="slurm" if unnamed else hosts.scheduler,
+        environment=needs.variables,
+        wrap=carrier.wrap,
+    )
+    launch, failed = carry(choice, needs.placement, wish)
+    said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command)]
+    every = (*placement.notes, *notes, *needs.notes, *said)
+    return Binding(crew, placement, needs, choice, launch, tuple(dict.fromkeys(every)))
+
+
+def carry(choice: Choice, placement: Placement, wish: Wish) -> tuple[Launch, tuple[str, ...]]:
+    """Return the launch; where the launcher cannot bind as planned, with the wrapper, and a note that says so."""
+    try:
+        return choice.launcher.launch(placement, wish), ()
+    except BadValue as error:
+        if wish.wrap:
+            raise
+        try:
+            made = choice.launcher.launch(placement, replace(wish, wrap=True))
+        except BadValue:
+            raise error from None
+        return made, (f"{choice.launcher.NAME} cannot bind this itself, so {wrapper.FILE} does: {error}",)
+
+
+def shape(wanted: Wanted, crew: Crew, notes: list[str]) -> JobShape:
+    """Return the job that options ask for; what they leave open, the scheduler says."""
+    hosts = crew.hosts
+    ways = [name for name in ("ranks", "ranks_per_node", "ranks_per") if getattr(wanted, name) is not None]
+    if len(ways) > 1:
+        one, other = (name.replace("_", "-") for name in ways[:2])
+        raise BadValue(f"--{one} and --{other} both say how many ranks there are", cure="give one of the two")
+    per, count = wanted.ranks_per or (None, 1)
+    if per is not None and per not in PARTS:
+        raise BadValue(f"--ranks-per {per[:40]} is no part of a node", cure=f"count ranks in {', '.join(PARTS)}")
+    must_be_one_of("strategy", wanted.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
+    twice = [name for name, count in Counter(hosts.names).items() if count > 1]
+    if twice:
+        raise BadValue(f"the host {twice[0]} stands twice", cure="name each once; --ranks-per-node says how many ranks it gets")
+    values = {
+        "ranks": wanted.ranks if ways else hosts.ranks,
+        "ranks_per_node": wanted.ranks_per_node if ways else hosts.ranks_per_node,
+        "per": per,
+        "per_count": count,
+        "threads": wanted.threads or _threads(hosts, crew.machines[0], wanted.smt, notes),
+        "strategy": wanted.strategy,
+        "near": wanted.near,
+        "smt": wanted.smt,
+        "reserve": wanted.reserve,
+        "slice": _slice(wanted.part),
+        "hosts": hosts.names,
+    }
+    try:
+        return JobShape.model_validate(values)
+    except ValidationError as error:
+        raise _refused(error) from error
+
+
+_OPTIONS = {"per_count": "ranks-per", "ranks_per_node": "ranks-per-node"}
+
+
+def _refused(error: ValidationError) -> BadValue:
+    """Return the first fault of a job's shape, by the option that has it."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    if not first["loc"]:
+        return BadValue(first["msg"].removeprefix("Value error, "))
+    name, value = str(first["loc"][0]), ascii(first["input"])[:80]
+    if first["type"] == "string_pattern_mismatch":
+        return BadValue(f"--{name} {value} is no name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
+    said = first["msg"].replace("Input should be", "must be")
+    return BadValue(f"--{_OPTIONS.get(name, name)} {value}: it {said}")
+
+
+def _threads(hosts: Allocated, machine: Machine, smt: str, notes: list[str]) -> int:
+    """Return the threads of a rank that the scheduler was asked for: Slurm counts hardware threads."""
+    if hosts.cpus is None:
+        if hosts.threads and hosts.threads > 1:
+            notes.append(f"{hosts.threads} threads a rank: OMP_NUM_THREADS of the job")
+        return hosts.threads or 1
+    cores = machine.topology.cores if machine.topology else ()
+    each = max((len(core.cpuset) for core in cores), default=1) if smt == "skip" else 1
+    threads = max(1, hosts.cpus // each)
+    if threads > 1:
+        why = f", of which a core has {each}" if each > 1 else ""
+        notes.append(f"{threads} threads a rank: SLURM_CPUS_PER_TASK is {hosts.cpus}{why}")
+    return threads
+
+
+def _slice(text: str | None) -> dict[str, int] | None:
+    if text is None:
+        return None
+    match = _SLICE.fullmatch(text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]) <= 1024:
+        raise BadValue(f"--slice {text[:40]} is no part of a node", cure="write k/n, such as 1/4 for the first quarter")
+    return {"part": int(match[1]), "of": int(match[2])}
+
+
+def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
+    """Yield a note where the line's numbers are not the kernel's, as those of the drawing are."""
+    plans = [plan.topology for plan in placement.plans]
+    listed = "pe-list=" in launch.form or (launch.form == "rankfile" and "rmaps_rank_file_physical" not in launch.argv)
+    if listed and any(numbering(topology).pus != tuple(topology.pus) for topology in plans):
+        what = "pe-list" if "pe-list" in launch.form else "the rankfile"
+        yield f"{what} counts cores in hwloc's order; the numbers below are the kernel's"
+
+
+def _of_command(command: Sequence[str]) -> tuple[str, ...]:
+    strange = next((each for each in command if _DASHES.match(each)), None)
+    return (f"{strange} begins with a dash that is not ASCII: no program takes it for an option",) if strange else ()
+
+
+@cache
+def strategies() -> Mapping[str, str]:
+    """Return what each strategy does."""
+    return {name: sentence(name) for name in WAYS}

@@ -1,0 +1,203 @@
+"""Give the mpirun or srun line, or the rankfile, that puts every rank where it belongs.
+
+Prints the line to paste, the variables and files it needs, why the ranks sit so, and a drawing of the node with the ranks
+in their places. The hosts are those of --hosts, of --hostfile or of the Slurm or PBS job that this runs in; --nodes N
+plans for hosts without names yet; none of them is this one machine. -o DIR writes a script, the files, job scripts for
+Slurm and PBS, and the plan for advisor verify. --benchmark prints the lines that show what a fabric or a memory gives
+where. Nothing is started.
+
+Group: Run a job
+Example: advisor bind --ranks 64 --threads 2 -- ./app
+Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 1 --threads 4 -o job -- ./app input
+Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
+Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from advisor.cli.options import Json, NoColor, Width
+from advisor.model.job import STRATEGIES
+
+if TYPE_CHECKING:
+    from advisor.cli.binding import Carrier, Wanted
+    from advisor.cli.crew import There
+    from advisor.render.binding import Told
+
+Sources = Annotated[
+    list[str] | None,
+    typer.Option("--from", metavar="FILE", help="Read another machine; NAME=FILE for one of several hosts, may be repeated."),
+]
+Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="The hosts in order: a,b or node[01-08].")]
+Hostfile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file of hosts, one a line.")]
+Nodes = Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="So many hosts, whose names are not known yet.")]
+Assume = Annotated[
+    list[str] | None,
+    typer.Option("--assume", metavar="SETTING=V", help="As after a restart with nps=4, smt=off, ... (advisor whatif)."),
+]
+Ranks = Annotated[int | None, typer.Option("--ranks", metavar="R", min=1, help="Ranks in all.")]
+PerNode = Annotated[int | None, typer.Option("--ranks-per-node", metavar="R", min=1, help="Ranks on each host.")]
+PerPart = Annotated[
+    tuple[str, int] | None,
+    typer.Option("--ranks-per", metavar="PART K", help="K ranks in each numa, l3, socket, core or node."),
+]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="T", min=1, help="Threads of each rank: cores of its own.")]
+Way = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.")]
+Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Be near this adapter or GPU: mlx5_0, gpu0.")]
+Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
+Reserve = Annotated[int, typer.Option("--reserve", metavar="CORES", min=0, help="Cores of each node left to the system.")]
+Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
+LauncherName = Annotated[
+    str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun, wrapper.")
+]
+Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
+Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form does the same.")]
+Wrap = Annotated[bool, typer.Option("--wrapper", help="Let a small script bind each rank, not the launcher.")]
+Report = Annotated[bool, typer.Option("--report", help="Let the launcher print the bindings it makes.")]
+Benchmark = Annotated[
+    Literal["mbw_mr", "latency", "bw", "bibw", "stream"] | None,
+    typer.Option("--benchmark", help="Print the lines of a benchmark, place by place."),
+]
+Per = Annotated[
+    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="With --benchmark: a line for each of these.")
+]
+Folder = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write script, files and job scripts there.")]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the node with its ranks as SVG into FILE.")]
+Explain = Annotated[bool, typer.Option("--explain", help="List every rank, every reason and every strategy.")]
+Command = Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="What is to be started.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the answer is given."""
+
+    folder: Path | None
+    svg: Path | None
+    explain: bool
+    json: bool
+    width: int | None
+    color: bool
+
+
+def run(
+    command: Command = None,
+    *,
+    sources: Sources = None,
+    hosts: Hosts = None,
+    hostfile: Hostfile = None,
+    nodes: Nodes = None,
+    assume: Assume = None,
+    ranks: Ranks = None,
+    ranks_per_node: PerNode = None,
+    ranks_per: PerPart = None,
+    threads: Threads = None,
+    strategy: Way = "auto",
+    near: Near = None,
+    smt: Smt = "skip",
+    reserve: Reserve = 0,
+    part: Slice = None,
+    launcher: LauncherName = None,
+    launcher_version: Version = None,
+    exact: Exact = False,
+    wrapper: Wrap = False,
+    report: Report = False,
+    benchmark: Benchmark = None,
+    per: Per = None,
+    output: Folder = None,
+    svg: Svg = None,
+    explain: Explain = False,
+    json: Json = False,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Place a job."""
+    from advisor.cli.binding import Carrier, Wanted
+    from advisor.cli.crew import There
+
+    there = There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()))
+    wanted = Wanted(ranks, ranks_per_node, ranks_per, threads, strategy, near, smt, reserve, part)
+    carrier = Carrier(launcher, launcher_version, exact, wrapper, report)
+    shown = Shown(output, svg, explain, json, width, not no_color)
+    return _do(there, wanted, carrier, shown, measured=(benchmark, per), command=command or [])
+
+
+def _do(
+    there: "There",
+    wanted: "Wanted",
+    carrier: "Carrier",
+    shown: Shown,
+    *,
+    measured: tuple[str | None, str | None],
+    command: list[str],
+) -> int:
+    benchmark, per = measured
+    if command[:1] == ["lint"] and benchmark is None:
+        return _lint(there, carrier.version, shown, command[1:])
+    if benchmark is not None:
+        return _benchmark(there, wanted, carrier, shown, benchmark=(benchmark, per), command=command)
+    if per is not None:
+        from advisor.errors import BadValue
+
+        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per} 1?")
+    from advisor.cli.binding import bind
+
+    made = bind(there, wanted, carrier, command, os.environ)
+    told = made.told()
+    if shown.folder is not None:
+        from advisor.cli.jobscripts import write_job
+
+        told = write_job(shown.folder, made, told, command)
+    _show(told, shown)
+    return 0
+
+
+def _show(told: "Told", shown: Shown) -> None:
+    from advisor.cli.pipeline import emit, say, write_whole
+    from advisor.render.binding import bind_document, bind_page, bind_svg
+
+    if shown.svg is not None:
+        write_whole(shown.svg, bind_svg(told).encode())
+    if shown.json:
+        for line in bind_document(told):
+            say(line + "\n")
+    else:
+        emit([bind_page(told, shown.width, explain=shown.explain)], None, color=shown.color, width=shown.width)
+
+
+def _lint(there: "There", version: str | None, shown: Shown, arguments: list[str]) -> int:
+    """Say what an existing line does; a program of that name is started as ./lint."""
+    from advisor.cli.bind_lint import run_lint
+    from advisor.cli.crew import crew_of
+
+    machine = crew_of(replace(there, hosts=None, hostfile=None, nodes=1), (), {}).machines[0]
+    return run_lint(arguments, machine, json=shown.json, version=version, width=shown.width, color=shown.color)
+
+
+def _benchmark(
+    there: "There",
+    wanted: "Wanted",
+    carrier: "Carrier",
+    shown: Shown,
+    *,
+    benchmark: tuple[str, str | None],
+    command: list[str],
+) -> int:
+    from advisor.cli.benchmark import steps
+    from advisor.cli.pipeline import emit, emit_json
+    from advisor.render.benchmark import benchmark_document, benchmark_page
+
+    made, notes = steps(there, wanted, carrier, benchmark, command=command, environment=os.environ)
+    if shown.folder is not None:
+        from advisor.cli.jobscripts import write_benchmark
+
+        made, written = write_benchmark(shown.folder, made)
+        notes = (*notes, f"written: {', '.join(written)}")
+    if shown.json:
+        emit_json(benchmark_document(made, notes), None)
+    else:
+        emit([benchmark_page(made, notes, shown.width)], None, color=shown.color, width=shown.width)
+    return 0

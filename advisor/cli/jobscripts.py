@@ -1,0 +1,141 @@
+"""The folder of a job: a script with the line, its files, job scripts from templates, and the plan for advisor verify."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from advisor.cli.formats import SITE_FOLDERS
+from advisor.cli.writing import File, checked, write_folder
+from advisor.errors import CannotWork
+from advisor.launch.base import Launch
+from advisor.model.placement import Placement
+from advisor.paths import templates
+from advisor.render.benchmark import Step, benchmark_script
+from advisor.render.commandline import HERE, launch_script
+from advisor.render.document import fill
+from advisor.render.ranks import plan_lines
+
+if TYPE_CHECKING:
+    from advisor.cli.binding import Binding
+    from advisor.render.binding import Told
+
+FOLDER: Final = "job"
+SCRIPT: Final = "launch.sh"
+BENCHMARK: Final = "benchmark.sh"
+PLAN: Final = "plan.json"
+NODES: Final = "nodes"
+
+_MOST_NAMED: Final = 64
+"""Hosts that a job script names itself."""
+
+_LARGEST: Final = 1 << 20
+
+
+def write_job(folder: Path, made: "Binding", told: "Told", command: list[str]) -> "Told":
+    """Write everything that a job needs into a folder; return what is told then: the line with the files' paths."""
+    place = checked(folder)
+    launch = located(made.launch, HERE, command)
+    about = f"{made.placement.size} ranks, {made.placement.strategy}: written by advisor bind"
+    files = {SCRIPT: File(launch_script(launch.argv, launch.environment, about), program=True)}
+    files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
+    values = script_values(made, place, command)
+    for name, template in job_templates().items():
+        text = fill(template, values, f"{FOLDER}/{name}.j2")
+        files[f"job.{name}"] = File(text.splitlines(), program=True)
+    if len(values["hosts"]) > _MOST_NAMED:
+        files[NODES] = File(values["hosts"])
+    files[PLAN] = File(plan_lines(made.placement))
+    written = write_folder(place, files)
+    shown = located(made.launch, str(place), command)
+    return replace(told, argv=shown.argv, variables=shown.environment, written=written)
+
+
+def write_benchmark(folder: Path, steps: list[Step]) -> tuple[list[Step], tuple[str, ...]]:
+    """Write a benchmark's script and files; return its lines with the files' paths, and what was written."""
+    place = checked(folder)
+    here, there = ([_placed(step, where) for step in steps] for where in (HERE, str(place)))
+    files = {BENCHMARK: File(benchmark_script(here), program=True)}
+    files |= {name: File(lines()) for step in steps for name, lines in step.files.items()}
+    return there, write_folder(place, files)
+
+
+def _placed(step: Step, folder: str) -> Step:
+    argv = tuple(_in_folder(word, step.files, folder) for word in step.argv)
+    variables = {name: _in_folder(value, step.files, folder) for name, value in step.variables.items()}
+    return replace(step, argv=argv, variables=variables)
+
+
+def located(launch: Launch, folder: str, command: list[str]) -> Launch:
+    """Return a launch whose line and variables name its files in a folder; the command's own words are left alone."""
+    own = len(command) if tuple(launch.argv[-len(command) :]) == tuple(command) else 0
+    size = len(launch.argv) - own
+    head = tuple(_in_folder(word, launch.files, folder) for word in launch.argv[:size])
+    variables = {name: _in_folder(value, launch.files, folder) for name, value in launch.environment.items()}
+    return replace(launch, argv=(*head, *launch.argv[size:]), environment=variables)
+
+
+def _in_folder(word: str, files: Mapping[str, object], folder: str) -> str:
+    """Return a word with the file that it is, or that ``file=`` in it names, in the folder."""
+    if word in files:
+        return f"{folder}/{word}"
+    match = re.search(r"(?:^|:)file=([^:=]+)", word)
+    return f"{word[: match.start(1)]}{folder}/{word[match.start(1) :]}" if match and match[1] in files else word
+
+
+def _named(lines: Iterator[str], place: Path) -> Iterator[str]:
+    """Yield a file's lines; those of Intel MPI's -configfile name the host file."""
+    for line in lines:
+        yield line.replace("-machinefile hostfile ", f"-machinefile {place}/hostfile ", 1) if line[:1] == "-" else line
+
+
+def job_templates() -> dict[str, str]:
+    """Return the templates of job scripts by name; a site's own come before ours."""
+    found: dict[str, Path] = {}
+    for folder in (templates(), *(folder.expanduser() for folder in reversed(SITE_FOLDERS))):
+        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / FOLDER).glob("*.j2"))}
+    return {name: _text(path) for name, path in found.items()}
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise CannotWork(f"{path} is larger than any template; make it smaller")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
+
+
+def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str, Any]:
+    """Return what a template of a job script may use."""
+    placement, hosts = made.placement, made.crew.hosts
+    runs = list(_runs(placement))
+    named = [] if hosts.placeholder else [host.name for host in placement.hosts if host.name]
+    return {
+        "name": re.sub(r"[^A-Za-z0-9._-]", "_", Path(command[0]).name)[:60] or "job",
+        "folder": str(place),
+        "script": SCRIPT,
+        "files": [SCRIPT, *made.launch.files, PLAN],
+        "hosts": named,
+        "listed": named if len(named) <= _MOST_NAMED else [],
+        "nodefile": f"{place}/{NODES}" if len(named) > _MOST_NAMED else None,
+        "placeholder": hosts.placeholder,
+        "nodes": sum(1 for host in placement.hosts if host.ranks),
+        "ranks": placement.size,
+        "ranks_per_node": runs[0]["ranks"] if len(runs) == 1 else None,
+        "threads": placement.job.threads,
+        "runs": runs,
+        "chunk": [run for run in runs for _ in range(run["nodes"])][:_MOST_NAMED],
+        "launcher": made.launch.launcher,
+        "strategy": placement.strategy,
+    }
+
+
+def _runs(placement: Placement) -> Iterator[dict[str, int]]:
+    """Yield hosts in a row that are alike: how many, their ranks, their CPUs."""
+    used = [host for host in placement.hosts if host.ranks]
+    for (plan, ranks), hosts in groupby(used, key=lambda host: (host.plan, host.ranks)):
+        pus = len(placement.plans[plan].topology.pus)
+        yield {"nodes": sum(1 for _ in hosts), "ranks": ranks, "cpus": pus}

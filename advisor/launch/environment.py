@@ -1,0 +1,121 @@
+"""Variables that a job needs beside those of its launcher: OpenMP's threads and their places, UCX's adapter."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from advisor.errors import BadValue
+from advisor.launch.hosts import devices_differ, kinds
+from advisor.model.devices import Hca, Port
+from advisor.model.machine import Machine
+from advisor.model.placement import Placement, Slot
+
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Variables for every rank, the plan as a launcher should carry it out, and what to know of them."""
+
+    variables: Mapping[str, str]
+    placement: Placement
+    notes: tuple[str, ...] = field(default=())
+
+
+def settings(placement: Placement, machines: Sequence[Machine]) -> Settings:
+    """Return what a job needs on these machines: one for each host, or one for all."""
+    plan, variables, notes = _fabric(placement, machines)
+    return Settings({**openmp(placement), **variables}, plan, notes)
+
+
+def openmp(placement: Placement) -> dict[str, str]:
+    """Return OpenMP's variables; none where a rank has one CPU, for there nothing is to be decided.
+
+    Places are parts of what the launcher has bound the rank to: its cores, or hardware threads where these are counted.
+    """
+    job = placement.job
+    if job.threads == 1:
+        return {"OMP_NUM_THREADS": "1"} if any(len(slot.cpus) > 1 for slot in _slots(placement)) else {}
+    places = "threads" if job.smt == "use" else "cores"
+    return {"OMP_NUM_THREADS": str(job.threads), "OMP_PLACES": places, "OMP_PROC_BIND": "close"}
+
+
+def device(hca: str, machines: Iterable[Machine]) -> str:
+    """Return what UCX calls an adapter: its name and its port that is active, ``mlx5_0:1``."""
+    if not _DEVICE.fullmatch(hca):
+        raise BadValue(f"{hca!a} is no adapter's name")
+    ports = (port for machine in machines for each in machine.hcas or () if each.name == hca for port in each.ports or ())
+    return f"{hca}:{next((port.number for port in ports if _active(port)), 1)}"
+
+
+def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placement, dict[str, str], tuple[str, ...]]:
+    """Return the plan with its adapters where they matter, the variables that name one for all ranks, and notes."""
+    hcas = sorted({slot.hca for slot in _slots(placement) if slot.hca})
+    if not hcas:
+        return placement, {}, ()
+    if not _matters(placement):
+        return without_adapters(placement), {}, ()
+    why = unusable(hcas, machines)
+    if why:
+        differ = devices_differ(without_gpus(placement))
+        return (without_adapters(placement) if differ else placement), {}, (f"UCX_NET_DEVICES is not set: {why}",)
+    known = any(machine.tools is not None for machine in machines)
+    notes = () if known else ("UCX is supposed: which MPI and UCX the machine has is not known",)
+    if devices_differ(without_gpus(placement)):
+        return placement, {}, notes
+    return placement, {"UCX_NET_DEVICES": device(hcas[0], machines)}, notes
+
+
+def _matters(placement: Placement) -> bool:
+    """Whether ranks use an adapter: they are on several hosts, or somebody asked to be near one."""
+    near = placement.job.near is not None and any(slot.hca == placement.job.near for slot in _slots(placement))
+    return near or placement.job.strategy in ("hca-near", "per-hca") or sum(1 for host in placement.hosts if host.ranks) > 1
+
+
+def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
+    """Return why UCX is not told which adapter to use."""
+    if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
+        return "no UCX is on this machine"
+    there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
+    down = [name for name in hcas if name in there and not _up(there[name])]
+    return f"no port of {', '.join(down)} is active" if down else None
+
+
+def _up(hca: Hca) -> bool:
+    return hca.ports is None or any(_active(port) for port in hca.ports)
+
+
+def _active(port: Port) -> bool:
+    return port.state in (None, "active")
+
+
+def _slots(placement: Placement) -> list[Slot]:
+    return [slot for plan, ranks in kinds(placement).items() for slot in placement.plans[plan].slots[:ranks]]
+
+
+def without_adapters(placement: Placement) -> Placement:
+    """Return the plan without its adapters: a launcher need not tell ranks which to use."""
+    return _with(placement, hca=None, distance=None)
+
+
+def without_gpus(placement: Placement) -> Placement:
+    """Return the plan without its GPUs."""
+    return _with(placement, gpu=None)
+
+
+def _with(placement: Placement, **changes: None) -> Placement:
+    plans = tuple(
+        plan.model_copy(update={"slots": tuple(slot.model_copy(update=changes) for slot in plan.slots)})
+        for plan in placement.plans
+    )
+    return placement.model_copy(update={"plans": plans})
+
+
+def article(hca: str | None, machines: Iterable[Machine]) -> dict[str, str]:
+    """Return what article [000] sets for benchmarks between two hosts, as far as it is still there and this adapter's.
+
+    HCOLL off, and of Mellanox adapters the accelerated reliable transport; FCA and btl_openib are gone from Open MPI.
+    """
+    transport = {"UCX_TLS": "rc_x"} if hca and hca.startswith("mlx5_") else {}
+    named = {"UCX_NET_DEVICES": device(hca, machines), **transport} if hca else {}
+    return {**named, "OMPI_MCA_coll_hcoll_enable": "0"}

@@ -1,0 +1,102 @@
+"""Lints a launch line: ``lint(["mpirun", "-np", "4", "./a"], machine)``. Pure: files come in as texts."""
+
+from collections.abc import Iterator, Sequence
+
+from advisor.launch.lint.binding import binding
+from advisor.launch.lint.line import Line, Said, parse
+from advisor.launch.lint.lists import lists
+from advisor.launch.lint.predict import Case, Texts, case
+from advisor.launch.lint.rewrite import written
+from advisor.launch.lint.saying import in_words
+from advisor.launch.lint.spelling import spelling
+from advisor.launch.lint.tables import TABLES
+from advisor.launch.lint.translate import translations
+from advisor.launch.lint.wanted import wanted
+from advisor.model.lint import Lint, LintOption, LintWarning
+from advisor.model.machine import Machine
+
+_VARIABLES = {
+    "OMP_NUM_THREADS": "gives each rank {0} threads",
+    "OMP_PLACES": "lets OpenMP count places in {0}",
+    "OMP_PROC_BIND": "lets OpenMP bind its threads {0}",
+    "I_MPI_PIN": "lets Intel MPI pin ranks: {0}",
+    "I_MPI_PIN_DOMAIN": "pins each rank to {0}",
+    "I_MPI_PIN_PROCESSOR_LIST": "pins ranks to the CPUs {0}",
+    "I_MPI_PIN_ORDER": "orders the domains {0}",
+    "UCX_NET_DEVICES": "sends messages by {0}",
+    "UCX_TLS": "lets UCX use {0}",
+}
+
+
+def files_of(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the rankfile and the host file that a line reads; raise BadInput where it is none."""
+    want = wanted(parse(arguments))
+    return tuple(name for name in (want.rankfile, want.hostfile) if name)
+
+
+def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = None, files: Texts | None = None) -> Lint:
+    """Return what a line says, does and does wrong on a machine; raise BadInput where it is no launch line."""
+    line = parse(arguments, version, machine.tools or ())
+    made = case(line, machine, files or {})
+    return Lint(
+        launcher=line.family,
+        version=line.version,
+        known_from=line.known_from,
+        line=written(line),
+        options=tuple(explained(line)),
+        command=line.first.command,
+        ranks=made.ranks,
+        binding=in_words(made),
+        threads=made.want.threads,
+        warnings=tuple(warnings(made)),
+        translations=tuple(translations(made)),
+    )
+
+
+def warnings(made: Case) -> Iterator[LintWarning]:
+    """Yield every warning, those about words first; the same one is said once."""
+    seen: set[tuple[str, str]] = set()
+    for part in (spelling, lists, binding):
+        for each in part(made):
+            if (each.id, each.what) not in seen:
+                seen.add((each.id, each.what))
+                yield each
+
+
+def explained(line: Line) -> Iterator[LintOption]:
+    """Yield every variable and option with its meaning in one clause."""
+    for name, value in line.words.environment.items():
+        yield LintOption(text=f"{name}={value}", says=_variable(name, value))
+    for binder in line.words.around:
+        yield LintOption(text=binder.written, says="binds the launcher itself, not its ranks")
+    table = TABLES[line.family][0]
+    for said in line.options:
+        text = " ".join(said.written)
+        yield LintOption(text=text, says=_clause(said, table[said.name][1] if said.known else ""), known=said.known)
+    for binder in line.inner:
+        place = binder.nodes or binder.cpus
+        what = f"binds each rank to {'NUMA nodes' if binder.nodes else 'CPUs'} {place}" if place else _memory(binder.memory)
+        yield LintOption(text=binder.written, says=what)
+
+
+def _memory(nodes: str | None) -> str:
+    return f"takes the memory of each rank from {nodes}" if nodes else "sets nothing that is known here"
+
+
+def _clause(said: Said, clause: str) -> str:
+    if not said.known:
+        return "not known; nothing is guessed of it"
+    if said.name in ("-x", "-genv", "-env") and said.values:
+        name, equals, value = said.values[0].partition("=")
+        value = said.values[1] if len(said.values) > 1 else value
+        if (equals or len(said.values) > 1) and name in _VARIABLES:
+            return _variable(name, value)
+    values = (*said.values, "", "")
+    return clause.replace("{0}", values[0][:80]).replace("{1}", values[1][:80])
+
+
+def _variable(name: str, value: str) -> str:
+    for prefix in ("OMPI_MCA_", "PRTE_MCA_"):
+        if name.startswith(prefix):
+            return f"sets the launcher's parameter {name.removeprefix(prefix)} to {value[:80]}"
+    return _VARIABLES.get(name, "is set for the launcher and its ranks").replace("{0}", value[:80])

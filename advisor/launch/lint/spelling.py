@@ -1,0 +1,140 @@
+"""Warnings about words: what a version does not know, ignores without a word, or reads as something else."""
+
+from collections.abc import Iterator
+
+from advisor.launch.lint.predict import Case
+from advisor.launch.lint.rewrite import rewrite, shown, swapped, written
+from advisor.launch.lint.tables import TITLES
+from advisor.launch.lint.versions import missing
+from advisor.launch.lint.wanted import parameters
+from advisor.model.lint import LintWarning
+
+_RENAMED = {
+    "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",
+    "rmaps_base_ranking_policy": "rmaps_default_ranking_policy",
+    "hwloc_base_binding_policy": "hwloc_default_binding_policy",
+    "hwloc_base_cpu_list": "hwloc_default_cpu_list",
+    "hwloc_base_report_bindings": "display bind",
+    "plm_rsh_agent": "plm_ssh_agent",
+    "hwloc_base_topo_file": "hwloc_use_topo_file",
+}
+_LAUNCHERS_OWN = ("rmaps_", "hwloc_base_", "orte_", "plm_", "ras_", "odls_", "ess_", "oob_", "routed_", "iof_", "state_")
+
+
+def spelling(case: Case) -> Iterator[LintWarning]:
+    """Yield the warnings about the words of a line."""
+    yield from _hyphens(case)
+    yield from _strays(case)
+    yield from _unknown(case)
+    yield from _missing(case)
+    if case.five:
+        yield from _ignored(case)
+        yield from _commas(case)
+
+
+def _hyphens(case: Case) -> Iterator[LintWarning]:
+    odd = case.line.words.odd
+    if odd:
+        yield LintWarning(
+            id="odd-hyphen",
+            what=f"{shown(odd[0])[:80]} is no option: its hyphen is not the ASCII one",
+            why="Word processors and web pages turn - into a dash; the launcher takes the word for the program to start.",
+            evidence=f"{len(odd)} word{'s' * (len(odd) > 1)} of the line: {', '.join(shown(word)[:60] for word in odd[:5])}",
+            better=written(case.line),
+            misbinds=True,
+        )
+
+
+def _strays(case: Case) -> Iterator[LintWarning]:
+    for word in case.line.stray[:4]:
+        yield LintWarning(
+            id="stray-blank",
+            what=f"{word[:60]} is taken for the program to start",
+            why="A blank after = ends the variable: it is empty, and the next word stands where the program should.",
+            evidence=f"-x NAME= {word[:60]} in the line",
+            better=written(case.line),
+            misbinds=True,
+        )
+    for binder in case.line.inner:
+        if binder.stray:
+            yield LintWarning(
+                id="stray-word",
+                what=f"{binder.tool} takes {binder.stray[:60]} for the program to start",
+                why="Its option lacks the two hyphens.",
+                evidence=binder.written[:120],
+                better=f"{binder.tool} --{binder.stray}",
+            )
+
+
+def _unknown(case: Case) -> Iterator[LintWarning]:
+    unknown = [said for said in case.line.options if not said.known]
+    if unknown:
+        names = ", ".join(said.written[0][:60] for said in unknown[:5])
+        yield LintWarning(
+            id="unknown-option",
+            what=f"{names}: not an option of {TITLES[case.line.family]} that is known here",
+            why="What follows it may be its value or the program; nothing is guessed, and the command may begin elsewhere.",
+            evidence=f"the command is read as: {' '.join(case.line.first.command)[:100] or 'none'}",
+            better=None,
+        )
+
+
+def _missing(case: Case) -> Iterator[LintWarning]:
+    title = TITLES[case.line.family]
+    for word in missing(case.line, case.want):
+        said = next(each for each in case.line.options if " ".join(each.written) == word.word)
+        whole = word.better.startswith("-") and "..." not in word.better and ", " not in word.better
+        yield LintWarning(
+            id=word.id,
+            what=f"{title} does not know {word.word[:80]}: it ends with an error",
+            why=f"{word.why[0].upper()}{word.why[1:]}.",
+            evidence=f"{word.word[:80]} in the line; the version is from {case.line.known_from}",
+            better=swapped(case.line, said, word.better.split(" ")) if whole else word.better,
+        )
+
+
+def _ignored(case: Case) -> Iterator[LintWarning]:
+    """Yield the parameters of 4.x that 5.x reads, keeps, and never looks at."""
+    for name, value, text in parameters(case.line):
+        if not name.startswith(_LAUNCHERS_OWN) or text.startswith(("PRTE_MCA_", "--prtemca", "-prtemca")):
+            continue
+        if name == "rmaps_rank_file_physical":
+            yield LintWarning(
+                id="physical-ignored",
+                what="the rankfile's numbers are read as logical cores, not as the kernel's",
+                why="5.x has no such parameter and says nothing; where logical and kernel's numbers differ, ranks sit elsewhere.",
+                evidence=f"{text[:80]} in the line",
+                better="a rankfile of logical core numbers: advisor bind --launcher openmpi5 writes one",
+                misbinds=True,
+            )
+            continue
+        new = _RENAMED.get(name)
+        if name == "rmaps_dist_device":
+            new_text: str | None = "--map-by pe-list=...:ordered with the adapter's cores: advisor bind --near writes it"
+        elif text.startswith("OMPI_MCA_"):
+            new_text = f"PRTE_MCA_{new.replace(' ', '=') if new and ' ' in new else f'{new}={value}'}" if new else None
+        else:
+            new_text = f"--{new}" if new and " " in new else f"--prtemca {new} {value}" if new else None
+        yield LintWarning(
+            id="dist-gone" if name == "rmaps_dist_device" else "ignored-parameter",
+            what=f"{name[:60]} has no effect, and nothing says so",
+            why="The launcher of 5.x is PRRTE: it reads --prtemca and PRTE_MCA_ names only.",
+            evidence=f"{text[:100]} in the line",
+            better=new_text or "leave it out; no parameter of 5.x does that",
+            misbinds=True,
+        )
+
+
+def _commas(case: Case) -> Iterator[LintWarning]:
+    text = case.want.map_text or ""
+    if "," in text.partition(":")[0] and not text.lower().startswith(("pe-list", "ppr")):
+        said = next((each for each in case.line.options if each.name == "--map-by"), None)
+        new = text.replace(",", ":", 1)
+        yield LintWarning(
+            id="comma",
+            what=f"what follows the comma in --map-by {text[:60]} is dropped without a word",
+            why="Modifiers come after a colon; 5.0.11 was seen to map by the first word alone.",
+            evidence=f"--map-by {text[:60]} in the line",
+            better=rewrite(case.line, lambda each: ("--map-by", new) if each is said else None),
+            misbinds=True,
+        )

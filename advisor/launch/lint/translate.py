@@ -1,0 +1,265 @@
+"""The same line for other launchers: word for word between Open MPI 4 and 5, by where ranks are for the others."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from types import ModuleType
+
+from advisor.errors import BadInput
+from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
+from advisor.launch.base import Wish
+from advisor.launch.lint.line import Line, Said
+from advisor.launch.lint.openmpi import OBJECTS, default_level
+from advisor.launch.lint.predict import Case, ranks_here
+from advisor.launch.lint.rewrite import BINDING
+from advisor.launch.lint.tables import TITLES, Family
+from advisor.launch.lint.words import read_binder
+from advisor.model.cpuset import CpuSet
+from advisor.model.job import JobShape
+from advisor.model.lint import LintTranslation
+from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
+from advisor.model.topology import Topology
+
+MODULES: dict[Family, ModuleType] = {
+    "openmpi4": openmpi4,
+    "openmpi5": openmpi5,
+    "srun": srun,
+    "mpich": mpich,
+    "intelmpi": intelmpi,
+}
+MOST_LINES = 4096
+"""Lines of a file that are shown; a longer one is named only."""
+
+_TO_5 = {
+    "--display-map": ("--display", "map"),
+    "--display-devel-map": ("--display", "map-devel"),
+    "--display-allocation": ("--display", "allocation"),
+    "--report-bindings": ("--display", "bind"),
+    "--do-not-launch": ("--rtos", "donotlaunch"),
+    "--novm": (),
+    "--oversubscribe": (),
+    "--nooversubscribe": (),
+}
+_TO_4 = {
+    "map": ("--display-map",),
+    "bind": ("--report-bindings",),
+    "map-devel": ("--display-devel-map",),
+    "allocation": ("--display-allocation",),
+}
+_UNBOUND: dict[Family, tuple[str, ...]] = {
+    "openmpi4": ("--bind-to", "none"),
+    "openmpi5": ("--bind-to", "none"),
+    "srun": ("--cpu-bind=none",),
+    "mpich": ("-bind-to", "none"),
+    "intelmpi": ("-genv", "I_MPI_PIN", "0"),
+}
+
+
+def translations(case: Case) -> Iterator[LintTranslation]:
+    """Yield the line for every launcher that it is not written for."""
+    for family in MODULES:
+        if family != case.line.family:
+            try:
+                yield _one(case, family)
+            except BadInput as error:
+                yield LintTranslation(launcher=family, line=None, lost=(f"{TITLES[family]}: {error.problem}",))
+
+
+def _one(case: Case, family: Family) -> LintTranslation:
+    kept, lost = _kept(case, family)
+    if len(case.line.segments) > 1:
+        return LintTranslation(launcher=family, line=None, lost=("several programs in one line are not translated",))
+    both = family.startswith("openmpi") and case.line.family.startswith("openmpi")
+    if both and (short := _spelled(case, family, kept)):
+        return LintTranslation(launcher=family, line=short, lost=tuple(lost))
+    if not case.ranks:
+        why = case.refused or case.unclear or "nothing is known of the ranks"
+        rough = _rough(case, family, kept) if both else None
+        return LintTranslation(launcher=family, line=rough, lost=(f"where ranks go: {why[:200]}", *lost))
+    if all(rank.cpus is None for rank in case.ranks):
+        return LintTranslation(launcher=family, line=_unbound(case, family, kept), lost=tuple(lost))
+    if any(rank.cpus is None for rank in case.ranks):
+        return LintTranslation(launcher=family, line=None, lost=("some ranks are bound and others are not", *lost))
+    return _made(case, family, kept, lost)
+
+
+def command(line: Line) -> tuple[str, ...]:
+    """Return the program of a line without the numactl or taskset before it, whose CPUs are already counted in."""
+    words = line.first.command
+    at = 0
+    while at < len(words) and words[at].rpartition("/")[2] in ("numactl", "taskset"):
+        binder, after = read_binder(words, at, len(words))
+        if binder.memory or not (binder.cpus or binder.nodes):
+            break
+        at = after + bool(binder.stray)
+    return words[at:] or ("PROGRAM",)
+
+
+def _kept(case: Case, family: Family) -> tuple[list[str], list[str]]:
+    """Return the options that do not say where ranks go, as the other launcher says them, and those it cannot."""
+    kept: list[str] = []
+    lost: list[str] = []
+    own = case.line.family
+    for said in case.line.first.options:
+        if said.name in (*BINDING, "-np", "-n", "-ppn", "--host", "--hostfile", "-hosts", "-host", "-f", "--ntasks", "--nodes"):
+            continue
+        if said.name in ("--ntasks-per-node", "--nodelist", "-genv", "-env", "--use-hwthread-cpus", "--hetero-nodes"):
+            continue
+        if own.startswith("openmpi") and family.startswith("openmpi"):
+            words = _other(said, five=family == "openmpi5")
+        elif said.name == "-x" and own.startswith("openmpi"):
+            words = () if "=" in said.values[0] else None
+        elif (said.name == "--mca" and said.values[0].startswith(("rmaps_", "hwloc_base_"))) or said.name in (
+            "--report-bindings",
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--nooversubscribe",
+        ):
+            words = ()
+        else:
+            words = None
+        if words is None:
+            lost.append(" ".join(said.written)[:80])
+        else:
+            kept += words
+    return kept, [f"no equal for {', '.join(lost)}"] if lost else []
+
+
+def _other(said: Said, *, five: bool) -> Sequence[str] | None:
+    """Return how the other version of Open MPI says an option; None where it cannot."""
+    if said.name in ("--mca", "--prtemca", "--gmca", "--omca") and len(said.values) == 2:
+        name, value = said.values
+        if name.startswith(("rmaps_", "hwloc_base_", "hwloc_default_")):
+            return ()  # said by options instead
+        agent = {"plm_rsh_agent": "plm_ssh_agent", "plm_ssh_agent": "plm_rsh_agent"}.get(name)
+        if agent:
+            return ("--prtemca" if five else "--mca", agent, value)
+        return None if name.startswith(("orte_", "plm_", "prte_", "ras_")) else ("--mca", name, value)
+    if five and said.name in _TO_5:
+        return _TO_5[said.name]
+    if not five and said.name == "--display":
+        words = [_TO_4.get(word) for word in said.values[0].split(",")]
+        return None if None in words else [word for group in words if group for word in group]
+    if not five and said.name in ("--rtos", "--runtime-options", "--pmixmca", "--personality", "--output"):
+        return None
+    return said.written if not said.known or len(said.name) < 3 else (said.name, *said.values)
+
+
+def _spelled(case: Case, family: Family, kept: Sequence[str]) -> str | None:
+    """Return the line in the words of the other version where these put every rank where it was."""
+    from advisor.launch.lint.line import parse
+    from advisor.launch.lint.predict import case as worked_out
+
+    rough = _rough(case, family, kept)
+    if rough is None or not case.ranks or case.want.rankfile or case.line.inner:
+        return rough if case.want.rankfile and case.want.parameters.get("rmaps_rank_file_physical") != "1" else None
+    read = worked_out(parse(shlex.split(rough), "5.0.11" if family == "openmpi5" else "4.1.4"), case.machine, case.files)
+    return rough if read.ranks == case.ranks else None
+
+
+def _rough(case: Case, family: Family, kept: Sequence[str]) -> str | None:
+    """Return the line with mapping, ranking and binding all said in the other version's words; None where it has none."""
+    want, five = case.want, family == "openmpi5"
+    words = _mapping(case, five=five)
+    if words is None:
+        return None
+    count = ("-np", str(want.ranks)) if want.ranks else ()
+    named = ",".join(f"{name}:{slots}" if slots else name for name, slots in want.hosts)
+    hosts = ("--hostfile", want.hostfile) if want.hostfile else ("--host", named) if want.hosts else ()
+    environment = [f"{name}={value}" for name, value in case.line.words.environment.items() if "_MCA_" not in name]
+    return shlex.join((*environment, "mpirun", *count, *hosts, *words, *kept, *case.line.first.command))
+
+
+def _mapping(case: Case, *, five: bool) -> tuple[str, ...] | None:
+    """Return --map-by, --rank-by and --bind-to with nothing left to defaults."""
+    want = case.want
+    if want.bind == "none":
+        return ("--bind-to", "none")
+    if want.rankfile:
+        threads = want.hwthreads
+        source = f"rankfile:file={want.rankfile}{':hwtcpus' if threads else ''}"
+        old = ("--rankfile", want.rankfile, *(("--use-hwthread-cpus",) if threads else ()))
+        return ("--map-by", source) if five else old
+    if want.level in ("pe-list", "dist", "seq", "board") or want.hwthreads or want.oversubscribe:
+        return None
+    count = ranks_here(case) or 0
+    level = want.level or default_level(want, count, five=case.five)
+    kind = want.ppr[1] if want.ppr else level
+    bind = "core" if want.pe else want.bind or _default_bind(case, kind, count)
+    text = f"ppr:{want.ppr[0]}:{want.ppr[1]}" if want.ppr else level
+    text += f":PE={want.pe}" if want.pe else ""
+    order: tuple[str, ...] = ()
+    if level in OBJECTS and level not in ("core", "hwthread") and want.ppr is None:
+        filled = (case.five and want.rank_by in (None, "fill") and "span" not in want.modifiers) or want.rank_by == "core"
+        order = () if filled == five else ("--rank-by", "core" if filled else "slot")
+    theirs, ours = ("socket", "package") if five else ("package", "socket")
+    return ("--map-by", text.replace(theirs, ours), *order, "--bind-to", bind.replace(theirs, ours))
+
+
+def _default_bind(case: Case, kind: str, count: int) -> str:
+    if kind in OBJECTS and (case.five or case.want.ppr is None):
+        return kind
+    return "core" if count <= 2 else "numa"
+
+
+def _unbound(case: Case, family: Family, kept: Sequence[str]) -> str:
+    names = [rank.host for rank in case.ranks or () if rank.host]
+    distinct = list(dict.fromkeys(names))
+    total = str(len(case.ranks or ()))
+    each = -(-len(case.ranks or ()) // max(1, len(distinct)))
+    hosts: tuple[str, ...] = ()
+    if family == "srun":
+        return shlex.join(
+            ("srun", "--nodes", str(max(1, len(distinct))), "--ntasks", total, "--cpu-bind=none", *command(case.line))
+        )
+    if distinct:
+        listed = [f"{name}:{each}" for name in distinct]
+        hosts = (
+            ("--host", ",".join(listed)) if family.startswith("openmpi") else ("-hosts", ",".join(distinct), "-ppn", str(each))
+        )
+    start = "mpiexec.hydra" if family == "intelmpi" else "mpiexec" if family == "mpich" else "mpirun"
+    option = "-np" if family.startswith("openmpi") else "-n"
+    return shlex.join((start, option, total, *hosts, *_UNBOUND[family], *kept, *command(case.line)))
+
+
+def _made(case: Case, family: Family, kept: Sequence[str], lost: Sequence[str]) -> LintTranslation:
+    """Return what the launcher's own module writes for these places."""
+    placement = placed(case)
+    environment = {} if family.startswith("openmpi") and case.line.family.startswith("openmpi") else _environment(case)
+    made = MODULES[family].launch(placement, Wish(command=command(case.line), environment=environment))
+    argv = [made.argv[0], *kept, *made.argv[1:]]
+    before = [f"{name}={shlex.quote(value)}" for name, value in made.environment.items()]
+    files: dict[str, tuple[str, ...]] = {}
+    for name, lines in made.files.items():
+        read = tuple(islice(lines(), MOST_LINES + 1))
+        files[name] = read if len(read) <= MOST_LINES else ("(too long to be shown)",)
+    return LintTranslation(launcher=family, line=" ".join((*before, shlex.join(argv))), files=files, lost=tuple(lost))
+
+
+def _environment(case: Case) -> dict[str, str]:
+    taken = ("OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_", "SLURM_")
+    return {name: value for name, value in case.want.exports.items() if not name.startswith(taken)}
+
+
+def placed(case: Case) -> Placement:
+    """Return the predicted ranks as a plan; those of a host must follow each other."""
+    topology = case.topology.inside
+    by_host: dict[str | None, list[CpuSet]] = {}
+    order: list[str | None] = []
+    for rank in case.ranks or ():
+        if not order or order[-1] != rank.host:
+            order.append(rank.host)
+        by_host.setdefault(rank.host, []).append(rank.cpus or CpuSet())
+    if len(order) != len(by_host):
+        raise BadInput("the ranks of a host do not follow each other")
+    shapes = list(dict.fromkeys(tuple(sets) for sets in by_host.values()))
+    plans = tuple(NodePlan(topology=case.topology, slots=tuple(_slot(cpus, topology) for cpus in sets)) for sets in shapes)
+    hosts = tuple(HostPlan(name=name, plan=shapes.index(tuple(sets)), ranks=len(sets)) for name, sets in by_host.items())
+    return Placement(job=JobShape(ranks=len(case.ranks or ()) or 1), strategy="compact", why=(), plans=plans, hosts=hosts)
+
+
+def _slot(cpus: CpuSet, topology: Topology) -> Slot:
+    nodes = tuple(node.os_index for node in topology.nodes_of(cpus))
+    l3 = tuple(i for i, part in enumerate(topology.l3) if part.cpuset & cpus)
+    cores = sum(1 for core in topology.cores if core.cpuset & cpus)
+    return Slot(cpus=cpus, cores=cores, nodes=nodes, memory=nodes, l3=l3, socket=topology.package_of(cpus))

@@ -1,0 +1,405 @@
+import json
+import os
+import shlex
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.cli.allocation import expand
+from advisor.cli.main import status
+from advisor.errors import BadValue
+from tests.conftest import Golden
+from tests.machines.catalogue import write_archive
+
+Capture = pytest.CaptureFixture[str]
+NAPLES, ROME, TWO = "a-r7425-2x7601-dell", "b-c6525-2x7702-nps4", "two-hcas"
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with archives of machines."""
+    folder = tmp_path_factory.mktemp("nodes")
+    for name in (NAPLES, ROME, TWO, "uneven-l3", "b-c6525-2x7702-nps4-smt"):
+        write_archive(name, folder / f"{name}.tar.gz")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "PBS_", "OMP_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def printed(capsys: Capture, *words: object) -> str:
+    """Return what the command prints."""
+    assert status(["bind", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: Capture, *words: object) -> str:
+    """Return the one line with which the command refuses."""
+    assert status(["bind", *map(str, words)]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    return said.err
+
+
+def document(capsys: Capture, *words: object) -> dict[str, Any]:
+    """Return the JSON document."""
+    found: dict[str, Any] = json.loads(printed(capsys, "--json", *words))
+    return found
+
+
+def of(nodes: Path, name: str) -> tuple[str, str]:
+    """Return the options that read a machine."""
+    return "--from", str(nodes / f"{name}.tar.gz")
+
+
+CASES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "naples-near": (NAPLES, ("--ranks", "16", "--near", "mlx5_0")),
+    "rome-ccx": (ROME, ("--ranks-per", "l3", "1", "--threads", "4")),
+    "two-hcas": (TWO, ("--hosts", "a,b", "--ranks-per-node", "16", "--strategy", "per-hca")),
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("case", CASES)
+def test_pages_were_read(case: str, width: int, nodes: Path, golden: Golden, capsys: Capture) -> None:
+    """What is printed for the R7425 near its adapter, a rank a CCX of four threads, and two adapters, is as it was accepted."""
+    name, words = CASES[case]
+    text = printed(capsys, *of(nodes, name), *words, "--width", width, "--launcher-version", "5.0.6", "--", "./app", "in put")
+    golden(f"bind-{case}-{width}.txt", text)
+
+
+def test_hosts_that_differ(nodes: Path, golden: Golden, capsys: Capture) -> None:
+    """Two kinds of hosts in one job are each placed on their own machine, drawn apart, and launched by one line."""
+    words = [f"--from=n1={nodes / NAPLES}.tar.gz", f"--from=n2={nodes / ROME}.tar.gz", "--ranks-per", "numa", "1"]
+    found = document(capsys, *words, "--", "./app")
+    assert [(rank["host"], rank["cpus"]) for rank in found["ranks"][::8]] == [("n1", "0"), ("n2", "0")]
+    assert (found["ranks"][1]["cpus"], found["ranks"][9]["cpus"]) == ("2", "16")
+    golden("bind-heterogeneous.txt", printed(capsys, *words, "--width", "100", "--launcher", "openmpi4", "--", "./app"))
+
+
+def test_machines_in_the_order_of_hosts(nodes: Path, capsys: Capture) -> None:
+    """Several --from without names are those of the hosts in order, or have the names that the machines give themselves."""
+    both = (*of(nodes, NAPLES), *of(nodes, TWO), "--ranks-per-node", "1")
+    assert [rank["host"] for rank in document(capsys, *both, "--hosts", "x,y", "--", "./a")["ranks"]] == ["x", "y"]
+    assert document(capsys, *both, "--", "./a")["ranks"][0]["host"] == "r7425"
+    assert "2 --from without a name, and 3 hosts" in refused(capsys, *both, "--hosts", "x,y,z", "--", "./a")
+    twice = (*of(nodes, NAPLES), *of(nodes, NAPLES))
+    assert "hosts' names are not known; name them: --from n1=FILE" in refused(capsys, *twice, "--", "./a")
+    assert "given for q, which is none of the hosts" in refused(
+        capsys, f"--from=q={nodes / NAPLES}.tar.gz", "--hosts", "a", "--", "./a"
+    )
+
+
+def test_the_document_has_it_all(nodes: Path, capsys: Capture) -> None:
+    """The JSON has the ranks with their places, the line as words, its files and reasons."""
+    words = (*of(nodes, NAPLES), "--ranks", "8", "--near", "mlx5_0", "--launcher", "openmpi4", "--exact")
+    found = document(capsys, *words, "--", "./app", "a b")
+    assert found["ranks"][0] == {
+        "rank": 0, "host": None, "local": 0, "cpus": "5", "numa_nodes": [6], "memory": [6], "l3": [5],
+        "hca": "mlx5_0", "gpu": None, "distance": 10,
+    }  # fmt: skip
+    assert (found["schema"], found["strategy"], found["launcher"]) == ("advisor-bind/1", "hca-near", "openmpi4")
+    assert found["command"][-2:] == ["./app", "a b"]
+    assert found["files"]["rankfile"].startswith("rank 0=localhost slot=48\n")
+    assert found["runner_up"]["strategy"] != "hca-near"
+
+
+def test_the_line_can_be_pasted(nodes: Path, capsys: Capture) -> None:
+    """The first lines are the command that the document has, whatever the width, in ASCII."""
+    words = (*of(nodes, ROME), "--ranks-per", "l3", "1", "--threads", "4")
+    argv = document(capsys, *words, "--", "./app", "it's", "$x")["command"]
+    for width in (40, 80, 200):
+        page = printed(capsys, *words, "--width", width, "--no-color", "--", "./app", "it's", "$x")
+        line = page.partition("\n\n")[0]
+        assert shlex.split(line.replace("\\\n", "")) == argv
+        assert line.isascii()
+
+
+def test_a_slurm_job_is_known(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a Slurm job hosts, ranks and threads are the job's, hardware threads counted as Slurm does; options count more."""
+    job = {"JOB_ID": "77", "JOB_NODELIST": "n[01-03]", "NTASKS_PER_NODE": "8", "CPUS_PER_TASK": "8", "NTASKS": "24"}
+    for name, value in job.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    machine = of(nodes, "b-c6525-2x7702-nps4-smt")
+    found = document(capsys, *machine, "--", "./app")
+    assert (len(found["ranks"]), found["ranks"][-1]["host"], found["launcher"]) == (24, "n03", "srun")
+    assert found["env"]["OMP_NUM_THREADS"] == "4"
+    assert "the hosts are those of slurm job 77" in found["notes"]
+    assert "4 threads a rank: SLURM_CPUS_PER_TASK is 8, of which a core has 2" in found["notes"]
+    assert "--nodelist" not in found["command"]
+    assert len(document(capsys, *machine, "--ranks", "5", "--", "./app")["ranks"]) == 5
+    assert document(capsys, *machine, "--nodes", "1", "--", "./app")["ranks"][0]["host"] is None
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[01-")
+    assert "SLURM_JOB_NODELIST: 'n[01-' is no list of hosts" in refused(capsys, *machine, "--", "./app")
+
+
+def test_a_pbs_job_is_known(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Inside a PBS job the node file says the hosts and how many ranks each has."""
+    (tmp_path / "nodefile").write_text("n1\nn1\nn2\nn2\n")
+    for name, value in {"PBS_JOBID": "9.s", "PBS_NODEFILE": str(tmp_path / "nodefile"), "OMP_NUM_THREADS": "4"}.items():
+        monkeypatch.setenv(name, value)
+    found = document(capsys, *of(nodes, NAPLES), "--launcher", "openmpi", "--", "./app")
+    assert [rank["host"] for rank in found["ranks"]] == ["n1", "n1", "n2", "n2"]
+    assert len(found["ranks"][0]["cpus"].split(",")) == 4
+
+
+def test_a_host_file_is_read(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Hosts come from a file as Open MPI or Hydra writes it; a bad line is named."""
+    file = tmp_path / "hosts"
+    file.write_text("# ours\nn1 slots=4\nn2:4  # four\nn[3-4] slots = 4 max_slots=8\n")
+    found = document(capsys, *of(nodes, NAPLES), "--hostfile", file, "--", "./a")
+    assert [rank["host"] for rank in found["ranks"]] == [f"n{n}" for n in (1, 2, 3, 4) for _ in range(4)]
+    for line in ("b; rm -rf /", "-x", "n1 slots=4 $(id)", "user@host"):
+        file.write_text(f"n1\n{line}\n")
+        assert f"{file}: line 2: " in refused(capsys, "--hostfile", file, "--", "./a")
+    file.write_text("\n")
+    assert "names no host" in refused(capsys, "--hostfile", file, "--", "./a")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("a,b", ["a", "b"]), ("n[08-10,12]", ["n08", "n09", "n10", "n12"]), ("r[1-2]n[1-2]", ["r1n1", "r1n2", "r2n1", "r2n2"])],
+)
+def test_lists_of_hosts_are_expanded(text: str, names: list[str]) -> None:
+    """A list is read as Slurm writes it, zeros kept."""
+    assert list(expand(text)) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a,", "n[1", "n]", "n[3-1]", "n[]", "n[[1]]", "a b", "a;b", "-a", "n[1-99999999]", "n[1-60000][1-60000]", "[" * 99999],
+)
+def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
+    """What is no list of hosts, or one without end, is refused at once."""
+    with pytest.raises(BadValue):
+        expand(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--ranks", "4"), "no command to start; put it last, after --"),
+        (("--ranks", "400", "--", "a"), "400 ranks x 1 thread need 400 cores, 64 are free: 64 ranks of 1"),
+        (("--launcher", "opnmpi", "--", "a"), "did you mean openmpi?"),
+        (("--strategy", "spred-l3", "--", "a"), "did you mean spread-l3?"),
+        (("--near", "mlx5_0;rm", "--", "a"), "--near 'mlx5_0;rm' is no name of a device"),
+        (("--near", "mlx5_9", "--", "a"), "there are: mlx5_0"),
+        (("--hosts", "a;b", "--", "a"), "--hosts: 'a;b' is no host name"),
+        (("--hosts", "a,a", "--", "a"), "the host a stands twice"),
+        (("--hosts", "a", "--nodes", "2", "--", "a"), "--hosts and --nodes both say which hosts there are"),
+        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4 is no part of a node"),
+        (("--ranks-per", "l3", "0", "--", "a"), "--ranks-per 0: it must be greater than or equal to 1"),
+        (("--ranks", "4", "--ranks-per-node", "4", "--", "a"), "--ranks and --ranks-per-node both say"),
+        (("--slice", "5/4", "--", "a"), "--slice 5/4 is no part of a node"),
+        (("--per", "numa", "--", "a"), "did you mean --ranks-per numa 1?"),
+        (("--launcher", "openmpi4", "--launcher-version", "5.1", "--", "a"), "ask for the launcher openmpi5"),
+        (("--nodes", "99999999", "--", "a"), "99999999 nodes are more than 65536"),
+        (("-o", "/proc/x", "--", "a"), "name another folder to write into"),
+        (("-o", "/tmp/a:b", "--", "a"), "mpirun takes : and , in a file's name for its own"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: tuple[str, ...], said: str, nodes: Path, capsys: Capture) -> None:
+    """Each impossible wish is refused in one line that says what would do."""
+    assert said in refused(capsys, *of(nodes, NAPLES), *words)
+
+
+def test_a_dash_from_a_web_page_is_noticed(nodes: Path, capsys: Capture) -> None:
+    """An en dash in the command is left alone, and noted."""
+    notes = document(capsys, *of(nodes, NAPLES), "--ranks", "1", "--", "./app", "\u2013np")["notes"]
+    assert any("a dash that is not ASCII" in note for note in notes)
+
+
+def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """-o writes script, rankfile, job scripts and plan, tells their paths, and the line names the files there."""
+    folder = tmp_path / "deep" / "job"
+    words = (*of(nodes, NAPLES), "--hosts", "a,b", "--ranks-per-node", "8", "--near", "mlx5_0", "--launcher", "openmpi4")
+    text = printed(capsys, *words, "--exact", "--width", "120", "-o", folder, "--", "./app", "it's", "rankfile")
+    assert sorted(file.name for file in folder.iterdir()) == ["job.pbs", "job.slurm", "launch.sh", "plan.json", "rankfile"]
+    assert f"--rankfile {folder}/rankfile" in text.replace("\\\n    ", "")
+    assert f"{folder}/launch.sh" in text
+    script = (folder / "launch.sh").read_text()
+    assert '--rankfile "$here"/rankfile' in script
+    assert script.endswith("""./app 'it'"'"'s' rankfile\n""")
+    assert stat.S_IMODE((folder / "launch.sh").stat().st_mode) & 0o100
+    plan = json.loads((folder / "plan.json").read_text())
+    assert (plan["schema"], len(plan["ranks"])) == ("advisor-plan/1", 16)
+    assert plan["ranks"][8] == {"rank": 8, "host": "b", "local": 0, "cpus": "5", "memory": [6]}
+    assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
+    assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
+
+
+def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Where hosts were only counted, the job script puts the job's own names in their places, in every file."""
+    folder, run = tmp_path / "job", tmp_path / "run"
+    words = (
+        *of(nodes, NAPLES),
+        "--nodes",
+        "12",
+        "--ranks-per-node",
+        "8",
+        "--near",
+        "mlx5_0",
+        "--launcher",
+        "openmpi4",
+        "--exact",
+    )
+    printed(capsys, *words, "-o", folder, "--", "./app", "NODE3")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    run.mkdir()
+    (programs / "scontrol").write_text("#!/bin/sh\nfor n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo real$n; done\n")
+    (programs / "mpirun").write_text('#!/bin/sh\necho "$@"\n')
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    env = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "SLURM_JOB_ID": "5",
+        "SLURM_JOB_NODELIST": "x",
+        "SLURM_SUBMIT_DIR": str(run),
+    }
+    done = subprocess.run(["sh", folder / "job.slurm"], env=env, capture_output=True, text=True, check=True)
+    assert "--host real1:8,real2:8," in done.stdout
+    assert done.stdout.endswith("./app NODE3\n")
+    made = run / "advisor-5"
+    assert (made / "rankfile").read_text().splitlines()[95] == "rank 95=real12 slot=55"
+    assert json.loads((made / "plan.json").read_text())["ranks"][95]["host"] == "real12"
+
+
+def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template of the site takes the place of ours, and one for another scheduler is filled too."""
+    from advisor.cli import jobscripts
+
+    site = tmp_path / "site"
+    (site / "job").mkdir(parents=True)
+    (site / "job" / "slurm.j2").write_text(
+        "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
+    )
+    (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
+    monkeypatch.setattr(jobscripts, "SITE_FOLDERS", (site,))
+    printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
+    assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
+    assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"
+    (site / "job" / "lsf.j2").write_text("{{ nothing }}")
+    assert "job/lsf.j2" in refused(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
+
+
+def test_a_folder_is_whole_or_as_it_was(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """What cannot be written leaves the folder as it was."""
+    file = tmp_path / "file"
+    file.write_text("x")
+    assert "name another folder" in refused(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", file, "--", "./a")
+    (tmp_path / "job" / "plan.json").mkdir(parents=True)
+    refused(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
+    assert [each.name for each in (tmp_path / "job").iterdir() if each.name.startswith(".")] == []
+
+
+def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a launcher refuses to bind as planned, the wrapper does, and it is said."""
+    from advisor.launch import mpich
+    from advisor.launch.base import Launch, Wish
+    from advisor.model.placement import Placement
+
+    real = mpich.launch
+
+    def refusing(placement: Placement, wish: Wish) -> Launch:
+        if not wish.wrap:
+            raise BadValue("not on a Sunday")
+        return real(placement, wish)
+
+    monkeypatch.setattr(mpich, "launch", refusing)
+    found = document(capsys, *of(nodes, NAPLES), "--ranks", "4", "--launcher", "mpich", "--", "./a")
+    assert "mpich cannot bind this itself, so bind-wrapper.sh does: not on a Sunday" in found["notes"]
+    assert found["command"][-3:] == ["sh", "bind-wrapper.sh", "./a"]
+
+
+def test_a_drawing_for_a_page(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """--svg draws the node with its ranks into a file."""
+    printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "--svg", tmp_path / "x.svg", "--", "./a")
+    assert (tmp_path / "x.svg").read_text().startswith("<svg ")
+
+
+def test_settings_to_be(nodes: Path, capsys: Capture) -> None:
+    """--assume places ranks on the machine as it will be after a restart."""
+    words = (*of(nodes, ROME), "--ranks-per", "numa", "1")
+    assert len(document(capsys, *words, "--", "./a")["ranks"]) == 8
+    assert len(document(capsys, *words, "--assume", "nps=1", "--", "./a")["ranks"]) == 2
+
+
+def test_explain_leaves_nothing_out(nodes: Path, capsys: Capture) -> None:
+    """--explain lists every rank, every reason and every strategy."""
+    words = (*of(nodes, NAPLES), "--ranks", "40", "--width", "100")
+    short, whole = printed(capsys, *words, "--", "./a"), printed(capsys, *words, "--explain", "--", "./a")
+    assert [" ..." in text for text in (short, whole)] == [True, False]
+    assert "per-hca: split the ranks evenly over the adapters" in whole
+
+
+def lines(capsys: Capture, *words: object) -> list[str]:
+    """Return a benchmark's lines."""
+    return [" ".join(each["command"]) for each in document(capsys, *words)["lines"]]
+
+
+def test_the_eight_lines_of_the_article(nodes: Path, capsys: Capture, golden: Golden) -> None:
+    """mbw_mr for each NUMA node of the R7425 is Table 2 of article [000]: 16 ranks on two servers, eight of a node on each."""
+    words = (*of(nodes, NAPLES), "--benchmark", "mbw_mr", "--per", "numa", "--hosts", "server1,server2")
+    made = lines(capsys, *words, "--launcher", "openmpi", "--launcher-version", "4.1.4")
+    assert len(made) == 8
+    assert made[6] == (
+        "mpirun -np 16 --host server1:8,server2:8 --map-by slot:OVERSUBSCRIBE --bind-to none --mca pml ucx"
+        " --mca coll_hcoll_enable 0 -x UCX_NET_DEVICES=mlx5_0:1 -x UCX_TLS=rc_x numactl --cpunodebind=6 osu_mbw_mr"
+    )
+    golden("bind-mbw-numa.txt", printed(capsys, *words, "--width", "100", "--launcher-version", "5.0.6"))
+
+
+def test_the_other_tables_of_the_article(nodes: Path, capsys: Capture) -> None:
+    """Sockets, whole nodes and two ranks a NUMA node run as many ranks as in the article's Table 3."""
+    words = (*of(nodes, NAPLES), "--benchmark", "mbw_mr", "--launcher", "openmpi", "--launcher-version", "4.1.4")
+    sizes = [[line.split()[2] for line in lines(capsys, *words, *how)] for how in (("--per", "socket"), ("--per", "node"))]
+    assert sizes == [["64", "64"], ["128"]]
+    (two,) = lines(capsys, *words, "--ranks-per", "numa", "2")
+    assert "-np 32 " in two
+    assert "--map-by ppr:2:numa --bind-to core" in two
+
+
+def test_latency_is_measured_beside_the_adapter(nodes: Path, capsys: Capture) -> None:
+    """Two ranks sit beside the adapter; with --per numa on each node in turn, under any launcher."""
+    near = (*of(nodes, NAPLES), "--benchmark", "latency")
+    (line,) = lines(capsys, *near, "--launcher", "openmpi5")
+    assert "pe-list=48:ordered" in line
+    far = lines(capsys, *near, "--per", "numa", "--launcher", "mpich", "--", "/opt/osu/osu_latency", "-x", "9")
+    assert len(far) == 8
+    assert far[3].endswith("-bind-to none numactl --cpunodebind=3 /opt/osu/osu_latency -x 9")
+    assert "OMPI_MCA" not in " ".join(far)
+    assert "it runs between two hosts, and there are 3" in refused(capsys, *near, "--hosts", "a,b,c")
+
+
+def test_stream_fills_a_part(nodes: Path, capsys: Capture) -> None:
+    """The memory of each NUMA node or socket is measured with all its cores and no other memory."""
+    made = lines(capsys, *of(nodes, NAPLES), "--benchmark", "stream", "--per", "socket")
+    assert made[1] == (
+        "env OMP_NUM_THREADS=32 OMP_PLACES=cores OMP_PROC_BIND=close numactl --cpunodebind=4,5,6,7 --membind=4,5,6,7 stream"
+    )
+
+
+def test_a_benchmark_is_written(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """-o writes the lines as one script, each with a rankfile of its own where it needs one."""
+    words = (*of(nodes, NAPLES), "--benchmark", "mbw_mr", "--per", "numa", "--exact", "--launcher", "openmpi4")
+    text = printed(capsys, *words, "-o", tmp_path, "--width", "400")
+    assert f"--rankfile {tmp_path}/rankfile-numa6 " in text
+    script = (tmp_path / "benchmark.sh").read_text()
+    assert script.count("mpirun ") == 8
+    assert '"$here"/rankfile-numa6' in script
+    assert (tmp_path / "rankfile-numa6").read_text().startswith("rank 0=NODE1 slot=48\n")
+
+
+def test_help_names_every_option(capsys: Capture) -> None:
+    """The help says what the options are."""
+    text = printed(capsys, "--help")
+    assert all(option in text for option in ("--ranks-per", "--near", "--slice", "--launcher-version", "--benchmark", "--assume"))

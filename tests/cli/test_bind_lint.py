@@ -1,0 +1,64 @@
+"""``advisor bind lint``: exit status, JSON, files beside the line, and the page."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.bind_lint import run_lint
+from advisor.errors import BadInput
+from tests.place.samples import machine
+
+ROME = "b-c6525-2x7702-nps4"
+CLEAN = ["mpirun", "-np", "32", "--map-by", "ppr:1:l3cache:PE=4", "--bind-to", "core", "./a"]
+
+
+def test_a_clean_line_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    """All five parts are on the page."""
+    assert run_lint(["--", *CLEAN], machine(ROME), version="5.0.11", width=100, color=False) == 0
+    out = capsys.readouterr().out
+    for heading in ("What it says", "What it does here", "What will go wrong", "The same for others", "Intel MPI"):
+        assert heading in out
+    assert "nothing that is known" in out
+
+
+def test_a_warning_ends_with_1_and_names_the_better_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The better line is there to be copied, on one line."""
+    assert run_lint(["mpirun", "-np", "8", "./a"], machine(ROME), version="4.1.4", width=60, color=False) == 1
+    assert "mpirun -np 8 --map-by ppr:1:numa --bind-to core ./a\n" in capsys.readouterr().out
+
+
+def test_json_has_a_schema_and_every_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    """Launcher, version, options, ranks, warnings, translations."""
+    run_lint(CLEAN, machine(ROME), json=True, version="5.0.11")
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "advisor-lint/1"
+    assert (told["launcher"], told["version"], len(told["ranks"])) == ("openmpi5", "5.0.11", 32)
+    assert told["ranks"][1] == {"rank": 1, "host": None, "cpus": "4-7"}
+    assert [each["launcher"] for each in told["translations"]] == ["openmpi4", "srun", "mpich", "intelmpi"]
+    assert told["warnings"] == []
+
+
+def test_the_rankfile_of_the_line_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it lies beside; a folder or nothing of that name is no error."""
+    (tmp_path / "rf").write_text("rank 0=localhost slot=8-11\n")
+    monkeypatch.chdir(tmp_path)
+    for name, cpus in (("rf", "8-11"), (".", None), ("none", None)):
+        run_lint(["mpirun", "--map-by", f"rankfile:file={name}", "./a"], machine(ROME), json=True, version="5.0.11")
+        ranks = json.loads(capsys.readouterr().out)["ranks"]
+        assert (ranks[0]["cpus"] if ranks else None) == cpus
+
+
+@pytest.mark.parametrize("words", [[], ["./a"], ["mpirun", "-np"], ["mpirun -np 2 'x"]])
+def test_no_line_is_refused_in_one_line(words: list[str]) -> None:
+    """Before the machine is read."""
+    with pytest.raises(BadInput):
+        run_lint(words, None)
+
+
+def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """An escape in a word is printed as its escape."""
+    run_lint(["mpirun", "-np", "2", "--map-by", "\x1b[31m", "./\x1b[2Ja"], machine(ROME), version="4.1.4", width=80, color=False)
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,0 +1,258 @@
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.launchlines import STANDS_FOR, line_in, line_of
+from advisor.cli.main import status
+from advisor.errors import BadInput
+
+Capture = pytest.CaptureFixture[str]
+PLAN = {
+    "schema": "advisor-plan/1",
+    "ranks": [
+        {"rank": 0, "host": None, "local": 0, "cpus": "0", "memory": [0]},
+        {"rank": 1, "host": None, "local": 1, "cpus": "1", "memory": [0]},
+    ],
+}
+LINE = "ADVISOR-RANK rank={} size=2 local={} host=n1 pid=1 cpus={} mems=0 policy=default last=0 ucx=- omp=- gpu=-\n"
+FAKE = """#!/bin/sh
+# A launcher of two ranks: each sees the CPUs that taskset gave this script.
+while [ "$1" != -- ]; do shift; done
+shift
+PMI_RANK=0 PMI_SIZE=2 "$@" &
+PMI_RANK=1 PMI_SIZE=2 "$@" &
+wait
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    """Return a plan of two ranks on CPUs 0 and 1."""
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(PLAN))
+    return str(file)
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> str:
+    """Return a launcher that binds nothing."""
+    file = tmp_path / "fakerun"
+    file.write_text(FAKE)
+    file.chmod(0o755)
+    return str(file)
+
+
+@pytest.fixture
+def mpirun(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return Open MPI 4's mpirun, allowed to run here; skip where it is not installed or there are not two CPUs."""
+    program = shutil.which("mpirun")
+    if program is None or b"(Open MPI) 4." not in subprocess.run([program, "--version"], capture_output=True, check=False).stdout:
+        pytest.skip("Open MPI 4 is not installed")
+    if {0, 1} - os.sched_getaffinity(0):
+        pytest.skip("CPUs 0 and 1 are not both this process's")
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    return program
+
+
+def test_a_real_launch_is_as_planned(mpirun: str, plan: str, capsys: Capture) -> None:
+    """Open MPI 4 binds two ranks to their cores, and says so without being asked: tagged lines are read."""
+    assert status(["verify", "--plan", plan, "--", mpirun, "-np", "2", "--tag-output", "--bind-to", "core", "./app", "x"]) == 0
+    assert capsys.readouterr().out.startswith("as planned: all 2 ranks")
+
+
+def test_a_real_launch_that_binds_otherwise_is_told(mpirun: str, plan: str, capsys: Capture) -> None:
+    """Unbound ranks, a rank too few, and ranks together on one core are told apart, with status 1."""
+    assert status(["verify", "--json", "--plan", plan, "--", mpirun, "-np", "2", "--bind-to", "none", "{}"]) == 1
+    loose = json.loads(capsys.readouterr().out)
+    assert status(["verify", "--json", "--plan", plan, "--", mpirun, "-np", "1", "--bind-to", "core", "{}"]) == 1
+    few = json.loads(capsys.readouterr().out)
+    line = [mpirun, "-np", "2", "--bind-to", "none", "taskset", "-c", "0", "{}"]
+    assert status(["verify", "--json", "--plan", plan, "--", *line]) == 1
+    piled = json.loads(capsys.readouterr().out)
+    causes = [[(cause["id"], cause["ranks"]) for cause in each["causes"]] for each in (loose, few, piled)]
+    wide = "unbound" if len(os.sched_getaffinity(0)) == os.cpu_count() else causes[0][0][0]
+    assert causes == [[(wide, "0-1")], [("missing", "1")], [("stacked", "1")]]
+
+
+def test_what_bind_writes_is_proven(mpirun: str, tmp_path: Path, capsys: Capture) -> None:
+    """The folder of advisor bind is all that is needed, for the short form, the rankfile and the wrapper."""
+    for form in ([], ["--exact"], ["--wrapper"]):
+        folder = str(tmp_path / f"job{len(form)}{''.join(form)}")
+        launcher = ["--launcher", "openmpi", "--launcher-version", "4.1.4"]
+        assert status(["bind", "--ranks", "2", *launcher, *form, "-o", folder, "--", "./app", "a b"]) == 0
+        capsys.readouterr()
+        assert status(["verify", folder]) == 0, capsys.readouterr()
+
+
+def test_captured_lines_are_compared(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """--observed reads what a job printed, from a file or standard input, and runs nothing."""
+    lines = tmp_path / "lines"
+    lines.write_text("hello\n0: " + LINE.format(0, 0, "0") + "1: " + LINE.format(1, 1, "1"))
+    assert status(["verify", "--plan", plan, "--observed", str(lines)]) == 0
+    lines.write_text(LINE.format(0, 0, "1") + LINE.format(1, 1, "0"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.read_bytes())))
+    assert status(["verify", "--plan", plan, "--observed", "-"]) == 1
+    assert "-> ranks 0-1: the places are the planned ones" in capsys.readouterr().out
+
+
+def test_the_probe_is_printed(capsys: Capture) -> None:
+    """--print-probe gives the script for a job script."""
+    assert status(["verify", "--print-probe"]) == 0
+    assert capsys.readouterr().out.startswith("#!/bin/sh\n")
+
+
+def test_any_launcher_will_do(fake: str, plan: str, capsys: Capture) -> None:
+    """A launcher that nobody knows is run where {} says where the command stands."""
+    assert status(["verify", "--plan", plan, "--", fake, "--", "taskset", "-c", "0", "{}"]) == 1
+    assert "1     overlapping  1        0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--", "no-such-run", "{}"], "no-such-run is not here; load the module"),
+        (["--", "sh", "-c", "echo one >&2; echo --- >&2; exit 7", "{}"], "the launcher ended with status 7: one"),
+        (["--timeout", "1", "--", "sh", "-c", "sleep 9", "{}"], "the launcher was ended after 1 s (--timeout) and said nothing"),
+        (["--", "myrun", "-n", "2", "./app"], "'myrun' starts no launcher; write {} where the command stands"),
+        (["--", "mpirun", "-n", "2"], "the launch line does not show where its command stands"),
+        ([], "there is no launch line"),
+        (["--observed", "/no/such"], "/no/such: no such file or directory"),
+        (["--observed", "/dev/null"], "/dev/null: there is no line of the probe in it"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan: str, capsys: Capture) -> None:
+    """A launcher that is missing, fails, hangs or says nothing ends with status 2 and one line that shows its own last one."""
+    assert status(["verify", "--plan", plan, *arguments]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), message in error) == (1, True), error
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "line 1, column 2: not well-formed JSON"),
+        ("[]", "not a plan: no JSON object"),
+        ("{}", "it has no list of ranks"),
+        ('{"schema": "advisor-plan/9", "ranks": [{}]}', "this advisor reads advisor-plan/1"),
+        ('{"ranks": [7]}', "ranks[0]: not a rank"),
+        ('{"ranks": [{"rank": 0}]}', "ranks[0].cpus: Field required"),
+        ('{"ranks": [{"rank": 0, "cpus": "3-1"}]}', "ranks[0].cpus: "),
+        ('{"ranks": [{"rank": 0, "cpus": "0", "memory": "x"}]}', "ranks[0]: 'x' in 'x' is not a CPU or a range"),
+        ('{"ranks": [{"rank": 0, "cpus": "0"}, {"rank": 0, "cpus": "1"}]}', "rank 0 stands twice"),
+        ("[" * 100_000, "not well-formed JSON"),
+    ],
+)
+def test_a_broken_plan_is_one_line(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
+    """A file that is no plan is refused with its name and the place in it."""
+    (tmp_path / "plan.json").write_text(text)
+    assert status(["verify", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), error.startswith(f"advisor: {tmp_path}/plan.json: "), message in error) == (1, True, True), error
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("mpirun -np 2 --map-by core ./app x", "mpirun -np 2 --map-by core {}"),
+        ("mpirun -np 1 ./a : -np 1 -x A=b ./c d e", "mpirun -np 1 {} : -np 1 -x A=b {}"),
+        ("mpirun -np 2 --bind-to none sh /job/bind-wrapper.sh ./app", "mpirun -np 2 --bind-to none sh /job/bind-wrapper.sh {}"),
+        ("mpirun -np 2 numactl -m 0 ./app", "mpirun -np 2 numactl -m 0 {}"),
+        ("srun -n 2 --cpu-bind=cores ./app --help", "srun -n 2 --cpu-bind=cores {}"),
+        ("anything {} at all", "anything {} at all"),
+    ],
+)
+def test_the_command_of_a_line_gives_way_to_the_probe(line: str, kept: str) -> None:
+    """Options, segments and what binds stay; the application is left out."""
+    assert line_of(line.split()).argv == tuple(kept.split())
+
+
+def test_the_script_of_bind_is_read_and_not_run(tmp_path: Path) -> None:
+    """Its variables, its folder and its line are read; what somebody added to it is refused."""
+    script = tmp_path / "launch.sh"
+    head = '#!/bin/sh\n# two\nhere=$(cd "$(dirname "$0")" && pwd) || exit\nexport A=\'x y\'\n'
+    script.write_text(f"{head}exec mpirun --rankfile \"$here\"/rankfile ./app 'a $b\n c'\n")
+    line = line_in(tmp_path)
+    assert (line.argv, line.variables) == (("mpirun", "--rankfile", f"{tmp_path}/rankfile", STANDS_FOR), {"A": "x y"})
+    for added in (
+        "module load x\nexec mpirun ./app",
+        "exec mpirun $N ./app",
+        "exec mpirun ./app; rm x",
+        "export A=$(id)",
+        "# none",
+    ):
+        script.write_text(f"{head}{added}\n")
+        with pytest.raises(BadInput, match=r"LINE, with \{\} where the command stands"):
+            line_in(tmp_path)
+
+
+def test_running_processes_are_looked_at(capsys: Capture) -> None:
+    """--pid and --job find a process of this machine; bound inside a node there is nothing to say, unbound there may be."""
+    with subprocess.Popen(["taskset", "-c", str(min(os.sched_getaffinity(0))), "sleep", "61"]) as process:
+        try:
+            time.sleep(0.3)
+            assert status(["verify", "--json", "--pid", f"{process.pid},4194305"]) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert status(["verify", "--json", "--job", "sleep"]) in (0, 1)
+            named = json.loads(capsys.readouterr().out)
+        finally:
+            process.kill()
+    assert [each["name"] for each in found["processes"]] == ["sleep"]
+    assert found["unread"] == ["there is no process 4194305 to be seen, or it has ended"]
+    assert process.pid in [each["pid"] for each in named["processes"]]
+
+
+def test_running_ranks_are_compared_with_a_plan(plan: str, capsys: Capture) -> None:
+    """With a plan, a running rank that is where it should be is exact, and one that does not run is missing."""
+    with subprocess.Popen(["taskset", "-c", "0", "sleep", "62"], env={**os.environ, "PMI_RANK": "0"}) as process:
+        try:
+            time.sleep(0.3)
+            assert status(["verify", "--plan", plan, "--pid", str(process.pid)]) == 1
+        finally:
+            process.kill()
+    assert "differs from the plan: 1 of 2 ranks (1 missing)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pid", "x"], "--pid 'x' is no process"),
+        (["--pid", "4194305"], "there is no process 4194305"),
+        (["--job", "no-such-program"], "no process 'no-such-program' runs here"),
+        (["--job", "sleep", "words"], "--pid and --job take no words"),
+        ([], "verify needs a plan"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments: list[str], message: str, capsys: Capture) -> None:
+    """What is not there is named, with status 2."""
+    assert status(["verify", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), message in error) == (1, True), error
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_nothing_is_left(number: int, plan: str, tmp_path: Path) -> None:
+    """Ctrl-C, and a scheduler's signal, end the launcher with all that it started, and say so."""
+    note = tmp_path / "pid"
+    line = ["sh", "-c", f"sleep 63 & echo $! > {note}.new; mv {note}.new {note}; wait", "{}"]
+    command = [sys.executable, "-m", "advisor", "verify", "--plan", plan, "--", *line]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 20
+        while not note.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=20)
+    assert (process.returncode, error.splitlines()[0]) == (130, "advisor: the launcher and what it started here were ended")
+    stat = Path(f"/proc/{note.read_text().strip()}/stat")
+    deadline = time.monotonic() + 5
+    while stat.exists() and stat.read_text().split()[2] not in "ZX" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not stat.exists() or stat.read_text().split()[2] in "ZX"

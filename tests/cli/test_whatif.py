@@ -1,0 +1,93 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.assume import assumed, changed
+from advisor.cli.main import status
+from advisor.cli.pipeline import load, machine_from_json
+from advisor.model.assumption import Assumption
+from advisor.model.bios import Bios
+from tests.machines.catalogue import write_archive
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def nps1(tmp_path: Path) -> Path:
+    """Return the archive of a Rome in NPS1 with SMT, numbered in turn."""
+    return write_archive("epyc-nps1-smt-roundrobin", tmp_path / "node.tar.gz")
+
+
+def test_the_page_says_before_and_after(nps1: Path, capsys: Capture) -> None:
+    """The cut, the findings that go, what stays unknown, and how to go on."""
+    assert status(["whatif", "--from", str(nps1), "--nps", "4", "--smt", "off", "--enumeration", "linear", "--width", "300"]) == 0
+    text = capsys.readouterr().out
+    wanted = (
+        "NPS1 -> NPS4",
+        "round-robin over packages -> linear",
+        "- high   numa-nps-below-best",
+        "? hcas.locality: the present cut is coarser and does not tell which: mlx5_0 on one of nodes 4-7",
+        "--nps 4 --smt off --enumeration linear -o after.json",
+    )
+    assert [words for words in wanted if words not in text] == []
+    assert "not there" not in [line for line in text.splitlines() if "mlx5_0" in line]
+
+
+def test_the_file_is_what_every_other_command_reads(nps1: Path, tmp_path: Path, capsys: Capture) -> None:
+    """-o writes the machine to be; topology, audit and diff take it with --from."""
+    file = tmp_path / "after.json"
+    assert status(["whatif", "--from", str(nps1), "--nps", "4", "-o", str(file)]) == 0
+    assert f"advisor bind --from {file}" in capsys.readouterr().out
+    assert status(["topology", "--from", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cut"]["name"] == "NPS4"
+    assert status(["audit", "--from", str(file)]) == 0
+    assert status(["diff", str(nps1), str(file)]) == 0
+
+
+def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Capture) -> None:
+    """The document names its schema, and the machine in it reads back."""
+    assert status(["whatif", "--from", str(nps1), "--l3-as-node", "on", "--json"]) == 0
+    text = capsys.readouterr().out
+    found = json.loads(text)
+    assert (found["schema"], found["text"], found["assumption"]) == ("advisor-whatif/1", "l3-as-node=on", {"l3_as_node": True})
+    assert sorted(found) == ["assumption", "difference", "machine", "schema", "text", "unknown"]
+    assert machine_from_json(text, "after.json") == assumed(load(str(nps1)), ["l3-as-node=on"])
+
+
+def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
+    """One line where nothing would change."""
+    assert status(["whatif", "--from", str(nps1), "--nps", "1"]) == 0
+    assert "set so already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "nothing is assumed"),
+        (["--cod", "on"], "EPYC 7002 (Rome) has no cluster on die"),
+        (["--nps", "3"], "it is one of 1, 2, 4, 0"),
+        (["--snc", "x"], "it is one of off, 2, 3, 4, 6"),
+        (["--smt", "perhaps"], "perhaps"),
+    ],
+)
+def test_impossible_wishes_end_with_status_two(nps1: Path, arguments: list[str], words: str, capsys: Capture) -> None:
+    """One line on standard error names what is offered."""
+    assert status(["whatif", "--from", str(nps1), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_assume_is_for_other_commands_too(nps1: Path) -> None:
+    """Texts may be repeated; without any the machine is the one that was read."""
+    machine = load(str(nps1))
+    assert assumed(machine, []) is machine
+    assert assumed(machine, ["nps=4", "smt=off"]) == changed(machine, Assumption(nps=4, smt=False))
+
+
+def test_the_makers_attributes_of_the_setting_are_forgotten(nps1: Path) -> None:
+    """What the BIOS said of the assumed setting is left out; its other attributes stay."""
+    bios = Bios(attributes={"NumaNodesPerSocket": "1", "SysProfile": "Custom"}, pending={"NumaNodesPerSocket": "2"})
+    found = assumed(load(str(nps1)).model_copy(update={"bios": bios}), ["nps=4"]).bios
+    assert found == Bios(attributes={"SysProfile": "Custom"}, pending={})

@@ -1,0 +1,236 @@
+"""Lines as people write them: what is warned of, and how other launchers say the same."""
+
+import pytest
+
+from advisor.launch.lint.lint import lint
+from advisor.model.lint import Lint
+from tests.place.samples import machine
+
+NAPLES, ROME, SMT, UNEVEN, HASWELL = (
+    "a-r7425-2x7601-dell",
+    "b-c6525-2x7702-nps4",
+    "a-r7425-2x7601-dell-smt",
+    "uneven-l3",
+    "c-c6320-2x2660v3",
+)
+UCX = "-mca pml ucx -x UCX_NET_DEVICES=mlx5_0:1 -x UCX_TLS=rc_x -mca coll_hcoll_enable 0"
+DIST = "--map-by dist:span -mca rmaps_dist_device mlx5_0"
+LONG = ",".join(map(str, range(0, 60, 2)))
+FILES = {
+    "rf": "rank 0=localhost slot=0-1\nrank 1=localhost slot=2-3\n",
+    "pairs": "rank 0=localhost slot=1:0-3\n",
+    "long": f"rank 0=localhost slot={LONG}\n",
+    "two": "rank 0=n1 slot=0\nrank 1=n2 slot=0\n",
+}
+
+
+def told(name: str, version: str | None, line: str) -> Lint:
+    """Return what is said of a line on a machine of the catalogue."""
+    return lint([line], machine(name), version=version, files=FILES)
+
+
+LINES: tuple[tuple[str, str | None, str, str], ...] = (
+    # Article [000], as printed and as meant.
+    (
+        NAPLES,
+        None,
+        f"mpirun -np 2 -host node1,node2 {UCX} --bind-to core {DIST} numactl \u2013cpunodebind=6 osu_latency",
+        "odd-hyphen binders-fight",
+    ),
+    (
+        NAPLES,
+        "4.1.4",
+        "mpirun -np 2 -host n8,n9 -x UCX_NET_DEVICES= mlx5_0:1 -x UCX_TLS=rc_x --bind-to core numactl --cpunodebind=6 osu_bibw",
+        "stray-blank binders-fight",
+    ),
+    (
+        NAPLES,
+        None,
+        f"mpirun -np 16 \u2013host server1,server2 {UCX} --bind-to core numactl cpunodebind= osu_mbw_mr",
+        "odd-hyphen stray-word slots-short",
+    ),
+    (NAPLES, None, f"mpirun -np 2 \u2013rf rf {UCX} osu_mbw_mr", "odd-hyphen far-from-hca"),
+    (NAPLES, "5.0.6", "mpirun -np 2 -rf rf osu_mbw_mr", "rankfile-of-4"),
+    (NAPLES, "5.0.6", "mpirun -np 2 --map-by dist:span --mca rmaps_dist_device mlx5_0 --bind-to core ./a", "dist-gone"),
+    (NAPLES, "4.1.4", "mpirun -np 8 --map-by dist:span --mca rmaps_dist_device mlx5_0 --bind-to core ./a", ""),
+    # Defaults.
+    (ROME, "4.1.4", "mpirun -np 8 ./a", "nps-default"),
+    (ROME, "4.1.4", "mpirun -np 2 ./a", "default-binding same-cores-again"),
+    (ROME, "5.0.6", "mpirun -np 2 ./a", "default-binding same-cores-again far-from-hca"),
+    (ROME, "5.0.6", "mpirun -np 64 ./a", "default-binding"),
+    (ROME, "4.1.4", "mpirun -np 4 ./a & mpirun -np 4 ./b", "same-cores-again"),
+    (
+        ROME,
+        "5.0.6",
+        "mpirun -np 8 --map-by core --bind-to core ./a & mpirun -np 8 --map-by core --bind-to core ./b",
+        "same-cores-again",
+    ),
+    (HASWELL, "4.1.4", "mpirun -np 20 --bind-to core ./a", ""),
+    (ROME, "5.0.6", "mpirun -N 8 ./a", "per-node"),
+    (ROME, "5.0.6", "mpirun -np 8 --map-by ppr:8:node ./a", "per-node"),
+    (ROME, "5.0.6", "mpirun -np 8 --map-by slot ./a", "per-node"),
+    # 4 on 5 and 5 on 4.
+    (ROME, "5.0.6", "mpirun -np 8 --mca rmaps_base_mapping_policy numa --map-by core --bind-to core ./a", "ignored-parameter"),
+    (ROME, "5.0.6", "OMPI_MCA_hwloc_base_binding_policy=numa mpirun -np 8 ./a", "ignored-parameter default-binding"),
+    (ROME, "5.0.6", "mpirun --mca rmaps_rank_file_physical 1 --map-by rankfile:file=rf ./a", "physical-ignored"),
+    (ROME, "5.0.6", "mpirun -np 4 --bind-to cpu-list:ordered --cpu-list 0,2,4,6 ./a", "gone-in-5"),
+    (ROME, "5.0.6", "mpirun -np 8 --map-by socket --rank-by core --bind-to core ./a", "gone-in-5"),
+    (ROME, "5.0.6", "mpirun -np 8 -map-by numa -bind-to core ./a", "single-hyphen"),
+    (ROME, "5.0.6", "mpirun --novm -np 4 --map-by core --bind-to core ./a", "gone-in-5"),
+    (ROME, "5.0.6", "mpirun -np 4 --map-by numa,PE=2 ./a", "comma"),
+    (ROME, "4.1.4", "mpirun -np 8 --map-by ppr:1:package --bind-to core ./a", "only-in-5"),
+    (ROME, "4.1.4", "mpirun -np 2 --map-by rankfile:file=rf ./a", "only-in-5"),
+    (ROME, "4.1.4", "mpirun -np 4 --map-by pe-list=0,1,2,3:ordered ./a", "only-in-5"),
+    # Lists and rankfiles.
+    (ROME, "4.1.4", "mpirun -np 4 --cpu-list 40,2,36,6 --bind-to cpu-list:ordered ./a", "order-ignored"),
+    (ROME, "5.0.6", "mpirun -np 4 --map-by pe-list=0-3:ordered ./a", "ranges-not-expanded"),
+    (ROME, "5.0.6", "mpirun -np 4 --map-by pe-list=0,1,2,3 ./a", "same-cpus"),
+    (ROME, "4.1.4", "mpirun -np 4 --cpu-set 0 ./a", "same-core"),
+    (SMT, "5.0.3", "mpirun --map-by rankfile:file=rf:hwtcpus ./a", "hwthread-rankfile"),
+    (SMT, "5.0.11", "mpirun --map-by rankfile:file=two --host n1,n2 ./a", "hetero-nodes"),
+    (ROME, "4.1.4", "mpirun -rf pairs ./a", "socket-pairs"),
+    (ROME, "5.0.11", "mpirun --map-by rankfile:file=long ./a", "slot-too-long"),
+    (ROME, "4.1.4", "mpirun -rf gone ./a", "rankfile-unread"),
+    # Places.
+    (UNEVEN, "4.1.4", "mpirun -np 8 --map-by ppr:2:l3cache:PE=2 ./a", "uneven-parts"),
+    (ROME, "4.1.4", "mpirun -np 8 --map-by slot:PE=6 ./a", "across-l3 across-numa"),
+    (ROME, "4.1.4", "OMP_NUM_THREADS=4 mpirun -np 8 --map-by numa --bind-to core ./a", "too-many-threads"),
+    (ROME, "5.0.6", "mpirun -np 8 --map-by core --bind-to core -x UCX_NET_DEVICES=mlx5_0:1 ./a", "far-from-hca"),
+    (ROME, "5.0.11", "mpirun -np 5 --map-by ppr:2:numa --bind-to core ./a", "ppr-in-part"),
+    (ROME, "5.0.11", "mpirun -np 200 --bind-to core ./a", "refused"),
+    (ROME, "4.1.4", "mpirun -np 32 --map-by ppr:1:l3cache:pe=4 ./a", ""),
+    (ROME, "5.0.11", "mpirun -np 8 --map-by numa --bind-to core --frobnicate ./a", "unknown-option"),
+    (ROME, "5.0.11", "numactl -N 0 mpirun -np 8 --map-by numa --bind-to core ./a", "binder-outside"),
+    # The others.
+    (ROME, "intelmpi-2021.18", "I_MPI_PIN_DOMAIN=[f,f0] mpiexec.hydra -n 2 ./a", "mask-without-0x"),
+    (ROME, "intelmpi-2021.18", "mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN [0xf,0xf0] ./a", "mask-count"),
+    (ROME, "intelmpi-2021.18", "mpiexec.hydra -n 4 -genv I_MPI_PIN_PROCESSOR_LIST 0-7 ./a", "list-count"),
+    (ROME, "mpich-5.0.2", "mpiexec -n 4 -bind-to user:0,1 ./a", "user-list-short"),
+    (ROME, "mpich-5.0.2", "mpiexec -n 8 -bind-to core:4 -map-by numa ./a", ""),
+    (ROME, "slurm-22.05.8", "OMP_NUM_THREADS=4 srun -n 8 --cpu-bind=cores ./a", "cpus-not-inherited"),
+    (ROME, "slurm-24.05", "srun -n4 --cpu-bind=map_cpu:0,1 ./a", "short-list same-core"),
+    (ROME, "slurm-24.05", "srun -n 2 --cpu-bind=mask_cpu:0x0,0xf ./a", "empty-mask"),
+    (ROME, "slurm-24.05", "srun -N1 -n8 -c4 -m block:block --cpu-bind=verbose,cores ./a", ""),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "line", "wanted"), LINES, ids=[f"{i}-{row[3] or 'clean'}" for i, row in enumerate(LINES)]
+)
+def test_what_is_warned_of(name: str, version: str | None, line: str, wanted: str) -> None:
+    """Every warning that is wanted is there, with evidence; a line without faults has none that says ranks are elsewhere."""
+    found = told(name, version, line).warnings
+    assert set(wanted.split()) <= {each.id for each in found}
+    assert all(each.what and each.why and each.evidence for each in found)
+    if not wanted:
+        assert [each.id for each in found if each.misbinds or each.id in ("refused", "unknown-option")] == []
+
+
+TRANSLATIONS = (
+    (
+        "4.1.4",
+        "mpirun -np 32 --map-by ppr:1:l3cache:pe=4 ./a",
+        "openmpi5",
+        "mpirun -np 32 --map-by ppr:1:l3cache:PE=4 --bind-to core ./a",
+    ),
+    ("4.1.4", "mpirun -np 8 ./a", "openmpi5", "mpirun -np 8 --map-by numa --rank-by slot --bind-to numa ./a"),
+    (
+        "4.1.4",
+        "mpirun -np 10 --map-by socket:PE=4 ./a",
+        "openmpi5",
+        "mpirun -np 10 --map-by package:PE=4 --rank-by slot --bind-to core ./a",
+    ),
+    (
+        "5.0.11",
+        "mpirun -np 10 --map-by package:PE=4 ./a",
+        "openmpi4",
+        "mpirun -np 10 --map-by socket:PE=4 --rank-by core --bind-to core ./a",
+    ),
+    ("5.0.11", "mpirun -np 8 --display bind ./a", "openmpi4", "mpirun -np 8 --map-by core --bind-to core --report-bindings ./a"),
+    ("4.1.4", "mpirun -rf rf -np 2 ./a", "openmpi5", "mpirun -np 2 --map-by rankfile:file=rf ./a"),
+    ("5.0.11", "mpirun --map-by rankfile:file=rf ./a", "openmpi4", "mpirun --rankfile rf ./a"),
+    ("4.1.4", "mpirun -np 2 -report-bindings --bind-to none ./a", "openmpi5", "mpirun -np 2 --bind-to none --display bind ./a"),
+    (
+        "4.1.4",
+        "mpirun -np 2 --map-by core --bind-to core ./a",
+        "srun",
+        "srun --nodes 1 --ntasks 2 --distribution block:block --cpus-per-task=1 --cpu-bind=cores ./a",
+    ),
+    ("4.1.4", "mpirun -np 8 --map-by numa --bind-to core ./a", "mpich", "mpiexec -n 8 -bind-to core -map-by numa ./a"),
+    (
+        "slurm-24.05",
+        "srun -n 2 --cpu-bind=map_cpu:5,9 ./a",
+        "openmpi5",
+        "mpirun -np 2 --map-by pe-list=5,9:ordered --bind-to core ./a",
+    ),
+    ("slurm-24.05", "srun -n 2 --cpu-bind=none ./a", "openmpi5", "mpirun -np 2 --bind-to none ./a"),
+    (
+        "mpich-5.0.2",
+        "mpiexec -n 2 -bind-to user:0-3,4-7 ./a",
+        "srun",
+        "srun --nodes 1 --ntasks 2 --distribution block:block --cpus-per-task=4 --cpu-bind=cores ./a",
+    ),
+    (
+        "5.0.11",
+        "mpirun -np 2 --map-by numa --bind-to numa ./a",
+        "intelmpi",
+        "mpiexec.hydra -genv I_MPI_PIN 1 -genv I_MPI_PIN_DOMAIN numa -genv I_MPI_PIN_ORDER compact -n 2 ./a",
+    ),
+)
+
+
+@pytest.mark.parametrize(("version", "line", "launcher", "wanted"), TRANSLATIONS)
+def test_how_others_say_it(version: str, line: str, launcher: str, wanted: str) -> None:
+    """The equivalent line, word for word."""
+    found = {each.launcher: each for each in told(ROME, version, line).translations}
+    assert found[launcher].line == wanted
+
+
+def test_what_cannot_be_translated_is_named() -> None:
+    """Options of the library that no other has, and ranks whose place is not known."""
+    found = {each.launcher: each for each in told(ROME, "4.1.4", "mpirun -np 8 --mca pml ucx --bind-to core ./a").translations}
+    assert found["openmpi5"].lost == ()
+    assert found["srun"].lost == ("no equal for --mca pml ucx",)
+    unknown = told(ROME, "4.1.4", "mpirun -np 8 --map-by seq ./a").translations
+    assert {each.launcher for each in unknown if each.line is None} == {"openmpi5", "srun", "mpich", "intelmpi"}
+    assert all("where ranks go" in each.lost[0] for each in unknown)
+
+
+@pytest.mark.parametrize(
+    ("line", "launcher", "known_from"),
+    [
+        ("mpirun -rf F ./a", "openmpi4", "words of Open MPI 4"),
+        ("mpirun --map-by pe-list=0:ordered ./a", "openmpi5", "words that only Open MPI 5 knows"),
+        ("prterun -np 2 ./a", "openmpi5", "the word prterun"),
+        ("mpiexec -ppn 2 -n 2 ./a", "mpich", "the word mpiexec"),
+        ("mpiexec.hydra -genv I_MPI_PIN 1 -n 2 ./a", "intelmpi", "the word mpiexec.hydra"),
+        ("srun -n2 ./a", "srun", "the word srun"),
+        ("/opt/ompi/bin/mpirun -np 2 ./a", "openmpi5", "nothing: the newest is supposed; say --launcher-version"),
+    ],
+)
+def test_the_launcher_is_told_by_words(line: str, launcher: str, known_from: str) -> None:
+    """By the first word, by options that one alone has, and else the newest is supposed and that is said."""
+    found = lint([line], machine(ROME).model_copy(update={"tools": None}))
+    assert (found.launcher, found.known_from) == (launcher, known_from)
+
+
+def test_options_have_a_clause_each() -> None:
+    """Variables, options, numactl: what each says."""
+    found = told(ROME, "4.1.4", "OMP_NUM_THREADS=4 mpirun -np 2 -x UCX_TLS=rc_x --bind-to core numactl -m 0 ./a").options
+    assert [(each.text, each.says) for each in found] == [
+        ("OMP_NUM_THREADS=4", "gives each rank 4 threads"),
+        ("-np 2", "starts 2 ranks"),
+        ("-x UCX_TLS=rc_x", "lets UCX use rc_x"),
+        ("--bind-to core", "binds each rank to core"),
+        ("numactl -m 0", "takes the memory of each rank from 0"),
+    ]
+
+
+def test_what_a_line_does_in_words() -> None:
+    """Ranks that share a node's cores are counted."""
+    assert told(ROME, "4.1.4", "mpirun -np 8 --bind-to none ./a").binding == (
+        "8 ranks, none bound: the kernel moves them over all 128 cores."
+    )
+    assert told(ROME, "4.1.4", "mpirun -np 16 --map-by ppr:16:numa --bind-to numa ./a").binding == (
+        "16 ranks, each bound to one NUMA node: 16 ranks share the 16 cores of NUMA node 0 (CPUs 0-15)."
+    )

@@ -1,0 +1,96 @@
+from typing import Any
+
+import pytest
+
+from advisor.errors import BadValue
+from advisor.launch.environment import article, device, openmp, settings
+from advisor.model.devices import Hca, Port
+from advisor.model.machine import Machine
+from advisor.model.software import Tool
+from tests.place.samples import machine, placed
+
+NAPLES, TWO, SMT = "a-r7425-2x7601-dell", "two-hcas", "b-c6525-2x7702-nps4-smt"
+
+
+def variables(name: str, **job: Any) -> dict[str, str]:
+    """Return the variables of a job on a machine."""
+    return dict(settings(placed(name, **job), [machine(name)]).variables)
+
+
+def with_tools(name: str, *tools: str) -> Machine:
+    """Return a machine with programs on it."""
+    return machine(name).model_copy(update={"tools": tuple(Tool(name=tool) for tool in tools)})
+
+
+def test_threads_sit_side_by_side() -> None:
+    """Ranks with threads get their number, cores as places and close; with hardware threads counted, these are the places."""
+    assert openmp(placed(NAPLES, ranks=8, threads=4)) == {
+        "OMP_NUM_THREADS": "4",
+        "OMP_PLACES": "cores",
+        "OMP_PROC_BIND": "close",
+    }
+    assert openmp(placed(SMT, ranks=8, threads=8, smt="use"))["OMP_PLACES"] == "threads"
+
+
+def test_one_thread_needs_nothing() -> None:
+    """A rank with one CPU needs no variable; one with a whole core of two threads is told to start one."""
+    assert openmp(placed(NAPLES, ranks=8)) == {}
+    assert openmp(placed(SMT, ranks=8)) == {"OMP_NUM_THREADS": "1"}
+
+
+def test_one_host_needs_no_adapter() -> None:
+    """On one host no adapter is set, but where somebody asked to be near one."""
+    assert variables(NAPLES, ranks=8) == {}
+    assert variables(NAPLES, ranks=8, near="mlx5_0") == {"UCX_NET_DEVICES": "mlx5_0:1"}
+
+
+def test_several_hosts_use_the_adapter() -> None:
+    """Over several hosts ranks with one adapter are told its active port."""
+    assert variables(NAPLES, ranks=8, hosts=("a", "b")) == {"UCX_NET_DEVICES": "mlx5_0:1"}
+
+
+def test_two_adapters_are_left_to_each_rank() -> None:
+    """With an adapter for each socket no variable is right for all: the plan keeps them for the wrapper."""
+    made = settings(placed(TWO, ranks=8, hosts=("a", "b"), strategy="per-hca"), [machine(TWO)])
+    assert "UCX_NET_DEVICES" not in made.variables
+    assert {slot.hca for slot in made.placement.plans[0].slots} == {"mlx5_0", "mlx5_1"}
+
+
+def test_without_ucx_nothing_is_set() -> None:
+    """A machine whose programs are known and hold no UCX gets no variable of UCX, no wrapper for it, and a note."""
+    made = settings(placed(TWO, ranks=64, hosts=("a", "b"), strategy="compact"), [with_tools(TWO, "openmpi")])
+    assert (dict(made.variables), made.notes) == ({}, ("UCX_NET_DEVICES is not set: no UCX is on this machine",))
+    assert {slot.hca for slot in made.placement.plans[0].slots} == {None}
+    with_ucx = settings(placed(NAPLES, ranks=8, hosts=("a", "b")), [with_tools(NAPLES, "ucx")])
+    assert (dict(with_ucx.variables), with_ucx.notes) == ({"UCX_NET_DEVICES": "mlx5_0:1"}, ())
+
+
+def test_a_port_that_is_down_is_not_used() -> None:
+    """An adapter without an active port is not set, and it is said why."""
+    down = "a-r7425-2x7601-dell-portdown"
+    made = settings(placed(down, ranks=8, hosts=("a", "b")), [machine(down)])
+    assert (dict(made.variables), made.notes) == ({}, ("UCX_NET_DEVICES is not set: no port of mlx5_0 is active",))
+
+
+def test_the_active_port() -> None:
+    """UCX is given the port that is active, the first where nothing is known."""
+    ports = (Port(number=1, state="down"), Port(number=2, state="active"))
+    assert device("mlx5_0", [Machine(hcas=(Hca(name="mlx5_0", ports=ports),))]) == "mlx5_0:2"
+    assert device("mlx5_0", []) == "mlx5_0:1"
+
+
+def test_a_hostile_adapter_is_refused() -> None:
+    """An adapter whose name a shell or UCX would read is refused, not set."""
+    with pytest.raises(BadValue, match="is no adapter's name"):
+        device("mlx5_0;reboot", [])
+
+
+def test_the_article() -> None:
+    """Benchmarks between hosts run as in the article: HCOLL off, and the accelerated transport of a Mellanox adapter."""
+    assert article("mlx5_0", [machine(NAPLES)]) == {
+        "UCX_NET_DEVICES": "mlx5_0:1",
+        "UCX_TLS": "rc_x",
+        "OMPI_MCA_coll_hcoll_enable": "0",
+    }
+    assert article("hfi1_0", []) == {"UCX_NET_DEVICES": "hfi1_0:1", "OMPI_MCA_coll_hcoll_enable": "0"}
+    assert article(None, []) == {"OMPI_MCA_coll_hcoll_enable": "0"}

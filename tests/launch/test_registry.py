@@ -1,0 +1,70 @@
+import pytest
+
+from advisor.errors import BadValue
+from advisor.launch.registry import choose, find, launchers
+from advisor.model.software import Tool
+
+OPENMPI, SLURM = Tool(name="openmpi", version="4.1.4"), Tool(name="slurm", version="22.05.8")
+
+
+def test_the_folder_is_the_registry() -> None:
+    """Every module with a NAME is a launcher under that name, and no alias belongs to two of them."""
+    aliases = [alias for launcher in launchers().values() for alias in launcher.ALIASES]
+    assert {"openmpi4", "openmpi5", "mpich", "intelmpi", "mvapich", "srun", "wrapper"} <= set(launchers())
+    assert len(set(aliases)) == len(aliases)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "found"),
+    [
+        ("openmpi", None, "openmpi5"),
+        ("openmpi", "4.1.4", "openmpi4"),
+        ("openmpi", "3.1.6", "openmpi4"),
+        ("openmpi", "5.0.6", "openmpi5"),
+        ("openmpi", "6.0.0", "openmpi5"),
+        ("openmpi", "main", "openmpi5"),
+        ("openmpi4", None, "openmpi4"),
+        ("impi", None, "intelmpi"),
+        ("SRUN", None, "srun"),
+        ("slurm", "23.02", "srun"),
+    ],
+)
+def test_a_name_finds_its_launcher(name: str, version: str | None, found: str) -> None:
+    """A launcher is found by name or alias, and of a family the one for the version."""
+    assert found == find(name, version).NAME
+
+
+def test_a_name_that_is_none_gets_the_nearest() -> None:
+    """An unknown name is refused with the nearest known one."""
+    with pytest.raises(BadValue, match="no launcher opnmpi; did you mean openmpi"):
+        find("opnmpi")
+    with pytest.raises(BadValue, match="there are intelmpi"):
+        find("zzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("tools", "scheduler", "found", "version", "why"),
+    [
+        ((OPENMPI, SLURM), "slurm", "openmpi4", "4.1.4", "openmpi 4.1.4 is on this machine"),
+        ((SLURM,), "slurm", "srun", "22.05.8", "slurm 22.05.8: this is a Slurm job, and no mpirun is on this machine"),
+        ((Tool(name="ucx"),), "slurm", "srun", None, "this is a Slurm job, and no launcher is on this machine"),
+        ((Tool(name="prrte", version="3.0.2"),), None, "openmpi5", None, "prrte 3.0.2 is on this machine"),
+        ((), None, "openmpi5", None, "no launcher is on this machine: Open MPI is supposed"),
+        (None, None, "openmpi5", None, "which launcher the machine has, is not known: Open MPI is supposed"),
+    ],
+)
+def test_the_machine_says_which(
+    tools: tuple[Tool, ...] | None, scheduler: str | None, found: str, version: str | None, why: str
+) -> None:
+    """Without a name the machine's own mpirun is taken, in a Slurm job without one srun, else Open MPI; and it is said why."""
+    choice = choose(tools, scheduler=scheduler)
+    assert (choice.launcher.NAME, choice.version, choice.why) == (found, version, why)
+
+
+def test_a_named_launcher_has_the_version_that_is_there() -> None:
+    """Of a launcher asked for by name alone, the machine tells the version; one that is given counts more."""
+    assert [choose((OPENMPI,), "openmpi").version, choose((OPENMPI,), "openmpi", "5.0.1").version] == ["4.1.4", "5.0.1"]
+    assert choose((OPENMPI,), "openmpi").launcher.NAME == "openmpi4"
+    assert choose((OPENMPI,), "openmpi5").version is None
+    assert choose((OPENMPI,), "mpich").version is None
+    assert choose((OPENMPI,), version="5.0.1").launcher.NAME == "openmpi5"

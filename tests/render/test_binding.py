@@ -1,0 +1,121 @@
+import subprocess
+
+import pytest
+from rich.console import Console
+
+from advisor.model.machine import Machine
+from advisor.model.placement import Placement
+from advisor.render.binding import Told, bind_document, bind_page, bind_svg
+from advisor.render.commandline import HERE, folded, launch_script, word
+from advisor.render.ranks import plan_lines, table
+from tests.place.samples import machine, placed
+
+
+def told(placement: Placement, *machines: Machine, **more: object) -> Told:
+    """Return what is said of a placement, with a plain line."""
+    values: dict[str, object] = {
+        "argv": ("mpirun", "-np", str(placement.size), "./app"),
+        "variables": {},
+        "files": {},
+        "launcher": "openmpi5",
+        "version": "5.0.6",
+        "form": "core",
+        "chosen": "it was asked for",
+        "strategies": {placement.strategy: "Do it."},
+    }
+    return Told(placement, machines, **{**values, **more})  # type: ignore[arg-type]
+
+
+def printed(what: Told, width: int = 100, *, explain: bool = False) -> str:
+    """Return the page as a terminal of that width shows it."""
+    console = Console(width=width, color_system=None)
+    with console.capture() as shown:
+        console.print(bind_page(what, explain=explain), crop=False)
+    return shown.get()
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_a_folded_line_is_the_same_line(width: int) -> None:
+    """However narrow, what is copied is what was meant."""
+    argv = ("mpirun", "-np", "4", "--map-by", "ppr:1:l3cache:PE=4", "./app", "a b", "it's", "$HOME", "", "--x=1;2", "é", "\t")
+    text = "\n".join(folded(argv, width))
+    done = subprocess.run(["bash", "-c", f"printf '%s\\0' {text}"], capture_output=True, text=True, check=True)
+    assert tuple(done.stdout.split("\0")[:-1]) == argv
+    assert width < 200 or "\n" not in text
+
+
+def test_a_word_that_steers_the_terminal_is_shown_escaped() -> None:
+    """Letters that no terminal shows are written as bash reads them."""
+    assert word("a\x1b[31m'\n") == "$'a\\x1b[31m\\'\\n'"
+    assert word(f"file={HERE}/rank file", '"$here"') == "file=\"$here\"'/rank file'"
+
+
+def test_a_launch_script_knows_its_folder() -> None:
+    """A script names files by the folder it lies in, and leaves the user's words alone."""
+    text = "\n".join(launch_script(("mpirun", "--rankfile", f"{HERE}/rankfile", "./a", "$x\ny"), {"A": "b c"}, "job"))
+    assert 'here=$(cd "$(dirname "$0")" && pwd) || exit' in text
+    assert text.endswith("export A='b c'\nexec mpirun --rankfile \"$here\"/rankfile ./a '$x\ny'")
+
+
+def test_many_ranks_are_folded() -> None:
+    """Of many ranks the first sixteen and the last are listed; all on request."""
+    many = placed("a-r7425-2x7601-dell", ranks_per_node=32, hosts=("a", "b"))
+    lines = ["".join(text for text, _ in line) for line in table(many, 80)]
+    assert len(lines) == 1 + 16 + 2
+    assert (lines[-2].split(), lines[-1].split()[:2]) == (["..."], ["63", "b"])
+    assert len(table(many, 80, whole=True)) == 65
+
+
+def test_a_narrow_table_cuts_lists_not_columns() -> None:
+    """In a narrow terminal long CPU lists are cut with an ellipsis."""
+    wide = placed("a-r7425-2x7601-dell", ranks=2, threads=20)
+    lines = ["".join(text for text, _ in line) for line in table(wide, 40)]
+    assert max(map(len, lines)) <= 40
+    assert "…" in lines[1]
+
+
+def test_idle_and_shared_cores_are_drawn() -> None:
+    """Where a rank sits is written on its L3, with the CPUs that stay idle beside it."""
+    text = printed(told(placed("b-c6525-2x7702-nps4", ranks_per_node=32), machine("b-c6525-2x7702-nps4")))
+    assert "L3 16 MiB  r0 0; idle 1-3" in text
+    smt = printed(told(placed("b-c6525-2x7702-nps4-smt", per="l3", threads=4), machine("b-c6525-2x7702-nps4-smt")))
+    assert "L3 16 MiB  r0 0-3 +128-131" in smt
+
+
+def test_outside_the_allocation_is_drawn_in_brackets() -> None:
+    """CPUs that the job may not use are in brackets, and are not called idle."""
+    text = printed(told(placed("job-half-v2", ranks=4), machine("job-half-v2")), 120)
+    assert "idle (" not in text
+    assert "(In brackets: outside your allocation.)" in text
+
+
+def test_short_files_are_pasted_and_long_ones_named() -> None:
+    """A short file is shown as a command that makes it; of a long one it is said how it is written."""
+    plan = placed("a-r7425-2x7601-dell", ranks=2)
+    files = {"rankfile": lambda: iter(["rank 0=a slot=0"]), "long": lambda: (f"{n}" for n in range(100))}
+    text = printed(told(plan, machine("a-r7425-2x7601-dell"), files=files))
+    assert "cat > rankfile <<'END'\nrank 0=a slot=0\nEND\n" in text
+    assert "long: the line needs it, and it has more than 16 lines; -o DIR writes it" in text
+
+
+def test_the_svg_has_every_rank() -> None:
+    """The drawing for a page has each rank on its core, and its colour in the legend."""
+    text = bind_svg(told(placed("a-r7425-2x7601-dell", ranks=16, near="mlx5_0"), machine("a-r7425-2x7601-dell")))
+    assert all(f">r{rank}</text>" in text for rank in range(16))
+    assert ">r16</text>" not in text
+    assert "core with ranks" in text
+
+
+def test_documents_are_streamed() -> None:
+    """A document's ranks and the plan come line by line, each a JSON value of its own."""
+    plan = placed("a-r7425-2x7601-dell", ranks=3)
+    assert list(plan_lines(plan))[1] == '{"rank": 0, "host": null, "local": 0, "cpus": "0", "memory": [0]},'
+    assert len(list(bind_document(told(plan, machine("a-r7425-2x7601-dell"))))) == 5
+
+
+def test_names_from_outside_do_not_steer_the_terminal() -> None:
+    """An escape sequence in a machine's processor name is not sent to the terminal."""
+    real = machine("a-r7425-2x7601-dell")
+    assert real.cpu is not None
+    hostile = real.model_copy(update={"cpu": real.cpu.model_copy(update={"model_name": "\x1b[31mx"})})
+    assert "\x1b" not in printed(told(placed("a-r7425-2x7601-dell", ranks=2), hostile))
