@@ -15,9 +15,9 @@ from advisor.errors import BadValue
 from advisor.launch import wrapper
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import Settings, settings
-from advisor.launch.logical import numbering
 from advisor.launch.registry import Choice, choose
 from advisor.model.job import STRATEGIES, JobShape
+from advisor.model.logical import numbering
 from advisor.model.machine import Machine
 from advisor.model.placement import Placement
 from advisor.place.place import place

@@ -22,19 +22,24 @@ BUILT_IN = ("txt", "json")
 _LARGEST = 1 << 20
 
 
-def formats() -> dict[str, Path]:
-    """Return every template by the name of its format."""
+def found_templates(kind: str) -> dict[str, Path]:
+    """Return the templates of a folder by name; a site's own come before ours."""
     found: dict[str, Path] = {}
     for folder in (templates(), *(folder.expanduser() for folder in reversed(SITE_FOLDERS))):
-        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / FOLDER).glob("*.j2"))}
+        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / kind).glob("*.j2"))}
     return found
+
+
+def formats() -> dict[str, Path]:
+    """Return every template by the name of its format."""
+    return found_templates(FOLDER)
 
 
 def template_of(name: str) -> str | None:
     """Return the template of a format, None for one that is built in; refuse a name that is none."""
     known = formats()
     if name in known:
-        return _text(known[name])
+        return template_text(known[name])
     if name in BUILT_IN:
         return None
     from advisor.cli.inputs import must_be_one_of
@@ -44,7 +49,8 @@ def template_of(name: str) -> str | None:
     return None
 
 
-def _text(path: Path) -> str:
+def template_text(path: Path) -> str:
+    """Return a template's text; refuse what is none."""
     try:
         if path.stat().st_size > _LARGEST:
             raise BadValue(f"{path} is larger than any template")
@@ -62,7 +68,7 @@ def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
         return None if vendor.redfish else BadValue(f"no Redfish path is known for {vendor.name}", cure="take --as md")
     if not for_whom or vendor.id in for_whom:
         return None
-    serving = [each for each, path in formats().items() if vendor.id in about(_text(path)).vendors]
+    serving = [each for each, path in formats().items() if vendor.id in about(template_text(path)).vendors]
     better = serving[0] if serving else "redfish" if vendor.redfish else "md"
     cure = f"take --as {better}" if vendor.match else f"name the maker with --vendor {for_whom[0]}"
     return BadValue(f"{name} is a tool for {', '.join(for_whom)}, and this is {vendor.name}", cure=cure)

@@ -7,12 +7,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.cli.formats import SITE_FOLDERS
+from advisor.cli.formats import found_templates, template_text
 from advisor.cli.writing import File, checked, write_folder
-from advisor.errors import CannotWork
 from advisor.launch.base import Launch
 from advisor.model.placement import Placement
-from advisor.paths import templates
 from advisor.render.benchmark import Step, benchmark_script
 from advisor.render.commandline import HERE, launch_script
 from advisor.render.document import fill
@@ -30,8 +28,6 @@ NODES: Final = "nodes"
 
 _MOST_NAMED: Final = 64
 """Hosts that a job script names itself."""
-
-_LARGEST: Final = 1 << 20
 
 
 def write_job(folder: Path, made: "Binding", told: "Told", command: list[str]) -> "Told":
@@ -93,19 +89,7 @@ def _named(lines: Iterator[str], place: Path) -> Iterator[str]:
 
 def job_templates() -> dict[str, str]:
     """Return the templates of job scripts by name; a site's own come before ours."""
-    found: dict[str, Path] = {}
-    for folder in (templates(), *(folder.expanduser() for folder in reversed(SITE_FOLDERS))):
-        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / FOLDER).glob("*.j2"))}
-    return {name: _text(path) for name, path in found.items()}
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise CannotWork(f"{path} is larger than any template; make it smaller")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
+    return {name: template_text(path) for name, path in found_templates(FOLDER).items()}
 
 
 def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str, Any]:

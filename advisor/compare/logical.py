@@ -1,24 +1,17 @@
 """hwloc's order of the cores, as far as it takes to see that numbers were taken for what they are not."""
 
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.logical import numbering
 from advisor.model.topology import Topology
 
 
 class Logical:
-    """The cores of a machine in hwloc's order: the children of an object stand in the order of their first CPU."""
+    """The cores of a machine in hwloc's order."""
 
     def __init__(self, topology: Topology) -> None:
-        inside = topology.inside
-        parts = [part.cpuset for kind in (inside.packages, inside.dies, inside.nodes, inside.l3) for part in kind]
-        place: dict[int, list[int]] = {cpu: [] for cpu in inside.pus}
-        for cpus in parts:
-            for cpu in cpus & inside.pus:
-                place[cpu].append(cpus.first or 0)
-        sets = [core.cpuset for core in inside.cores if core.cpuset]
-        self._cores = sorted(sets, key=lambda core: (place.get(core.first or 0, []), core.first or 0))
-        self._core = {cpu: number for number, core in enumerate(self._cores) for cpu in core}
-        self._pus = [cpu for core in self._cores for cpu in core]
-        self._pu = {cpu: number for number, cpu in enumerate(self._pus)}
+        numbers = numbering(topology)
+        self._cores, self._core = numbers.cores, numbers.core_of
+        self._pus, self._pu = numbers.pus, numbers.pu_of
 
     def cores(self, cpus: CpuSet) -> CpuSet | None:
         """Return the cores that some CPUs are on, by number; None where one of them is not of this machine."""

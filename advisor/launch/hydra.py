@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from advisor.launch.logical import numbering, ordered
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.logical import numbering, ordered
 from advisor.model.placement import Slot
 from advisor.model.topology import Topology
 

@@ -9,8 +9,8 @@ from advisor.launch import wrapper
 from advisor.launch.base import Avoided, Launch, Lines, Wish
 from advisor.launch.hosts import FEW, Run, counted, devices_differ, filled, kinds, memory_notes, names, passed, refuse_colon, runs
 from advisor.launch.hydra import alike, objects
-from advisor.launch.logical import numbering
 from advisor.model.cpuset import CpuSet
+from advisor.model.logical import numbering
 from advisor.model.placement import Placement, Slot
 from advisor.model.topology import Topology
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from advisor.errors import BadValue
 from advisor.launch.hosts import kinds
-from advisor.launch.logical import Numbering, numbering, ordered
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.logical import Numbering, numbering, ordered
 from advisor.model.placement import NodePlan, Placement
 from advisor.model.topology import Topology
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from advisor.errors import BadValue
 from advisor.launch.base import Avoided, Lines, Wish
 from advisor.launch.hosts import devices_differ, kinds
-from advisor.launch.logical import numbering
 from advisor.launch.mapping import Form, Uneven, fits, forms
 from advisor.model.cpuset import CpuSet
+from advisor.model.logical import numbering
 from advisor.model.placement import NodePlan, Placement
 from advisor.model.topology import Topology
 

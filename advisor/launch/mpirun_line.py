@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from advisor.errors import BadValue
 from advisor.launch import wrapper
 from advisor.launch.base import Lines
-from advisor.launch.logical import numbering
 from advisor.launch.mapping import Form, places
 from advisor.launch.rankfile import LOCAL, Count, parse_rankfile
 from advisor.model.cpuset import CpuSet
+from advisor.model.logical import numbering
 from advisor.model.topology import Topology
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]

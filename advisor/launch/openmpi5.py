@@ -3,11 +3,11 @@
 from advisor.errors import BadValue
 from advisor.launch import mpirun, wrapper
 from advisor.launch.base import Avoided, Launch, Lines, Wish
-from advisor.launch.logical import numbering
 from advisor.launch.mapping import Form, fits
 from advisor.launch.mpirun import MAIN, Fault, Release
 from advisor.launch.mpirun_line import parse
 from advisor.launch.rankfile import longest, rankfile
+from advisor.model.logical import numbering
 from advisor.model.placement import NodePlan, Placement
 
 __all__ = ["ALIASES", "FAULTS", "NAME", "launch", "parse"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from advisor.errors import BadValue
-from advisor.launch.logical import Numbering, numbering
 from advisor.model.cpuset import CpuSet
+from advisor.model.logical import Numbering, numbering
 from advisor.model.placement import NodePlan, Placement
 from advisor.model.topology import Topology
 

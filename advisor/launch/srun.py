@@ -8,8 +8,8 @@ from advisor.launch import wrapper
 from advisor.launch.base import Avoided, Launch, Lines, Wish
 from advisor.launch.hosts import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.launch.hydra import alike, objects
-from advisor.launch.logical import numbering
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.logical import numbering
 from advisor.model.placement import Placement, Slot
 from advisor.model.topology import Topology
 

@@ -275,7 +275,7 @@ def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, 
 
 def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A template of the site takes the place of ours, and one for another scheduler is filled too."""
-    from advisor.cli import jobscripts
+    from advisor.cli import formats
 
     site = tmp_path / "site"
     (site / "job").mkdir(parents=True)
@@ -283,7 +283,7 @@ def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: P
         "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
     )
     (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
-    monkeypatch.setattr(jobscripts, "SITE_FOLDERS", (site,))
+    monkeypatch.setattr(formats, "SITE_FOLDERS", (site,))
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
     assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
     assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"

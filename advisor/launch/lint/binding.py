@@ -7,10 +7,10 @@ from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.predict import Case, adapters, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
 from advisor.launch.lint.tables import TITLES
-from advisor.launch.logical import Numbering, numbering
 from advisor.model.amounts import count as counted
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.lint import LintWarning
+from advisor.model.logical import Numbering, numbering
 
 _ADVISE = "advisor bind writes a line for this machine"
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from advisor.errors import BadValue
 from advisor.launch.lint.wanted import Wanted
-from advisor.launch.logical import Numbering, numbering, ordered
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.logical import Numbering, numbering, ordered
 from advisor.model.topology import Topology
 
 OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")

@@ -11,10 +11,10 @@ from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear, local, sets
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
-from advisor.launch.logical import numbering
 from advisor.launch.rankfile import parse_rankfile
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.lint import LintRank
+from advisor.model.logical import numbering
 from advisor.model.machine import Machine
 from advisor.model.topology import Topology
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from advisor.launch.hosts import FEW
 from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.predict import Case
-from advisor.launch.logical import numbering
 from advisor.model.cpuset import CpuSet
+from advisor.model.logical import numbering
 from advisor.model.topology import Topology
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from advisor.collect.hwloc import machine_from_xml
 from advisor.errors import BadValue
-from advisor.launch.logical import numbering, ordered
 from advisor.model.cpuset import CpuSet
+from advisor.model.logical import numbering, ordered
 from advisor.model.topology import Topology
 from tests.machines.catalogue import MACHINES, write_root
 from tests.machines.hwloc_xml import xml
