@@ -16,8 +16,8 @@ from advisor.language.lists import fact_of
 from advisor.language.nodes import Constant, Fact, Node
 from advisor.language.reader import unfit
 from advisor.language.say import Sentence, read_sentence
-from advisor.model.rule import RuleText, Where
-from advisor.model.setting import Setting
+from advisor.model.rule import RuleText
+from advisor.model.setting import Setting, Where
 
 Place = tuple[str | int, ...]
 

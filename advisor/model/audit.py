@@ -5,7 +5,7 @@ from pydantic import Field
 from advisor.model.evidence import Gap
 from advisor.model.finding import Finding
 from advisor.model.platform import Scope
-from advisor.model.rule import Where
+from advisor.model.setting import Where
 from advisor.model.value import Value
 
 

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from advisor.model.finding import Fix
 from advisor.model.platform import Scope
-from advisor.model.rule import Guide, Severity, Verdict, Where
+from advisor.model.rule import Guide, Severity, Verdict
+from advisor.model.setting import Where
 from advisor.model.value import Value
 
 HEADINGS: Final[dict[Where, str]] = {

@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from advisor.model.platform import Scope
-from advisor.model.rule import Guide, Severity, Verdict, Where
+from advisor.model.rule import Guide, Severity, Verdict
+from advisor.model.setting import Where
 from advisor.model.value import Value
 
 

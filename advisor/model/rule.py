@@ -5,13 +5,13 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from advisor.model.platform import Scope
+from advisor.model.setting import Where
 from advisor.model.value import Value
 
 Severity = Literal["high", "medium", "low", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("high", "medium", "low", "info")
 """Worst first."""
 
-Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
 WHERES: Final[tuple[Where, ...]] = ("hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job")
 """The order in which one visit to the machine room and one reboot serve all."""
 
