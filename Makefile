@@ -26,7 +26,7 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	if command -v shellcheck >/dev/null; then shellcheck prepare.sh tests/emulated/*.sh; fi
+	if command -v shellcheck >/dev/null; then shellcheck prepare.sh tests/emulated/*.sh tests/fakenode/*.sh; fi
 
 format: $(VENV)/.installed-lint
 	$(BIN)/ruff format .
