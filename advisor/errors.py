@@ -13,11 +13,25 @@ AdvisorError                 anything the tool says about itself; exit status 2
 A message is one line: what is wrong, where, and what to do about it.
 """
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 
 def one_line(text: str) -> str:
     """Return a message as one line that steers no terminal: what is not printable is written as its escape."""
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+_Otherwise = TypeVar("_Otherwise", str, None)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: _Otherwise, *, cutoff: float = 0.5) -> str | _Otherwise:
+    """Return the cure for a name that is not known: the nearest one that is, or what is said where none is near."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 class AdvisorError(Exception):

@@ -3,7 +3,6 @@
 import ast
 import pkgutil
 from collections import defaultdict
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import advisor.cli.commands
-from advisor.errors import BadInput
+from advisor.errors import BadInput, did_you_mean
 
 GROUPS = ("Look at a machine", "Set it up", "Run a job", "Know why", "Compare", "Carry a machine")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
@@ -71,8 +70,7 @@ class CommandFolder(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name; of a name that is none, say which is nearest."""
         if args and not args[0].startswith("-") and args[0] not in commands():
-            near = get_close_matches(args[0], commands(), n=1, cutoff=0.5)
-            cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(commands())}"
+            cure = did_you_mean(args[0], commands(), f"there are {', '.join(commands())}")
             raise BadInput(f"No such command '{args[0][:40]}'", cure=cure)
         return super().resolve_command(ctx, args)
 

@@ -1,11 +1,10 @@
 """Files and names beside the machine: the BIOS as its controller tells it, and what a name on the command line may mean."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.errors import BadInput, BadValue
+from advisor.errors import BadInput, BadValue, did_you_mean
 
 if TYPE_CHECKING:
     from advisor.model.bios import Bios
@@ -45,5 +44,4 @@ def must_be_one_of(what: str, name: str, known: Iterable[str], cure: str) -> str
     names = tuple(dict.fromkeys(known))
     if name in names:
         return name
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    raise BadValue(f"there is no {what} {name[:64]}", cure=f"did you mean {near[0]}?" if near else cure)
+    raise BadValue(f"there is no {what} {name[:64]}", cure=did_you_mean(name, names, cure))

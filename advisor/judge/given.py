@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.language.expression import Scope
 from advisor.language.kinds import CPUS, MIXED, NOTHING, NUMBER, PAIRS, TABLE, TRUTH, Kind, ListOf, Record, Text
 from advisor.language.nodes import STEPS, Env
@@ -38,8 +37,7 @@ def _put(env: Env, name: str, value: Any, scope: Scope) -> None:
     """Put one value where its dotted name leads."""
     first, *rest = path = name.split(".")
     if first not in scope:
-        near = get_close_matches(first, scope, n=1, cutoff=0.5)
-        cure = f"did you mean {near[0]}?" if near else "see docs/reference/rule-facts.md"
+        cure = did_you_mean(first, scope, "see docs/reference/rule-facts.md")
         raise BadValue(f"there is no fact {name[:80]}", cure=cure)
     kind, place = scope[first].kind, env
     for part, inner in zip(path, rest, strict=False):

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TypeVar
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.judge.given import Misgiven, given
 from advisor.judge.wants import wanted
 from advisor.language.expression import Name, Scope, parse, require
@@ -170,8 +169,7 @@ def _lets(text: RuleText, scope: dict[str, Name], changed: Mapping[str, str]) ->
     """Return the named values in order, each usable in the next; a site's own value must be of the same kind."""
     for name in changed:
         if name not in text.let:
-            near = get_close_matches(name, text.let, n=1)
-            cure = f"did you mean {near[0]}?" if near else f"it has {', '.join(text.let) or 'no let'}"
+            cure = did_you_mean(name, text.let, f"it has {', '.join(text.let) or 'no let'}", cutoff=0.6)
             raise WrongOverride((name,), BadValue(f"{text.id} has no {name} to override", cure=cure))
     result = []
     for name, value in text.let.items():
@@ -220,8 +218,7 @@ def _cite(text: RuleText, words: Words) -> None:
         cited += [(("cost", "ref"), text.cost.ref)] if text.cost.ref else []
     for place, ref in cited:
         if ref not in words.publications and ref != SITE:
-            near = get_close_matches(ref, words.publications, n=1, cutoff=0.5)
-            cure = f"did you mean {near[0]}?" if near else "add it to rules/sources.yaml"
+            cure = did_you_mean(ref, words.publications, "add it to rules/sources.yaml")
             raise Misplaced(place, BadValue(f"there is no publication {ref}", cure=cure))
 
 

@@ -4,10 +4,9 @@ import errno
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 
-from advisor.errors import BadSheet
+from advisor.errors import BadSheet, did_you_mean
 from advisor.judge.rule import Misplaced, Rule, Stand, Words, WrongOverride, check_rule
 from advisor.model.rule import RuleText, SiteFile, Waiver
 from advisor.sheets import Place, Sheet, model_of, read_sheet
@@ -120,5 +119,4 @@ def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> Non
 
 
 def _stranger(sheet: Sheet, place: Place, name: str, rules: Mapping[str, Rule]) -> BadSheet:
-    near = get_close_matches(name, rules, n=1, cutoff=0.5)
-    return sheet.wrong(place, f"there is no rule {name[:64]}", f"did you mean {near[0]}?" if near else "see advisor rules list")
+    return sheet.wrong(place, f"there is no rule {name[:64]}", did_you_mean(name, rules, "see advisor rules list"))

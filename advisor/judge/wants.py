@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.judge.scope import setting_kind
 from advisor.language.expression import Scope, parse
 from advisor.language.kinds import Text, alike
@@ -18,8 +17,7 @@ from advisor.model.setting import Setting
 def wanted(name: str, value: str, scope: Scope, settings: Mapping[str, Setting]) -> Node:
     """Return the wanted value: one of the setting's words, or an expression that yields one."""
     if name not in settings:
-        near = get_close_matches(name, settings, n=1, cutoff=0.5)
-        cure = f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
+        cure = did_you_mean(name, settings, "see docs/reference/settings.md")
         raise BadValue(f"there is no setting {name}", cure=cure)
     setting = settings[name]
     if value in setting.values:
@@ -51,8 +49,7 @@ def _words(node: Node) -> Iterator[str]:
 
 
 def _never(setting: Setting, name: str, value: str) -> BadValue:
-    near = get_close_matches(value, setting.values, n=1, cutoff=0.4)
-    cure = f"did you mean {near[0]}?" if near else f"it takes {', '.join(setting.values)}"
+    cure = did_you_mean(value, setting.values, f"it takes {', '.join(setting.values)}", cutoff=0.4)
     return BadValue(f"{name} is never {value}", cure=cure)
 
 

@@ -1,10 +1,9 @@
 """The platform sheets: all of them, the one that fits a machine, and the one of a name."""
 
 import re
-from difflib import get_close_matches
 from functools import cache
 
-from advisor.errors import BadSheet, BadValue
+from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.model.cpu import Cpu
 from advisor.model.machine import Machine
 from advisor.model.platform import Match, Platform, for_model
@@ -62,7 +61,4 @@ def platform_by_id(name: str) -> Platform:
     known = {platform.id: platform for platform in platforms()}
     if wanted in known:
         return known[wanted]
-    near = get_close_matches(wanted, known, n=1, cutoff=0.5)
-    raise BadValue(
-        f"unknown platform {name[:40]!r}", cure=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    )
+    raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))

@@ -1,10 +1,9 @@
 """The neutral settings of rules/settings.yaml, and what to type on Linux to set those that the system itself keeps."""
 
 import shlex
-from difflib import get_close_matches
 from functools import cache
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.model.setting import Means, Neutral, Setting, Vocabulary
 from advisor.paths import rules
 from advisor.sheets import load_sheet
@@ -22,8 +21,7 @@ def setting(name: str) -> Setting:
     known = settings()
     if name in known:
         return known[name]
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    raise BadValue(f"{name[:60]} is no setting", cure=f"did you mean {near[0]}?" if near else "see rules/settings.yaml")
+    raise BadValue(f"{name[:60]} is no setting", cure=did_you_mean(name, known, "see rules/settings.yaml"))
 
 
 def written(setting: Setting, value: Neutral) -> str:

@@ -1,10 +1,9 @@
 """The makers' sheets of rules/vendors, and which of them a machine goes by."""
 
 import re
-from difflib import get_close_matches
 from functools import cache
 
-from advisor.errors import BadSheet, BadValue
+from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.know.settings import settings
 from advisor.model.firmware import Firmware
 from advisor.model.vendor import Match, Vendor
@@ -32,8 +31,7 @@ def _check(file: str, sheet: Vendor) -> None:
     names = [*sheet.settings, *(name for absent in sheet.absent for name in absent.settings)]
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            raise BadSheet(f"{name} is no setting", file=file, cure=f"did you mean {near[0]}?" if near else None)
+            raise BadSheet(f"{name} is no setting", file=file, cure=did_you_mean(name, known, None, cutoff=0.6))
     for name, entries in sheet.settings.items():
         words = [*(word for entry in entries for word in entry.values)]
         words += [str(word) for entry in entries for word in entry.reads.values()]
@@ -46,8 +44,7 @@ def vendor_by_id(name: str) -> Vendor:
     known = vendors()
     if name in known:
         return known[name]
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    cure = did_you_mean(name.lower(), known, f"there are {', '.join(known)}")
     raise BadValue(f"{name[:60]} is no vendor", cure=cure)
 
 

@@ -1,9 +1,9 @@
 """Reads lists, comprehensions, verbs and the words that gather a list into one value."""
 
 import ast
-from difflib import get_close_matches
 from typing import Final
 
+from advisor.errors import did_you_mean
 from advisor.language.gather import WORDS, items_of
 from advisor.language.kinds import NOTHING, NUMBER, TRUTH, Kind, alike, joined, listed
 from advisor.language.lists import Gather, Items, Loop, fact_of
@@ -49,8 +49,7 @@ def _verb(reader: Reader, tree: ast.Call, name: str) -> Node:
     """Return a verb applied to as many arguments of such kinds as it takes."""
     if name not in VERBS:
         every = sorted([*VERBS, *WORDS, _KNOWN])
-        near = get_close_matches(name, every, n=1, cutoff=0.5)
-        cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(every)}"
+        cure = did_you_mean(name, every, f"there are {', '.join(every)}")
         reader.refuse(tree, f"there is no verb {reader.words(tree.func)}", cure)
     verb = VERBS[name]
     if len(tree.args) != len(verb.takes):

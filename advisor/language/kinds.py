@@ -3,14 +3,13 @@
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.model.cpuset import CpuSet
 
 
@@ -69,8 +68,7 @@ class Record(Kind):
         """Return the kind of one fact of it; refuse a name it has not, with the nearest it has."""
         names = self.facts()
         if name not in names:
-            near = get_close_matches(name, names, n=1, cutoff=0.5)
-            cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"[:300]
+            cure = did_you_mean(name, names, f"there are {', '.join(names)}"[:300])
             raise BadValue(f"{self.name} has no fact {name}", cure=cure)
         return names[name]
 

@@ -1,9 +1,8 @@
 """Reads literals, units and dotted facts."""
 
 import ast
-from difflib import get_close_matches
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.language.gather import WORDS, items_of
 from advisor.language.kinds import NOTHING, NUMBER, TRUTH, Kind, Record, Text
 from advisor.language.nodes import Constant, Fact, Node
@@ -51,8 +50,7 @@ def _word(reader: Reader, tree: ast.expr, name: str, rest: list[str]) -> Node:
         return Constant(name, NOTHING, Unknown())
     if not rest and name in UNITS:
         return Constant(name, NUMBER, UNITS[name])
-    near = get_close_matches(name, [*reader.scope, *UNITS, *VERBS, *WORDS], n=1, cutoff=0.5)
-    cure = f"did you mean {near[0]}?" if near else "see docs/reference/rule-facts.md"
+    cure = did_you_mean(name, [*reader.scope, *UNITS, *VERBS, *WORDS], "see docs/reference/rule-facts.md")
     return reader.refuse(tree, f"there is no fact {name[:60]}", cure)
 
 

@@ -3,9 +3,9 @@
 import ast
 import operator
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
+from advisor.errors import did_you_mean
 from advisor.language.gather import items_of
 from advisor.language.kinds import CPUS, NOTHING, NUMBER, TRUTH, Text, alike, joined
 from advisor.language.lists import Items
@@ -103,8 +103,7 @@ def _options(node: Node) -> tuple[str, ...]:
 
 def _is_one(reader: Reader, tree: ast.AST, fact: Node, options: tuple[str, ...], said: tuple[str, ...]) -> None:
     if options and said and not set(options) & set(said):
-        near = get_close_matches(said[0], options, n=1, cutoff=0.4)
-        cure = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(options)}"[:200]
+        cure = did_you_mean(said[0], options, f"it is one of {', '.join(options)}"[:200], cutoff=0.4)
         reader.refuse(tree, f"{fact.text} is never {said[0]!r}", cure)
 
 

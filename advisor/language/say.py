@@ -3,10 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.language.expression import Scope, parse
 from advisor.language.kinds import NUMBER, Kind, ListOf, Record, alike
 from advisor.language.nodes import Env, Node
@@ -74,8 +73,7 @@ def _filled(inside: str, scope: Scope) -> tuple[Node, str]:
     text, how = text.strip(), how.strip()
     node = parse(text, scope)
     if how and how not in FORMATS:
-        near = get_close_matches(how, FORMATS, n=1, cutoff=0.4)
-        cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(FORMATS)}"
+        cure = did_you_mean(how, FORMATS, f"there are {', '.join(FORMATS)}", cutoff=0.4)
         raise BadValue(f"{{{inside}}}: there is no format {how}", cure=cure)
     if how and not alike(_inner(node.kind), NUMBER):
         raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a number")

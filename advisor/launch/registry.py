@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Final, cast
 
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.launch.base import Launcher
 from advisor.launch.hosts import version_of
 from advisor.model.software import Tool
@@ -48,8 +47,7 @@ def find(name: str, version: str | None = None) -> Launcher:
     if found is None:
         every = [*launchers(), *{re.sub(r"\d+$", "", each) for each in launchers()}]
         every += [alias for each in launchers().values() for alias in each.ALIASES]
-        near = get_close_matches(wanted, every, n=1, cutoff=0.5)
-        cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(launchers())}"
+        cure = did_you_mean(wanted, every, f"there are {', '.join(launchers())}")
         raise BadValue(f"there is no launcher {name[:40]}", cure=cure)
     return found
 

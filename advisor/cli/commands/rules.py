@@ -17,7 +17,7 @@ import typer
 from advisor.cli.judgement import rulebook, words
 from advisor.cli.options import Json, Rules, Topic
 from advisor.cli.pipeline import emit_json, say
-from advisor.errors import BadValue
+from advisor.errors import BadValue, did_you_mean
 from advisor.judge.rule import Rule
 from advisor.judge.trials import Trial, kinds_lacking, try_rule
 
@@ -57,12 +57,10 @@ def run(
 
 
 def _chosen(every: tuple[Rule, ...], names: list[str]) -> tuple[Rule, ...]:
-    from difflib import get_close_matches
-
     for name in names:
         if not any(name in (rule.id, rule.topic) for rule in every):
-            near = get_close_matches(name, [*(rule.id for rule in every), *(rule.topic for rule in every)], n=1, cutoff=0.5)
-            raise BadValue(f"there is no rule or topic {name[:64]}", cure=f"did you mean {near[0]}?" if near else None)
+            known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
+            raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, None))
     return tuple(rule for rule in every if not names or rule.id in names or rule.topic in names)
 
 

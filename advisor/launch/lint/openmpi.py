@@ -20,7 +20,7 @@ class Refused(Exception):  # noqa: N818 - no error of ours: what the launcher wo
     """The launcher would start nothing; the text is why."""
 
 
-class Unclear(Exception):  # noqa: N818
+class Unclear(Exception):  # noqa: N818 - no error either: what is left to words
     """What happens cannot be told exactly; the text is what can be said."""
 
 

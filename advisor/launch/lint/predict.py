@@ -264,7 +264,7 @@ def _from_file(made: Case) -> Iterator[LintRank]:
     threads = made.want.hwthreads
     count = ("os" if threads else "os core") if physical else "thread" if threads else "core"
     known = {match[1]: made.topology for row in rows if (match := _HOST.search(row))}
-    found = parse_rankfile(rows, known, count)  # type: ignore[arg-type]
+    found = parse_rankfile(rows, known, count)  # type: ignore[arg-type]  # one of the four words above
     only = len({seat.host for seat in found.values()}) == 1
     for rank, seat in found.items():
         if made.want.ranks is None or rank < made.want.ranks:
