@@ -17,6 +17,11 @@ def rules() -> Path:
     return _folder("rules")
 
 
+def kernels() -> Path:
+    """Return the folder of the kernels' sources."""
+    return _folder("kernels")
+
+
 def template(name: str) -> str:
     """Return the text of a template, such as ``capture.sh.j2``."""
     try:

@@ -1,0 +1,151 @@
+"""What was measured on a machine: every repeat, where it ran, under which conditions, and what is not believed."""
+
+from collections.abc import Iterator
+from math import inf
+from statistics import median
+from typing import Final, Literal
+
+from pydantic import Field
+
+from advisor.model.value import Value
+
+MEASUREMENTS_SCHEMA: Final = 1
+"""Raised when a field changes meaning or goes; a reader refuses a newer one."""
+
+Kernel = Literal["membw", "memlat", "c2c", "peakflops", "mbw_mr", "hpl"]
+Unit = Literal["bytes/s", "seconds", "flop/s", "hertz", "messages/s"]
+Part = Literal["core", "l3", "numa", "socket", "machine", "pair"]
+"""What a value belongs to. ``machine`` is what the articles call a node; ``pair`` is two CPUs."""
+
+Purpose = Literal["part", "sparse", "scaling", "matrix", "ladder", "loaded", "map", "peak", "clock", "roofline"]
+"""Why it was run.
+
+part: all cores of one part, local memory; sparse: one core of each L3 group of a part; scaling: the first so many cores;
+matrix: cores of one NUMA node, memory of another; ladder: latency by size; loaded: latency while others stream;
+map: round trips between CPUs; peak, clock: floating point; roofline: ceilings that hold back a code.
+"""
+
+Distance = Literal["local", "same-socket", "other-socket", "spread"]
+"""From the cores to their memory; spread: first touch over several nodes."""
+
+
+class Task(Value):
+    """One thing to measure: where, with what, and how long it should take. The same task has the same name in every run."""
+
+    name: str = Field(description="membw/part/numa/3/triad-nt: kernel, purpose, part, number, variant")
+    kernel: Kernel
+    purpose: Purpose
+    variants: tuple[str, ...] = Field(description="what of the kernel, several where one start can do several: load, triad-nt")
+    part: Part
+    index: int | None = Field(default=None, description="which core, group, node or socket; None of machine and pair")
+    cpus: tuple[int, ...] = Field(description="one thread on each, in this order")
+    memory: int | None = Field(default=None, description="NUMA node of the memory; None: each thread touches its own first")
+    distance: Distance | None = None
+    arguments: tuple[str, ...] = Field(default=(), description="the kernel's other arguments, as given to it")
+    seconds: float = Field(description="how long it should take")
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The kernel's arguments, all of them."""
+        node = ("--node", str(self.memory)) if self.memory is not None else ()
+        return ("--cpus", ",".join(map(str, self.cpus)), *node, *self.arguments)
+
+
+class Result(Value):
+    """What one kernel said of one thing."""
+
+    task: str = Field(description="name of the task")
+    kernel: Kernel
+    purpose: Purpose
+    variant: str = Field(description="triad-nt, chase, avx512-fma, ...")
+    part: Part
+    index: int | None = None
+    cpus: tuple[int, ...] = Field(description="CPUs whose threads worked; of a pair both")
+    memory: int | None = Field(default=None, description="NUMA node that the memory was bound to")
+    distance: Distance | None = None
+    unit: Unit
+    values: tuple[float, ...] = Field(description="every repeat", min_length=1)
+    bytes: int | None = Field(default=None, description="size of the working set")
+    pages: dict[int, int] | None = Field(default=None, description="sampled pages by the NUMA node that they really lay on")
+    page_kind: str | None = Field(default=None, description="normal or huge, as asked and as got")
+    isa: str | None = Field(default=None, description="instructions used")
+    details: dict[str, float | int | str | bool] = Field(default_factory=dict, description="what else the kernel told")
+    ceiling: float | None = Field(default=None, description="what the hardware cannot exceed, in the same unit")
+    refused: str | None = Field(default=None, description="why it is not believed: above the ceiling, pages elsewhere, ...")
+
+    @property
+    def median(self) -> float:
+        """The middle of the repeats."""
+        return median(self.values)
+
+    @property
+    def best(self) -> float:
+        """The repeat that disturbances held back least: the shortest time, or the highest rate."""
+        return min(self.values) if self.unit == "seconds" else max(self.values)
+
+    @property
+    def spread(self) -> float:
+        """How far apart the middle half of the repeats lies, as a share of the median."""
+        ordered = sorted(self.values)
+        quarter = len(ordered) // 4
+        middle = ordered[quarter : len(ordered) - quarter]
+        return (middle[-1] - middle[0]) / self.median if self.median else inf
+
+
+class Missing(Value):
+    """A task without a result."""
+
+    task: str
+    why: str = Field(description="killed after 30 s, not enough memory on node 3, stopped by Ctrl-C, ...")
+
+
+class Conditions(Value):
+    """Under which it was measured."""
+
+    started: str = Field(description="local time with its offset, ISO 8601")
+    seconds: float = Field(default=0.0, description="how long all of it took")
+    idle: bool = Field(description="whether the machine was idle before, and nobody else worked meanwhile")
+    busy: tuple[str, ...] = Field(default=(), description="what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs")
+    compiler: str | None = Field(default=None, description="its version line; None where the kernels were built elsewhere")
+    flags: str | None = None
+    governor: str | None = Field(default=None, description="of the CPUs; all that there are, joined by a comma")
+    hugepages: str | None = Field(default=None, description="transparent huge pages: always, madvise, never")
+
+
+class Identity(Value):
+    """Which machine, cut in which way, it was measured on: results of another are refused."""
+
+    name: str | None = Field(default=None, description="host name")
+    cpu: str | None = Field(default=None, description="marketing name of the processor")
+    cpus: int | None = Field(default=None, description="CPUs online")
+    nodes: tuple[str, ...] = Field(default=(), description="CPU list of each NUMA node, in order")
+
+
+class Measurements(Value):
+    """Everything that one run of advisor measure brought."""
+
+    schema_version: Literal[1] = MEASUREMENTS_SCHEMA
+    advisor: str = Field(description="version that measured")
+    machine: Identity
+    conditions: Conditions
+    results: tuple[Result, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+    def of(
+        self,
+        kernel: Kernel,
+        purpose: Purpose,
+        variant: str | None = None,
+        part: Part | None = None,
+        index: int | None = None,
+    ) -> Iterator[Result]:
+        """Yield the believed results that fit, in the order in which they were measured."""
+        for result in self.results:
+            if (
+                (result.kernel, result.purpose) == (kernel, purpose)
+                and result.refused is None
+                and variant in (None, result.variant)
+                and part in (None, result.part)
+                and index in (None, result.index)
+            ):
+                yield result
