@@ -20,15 +20,20 @@
 enum { MOST_CPUS = 16384, MOST_NODES = 1024, MPOL_BIND = 2, SAMPLES = 4096 };
 
 static const struct kernel *running;
+void (*kernel_leave)(int status) = exit;
+bool kernel_quiet = false;
 
 _Noreturn void kernel_fail(int status, const char *format, ...) {
     va_list values;
     fflush(stdout);
-    fprintf(stderr, "%s: ", running ? running->name : "kernel");
-    va_start(values, format);
-    vfprintf(stderr, format, values);
-    va_end(values);
-    fputc('\n', stderr);
+    if (!kernel_quiet) {
+        fprintf(stderr, "%s: ", running ? running->name : "kernel");
+        va_start(values, format);
+        vfprintf(stderr, format, values);
+        va_end(values);
+        fputc('\n', stderr);
+    }
+    kernel_leave(status);
     exit(status);
 }
 
@@ -180,9 +185,9 @@ void kernel_arguments(const struct kernel *kernel, int argc, char **argv, struct
     for (int i = 1; i < argc;) {
         const char *name = argv[i];
         if (strcmp(name, "--help") == 0 || strcmp(name, "--list") == 0) {
-            if (name[2] == 'h') print_help(kernel, shared);
-            for (const char *const *v = kernel->variants; name[2] == 'l' && *v; v++) puts(*v);
-            exit(KERNEL_GOOD);
+            if (name[2] == 'h' && !kernel_quiet) print_help(kernel, shared);
+            for (const char *const *v = kernel->variants; name[2] == 'l' && !kernel_quiet && *v; v++) puts(*v);
+            kernel_leave(KERNEL_GOOD);
         }
         const struct argument *found = NULL;
         if (strncmp(name, "--", 2) == 0) {
@@ -446,6 +451,21 @@ void line_pages(const void *memory, size_t bytes) {
         }
     if (unknown) printf("%s\"unknown\": %d", comma, unknown);
     putchar('}');
+}
+
+/* Of the mappings that the memory lies in: how much is there, and how much of that in huge pages. */
+void line_page_kind(const void *memory, size_t bytes) {
+    char line[512];
+    unsigned long low, high, kib, there = 0, huge = 0, begin = (unsigned long)memory;
+    bool ours = false;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2) ours = low < begin + bytes && begin < high;
+        else if (ours && sscanf(line, "Anonymous: %lu", &kib) == 1) there += kib;
+        else if (ours && sscanf(line, "AnonHugePages: %lu", &kib) == 1) huge += kib;
+    }
+    if (file) fclose(file);
+    line_text("page_kind", there == 0 ? "unknown" : huge == 0 ? "normal" : huge >= there - there / 10 ? "huge" : "mixed");
 }
 
 void line_end(void) {

@@ -59,7 +59,9 @@ const char *take_cpus(const char *text, void *cpu_list_into);  /* 0-3,8 */
 const char *take_text(const char *text, void *const_char_into);
 const char *take_flag(const char *text, void *bool_into);
 
-/* Ends the program with one line. */
+/* Ends the program with one line. MPI kernels leave in their own way, and only one of their ranks speaks. */
+extern void (*kernel_leave)(int status);
+extern bool kernel_quiet;
 _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The widest of `known` (narrowest first, NULL at the end, "scalar" first) that this CPU has, or the one asked for. */
@@ -90,6 +92,8 @@ void line_flag(const char *name, bool yes);
 void line_numbers(const char *name, const double *numbers, int count);
 /* Where the pages really are, asked of the kernel: {"0": 512, "unknown": 3}. Samples at most some thousand pages. */
 void line_pages(const void *memory, size_t bytes);
+/* What the kernel gave, whatever was asked: normal, huge, mixed or unknown. */
+void line_page_kind(const void *memory, size_t bytes);
 void line_end(void);
 
 #endif

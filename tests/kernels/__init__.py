@@ -1,0 +1,1 @@
+"""The C kernels, each built and run as a sysadmin would."""
