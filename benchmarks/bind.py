@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, no part of a package
 """How fast the whole of ``advisor bind -o DIR`` is for 1,048,576 ranks, and in how much memory: ``python benchmarks/bind.py``."""
 
 import resource

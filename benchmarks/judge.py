@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, no part of a package
 """Time what an audit adds to reading a machine: loading the rules, and judging a small and a large machine.
 
 Run it from the project's folder: ``python benchmarks/judge.py [REPEATS]``. The machines take turns, so that what else the

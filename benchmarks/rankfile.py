@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, no part of a package
 """How fast the rankfile of 1,048,576 ranks is written, and in how much memory: ``python benchmarks/rankfile.py``."""
 
 import resource
