@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Tests run on every core of small machines, on eight of large ones.
 JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 8 ] && echo 8 || echo $$n)
 
-.PHONY: audit test test-ci test-all lint format docs packages test-packages clean
+.PHONY: audit test test-ci test-all lint format bench docs packages test-packages clean
 
 audit: packages $(VENV)/.installed
 	$(BIN)/advisor audit $(ARGS)
@@ -31,6 +31,11 @@ lint: $(VENV)/.installed-lint
 format: $(VENV)/.installed-lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The kernels beside the best that others offer, by turns, on a machine that should have nothing else to do: docs/benchmarks.md.
+bench: packages $(VENV)/.installed-test
+	@sh prepare.sh bench-packages
+	$(BIN)/python -m benchmarks.page $(ARGS)
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m docs.generate

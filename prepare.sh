@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
 # `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh launchers` the MPI launchers that
-# they ask, `sh prepare.sh venv EXTRAS STAMP` makes .venv with the project in it. Says what it does; without root it
-# goes on and names what it could not install.
+# they ask, `sh prepare.sh bench-packages` what `make bench` compares with, `sh prepare.sh venv EXTRAS STAMP` makes
+# .venv with the project in it. Says what it does; without root it goes on and names what it could not install.
 set -eu
 
 say() { printf 'prepare: %s\n' "$*" >&2; }
@@ -88,6 +88,8 @@ test_packages() {
     need sysctl procps procps-ng procps
     need ansible-playbook ansible ansible-core ansible
     need tuned-adm tuned tuned tuned
+    need clang clang clang clang
+    need valgrind valgrind valgrind valgrind
     if [ "$pm" = apt-get ]; then # the emulated servers boot Debian's kernel
         need qemu-system-x86_64 qemu-system-x86 - -
         need depmod kmod - -
@@ -99,6 +101,27 @@ test_packages() {
         need slurmctld slurmctld - -
         need slurmd slurmd - -
         need srun slurm-client - -
+        need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu - -
+        need qemu-aarch64 qemu-user - -
+        blas
+    fi
+}
+
+# Debian's BLAS has no program to look for.
+blas() {
+    for library in /usr/lib/*/libopenblas.so; do
+        if [ -e "$library" ]; then return; fi
+    done
+    missing="$missing libopenblas-dev"
+}
+
+# What `make bench` compares with.
+bench_packages() {
+    need likwid-bench likwid likwid likwid
+    need clang clang clang clang
+    if [ "$pm" = apt-get ]; then
+        need hpcc hpcc - -
+        blas
     fi
 }
 
@@ -141,7 +164,8 @@ trap 'rm -f "$log"' EXIT
 case ${1:-} in
     packages) packages; install_missing ;;
     test-packages) test_packages; install_missing ;;
+    bench-packages) bench_packages; install_missing ;;
     launchers) launchers ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
-    *) say "usage: sh prepare.sh packages | test-packages | launchers | venv EXTRAS STAMP"; exit 2 ;;
+    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | venv EXTRAS STAMP"; exit 2 ;;
 esac
