@@ -401,6 +401,19 @@ static void scatter_displaced(const struct panel *panel, int column, int count) 
 
 /* ---- the update ---- */
 
+/* Turns rows of A into rows of U, L's triangle on their left. By halves: most of the work becomes dgemm, which is faster. */
+static void solve_upper(const double *triangle, int width, double *rows, int count) {
+    int nb = matrix.nb;
+    if (width <= 4 * LEAF) {
+        dtrsm_("L", "L", "N", "U", &width, &count, &ONE, triangle, &nb, rows, &nb);
+        return;
+    }
+    int half = (width / 2 + LEAF - 1) / LEAF * LEAF, rest = width - half;
+    solve_upper(triangle, half, rows, count);
+    dgemm_("N", "N", &rest, &count, &half, &MINUS, triangle + half, &nb, rows, &nb, &ONE, rows + half, &nb);
+    solve_upper(triangle + (size_t)half * (size_t)nb + half, rest, rows + half, count);
+}
+
 /* Takes a panel's share off some of my columns: swap rows, solve for U, subtract. */
 static void update(const struct panel *panel, int column, int count) {
     int width = panel->width, nb = matrix.nb, below = my_rows_before(panel->first) + panel->skip, rows = matrix.rows - below;
@@ -410,7 +423,7 @@ static void update(const struct panel *panel, int column, int count) {
         gather_upper(panel, column, count);
         scatter_displaced(panel, column, count);
     }
-    dtrsm_("L", "L", "N", "U", &width, &count, &ONE, panel->top, &nb, upper, &nb);
+    solve_upper(panel->top, width, upper, count);
     for (int c = 0; panel->skip && c < count; c++)
         memcpy(at(below - width, column + c), upper + (size_t)c * (size_t)nb, (size_t)width * sizeof(double));
     if (rows > 0)
