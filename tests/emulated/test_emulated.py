@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from advisor.paths import kernels
 from tests.emulated.guests import ROOT, lacking, on_guest, soft_hca
 
 pytestmark = [pytest.mark.emulated, pytest.mark.slow]
@@ -23,6 +24,13 @@ WITH_HCA = """
 . tests/emulated/hca.sh
 hca mlx5_0 >&2
 "$PYTHON" -m advisor topology --json
+"""
+
+SEATED = """
+"$PYTHON" tests/emulated/seated.py /run/vm/membw --pattern triad --streams 1 --bytes 48MiB --repeats 2 --seconds 2 {arguments}
+"""
+LATENCY = """
+/run/vm/memlat --sizes 8MiB --repeats 2 --cpus {cpu} --node {node}
 """
 
 
@@ -115,3 +123,37 @@ def test_an_hca_is_found_where_it_hangs(folder: Path) -> None:
         pytest.skip(reason)
     answer = json.loads(on_guest("naples", WITH_HCA, folder / "naples"))
     assert [(hca["name"], hca["numa_nodes"]) for hca in answer["hcas"]] == [("mlx5_0", [6])]
+
+
+def kernels_in(folder: Path) -> Path:
+    """Build the kernels for any x86-64 processor: the guest's has no AVX-512."""
+    folder.mkdir(exist_ok=True)
+    line = ["make", "-s", "-C", str(kernels()), f"OUT={folder}", "MARCH=x86-64-v2"]
+    subprocess.run(line, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "threads", "nodes"),
+    [
+        ("--cpus 6,14,22 --node 3", ["6", "14", "22"], {"3"}),
+        ("--cpus 6,7", ["6", "7"], {"6", "7"}),
+        ("--cpus 1 --node 7 --pages huge", ["1"], {"7"}),
+    ],
+)
+def test_threads_and_pages_are_where_they_were_asked_for(
+    arguments: str, threads: list[str], nodes: set[str], folder: Path
+) -> None:
+    """Linux itself says so while membw runs on a server of eight nodes, and membw says the same of its pages."""
+    emulable("naples")
+    out = kernels_in(folder / "naples")
+    seen = json.loads(on_guest("naples", SEATED.format(arguments=arguments), out))
+    assert (seen["threads"], set(seen["pages"]), set(seen["said"]["pages"])) == (threads, nodes, nodes)
+
+
+def test_a_chase_runs_through_the_memory_asked_for(folder: Path) -> None:
+    """Far memory is far: the pages of memlat lie on the other socket's node."""
+    emulable("naples")
+    out = kernels_in(folder / "naples")
+    said = json.loads(on_guest("naples", LATENCY.format(cpu=0, node=5), out).splitlines()[-1])
+    assert (said["cpus"], set(said["pages"])) == ([0], {"5"})

@@ -1,0 +1,145 @@
+/* membw: memory bandwidth by pattern, in bytes/s.
+ *
+ * Arrays a, b, c of doubles, all of one size; each thread has one part of each and touches it first. A pass goes once over
+ * every part. Bytes are counted as STREAM counts them: each array read or written counts once, the read before a regular
+ * store does not.
+ *
+ *   pattern  an element         bytes  flops   arrays
+ *   load     sum += a              8      1       1
+ *   store    a = s                 8      0       1
+ *   copy     a = b                16      0       2
+ *   scale    a = s*b              16      1       2
+ *   add      a = b+c              24      1       3
+ *   triad    a = b+s*c            24      2       3
+ *   update   a = s*a              16      1       1
+ *
+ * NAME-nt stores past the cache, and load-nt loads past it, with the instructions that are there for it; copy-memcpy is the C library's copy, whatever stores that uses.
+ *
+ * --bytes is the size of all arrays of the pattern that needs most of them, of those asked for; rounded down so that every
+ * thread has an odd number of 4 KiB pages of each array. For DRAM let every single array be several times the last cache.
+ *
+ * One stream a thread keeps too few lines on their way. A thread therefore walks several streams of its part at once, with
+ * or without prefetch hints; short trials find the shape that this CPU likes best for each pattern.
+ *
+ * Own fields: shape (streams-place-hint-ahead; --pattern NAME:SHAPE takes it again without trials), streams, spacing (near:
+ * a page apart; far), prefetch (none; l1, l2, nta: what is read, with l1 also what is written; w: what is written),
+ * prefetch_bytes ahead, trials, passes (in each repeat), counted_bytes (of a pass). `bytes` is the pattern's working set,
+ * `seconds` the time of a pass.
+ *
+ * It cannot tell which level answered: sizes that fit a cache measure the cache. */
+#include "membw_walks.h"
+
+/* As many passes as take the least time; warms up on the way. */
+static long enough_passes(const struct way *way, const struct shape *shape, long *done) {
+    for (long passes = 1;;) {
+        double seconds = time_work(whole(way, shape, passes));
+        *done += passes;
+        if (seconds >= request.seconds) return passes;
+        double more = seconds > 0.0 ? 1.1 * request.seconds / seconds : 16.0;
+        passes = (long)((double)passes * (more < 16.0 ? more : 16.0)) + 1;
+    }
+}
+
+static void check(const struct way *way, const struct shape *shape, long done) {
+    if (way->pattern == UPDATE && done % 2 == 0) (void)time_work(whole(way, shape, 1));
+    team_run(bench.team, count_wrong, (void *)(uintptr_t)way);
+    for (int i = 0; i < bench.threads; i++) {
+        const struct seat *seat = &bench.seats[i];
+        if (seat->wrong) kernel_fail(KERNEL_WRONG, "%s: thread %d made %zu wrong elements", way->name, i, seat->wrong);
+        if (way->pattern == LOAD && seat->sum != seat->expected * (double)done)
+            kernel_fail(KERNEL_WRONG, "%s: thread %d summed %.17g, not %.17g", way->name, i, seat->sum, seat->expected * (double)done);
+    }
+}
+
+static void print_shape(const struct way *way, const struct shape *shape, int trials) {
+    char text[SHAPE_TEXT];
+    if (way->library) return;
+    write_shape(shape, text);
+    line_text("shape", text);
+    line_whole("streams", shape->streams);
+    line_text("spacing", shape->far ? "far" : "near");
+    line_text("prefetch", hint_names[shape->hint]);
+    line_whole("prefetch_bytes", shape->ahead);
+    line_whole("trials", trials);
+}
+
+static void print_line(const struct way *way, const double *values, const double *seconds, long passes) {
+    size_t used = bench.array_bytes * (size_t)way->arrays;
+    line_begin(&kernel, &bench.common, way->name, "bytes/s");
+    line_text("isa", way->library ? "library" : bench.set->name);
+    line_whole("bytes", (long long)used);
+    line_numbers("values", values, bench.common.repeats);
+    line_numbers("seconds", seconds, bench.common.repeats);
+    line_whole("passes", passes);
+    line_whole("counted_bytes", (long long)bench.array_bytes * way->counted);
+    line_pages(bench.array[0], used);
+    line_page_kind(bench.array[0], used);
+}
+
+static void measure(struct entry *entry) {
+    const struct way *way = entry->way;
+    int trials = 0, repeats = bench.common.repeats;
+    double *values = calloc(2 * (size_t)repeats, sizeof *values), *seconds = values + repeats;
+    if (!values) kernel_fail(KERNEL_CANNOT, "out of memory");
+    if (entry->fixed && !fits(&entry->shape, bench.part)) kernel_fail(KERNEL_USAGE, "--pattern %s: its streams need more --bytes", way->name);
+    team_run(bench.team, fill_target, (void *)(uintptr_t)way);
+    if (!entry->fixed && !way->library) {
+        entry->shape = best_shape(way, &trials);
+        team_run(bench.team, fill_target, (void *)(uintptr_t)way);
+    }
+    long done = 0, passes = enough_passes(way, &entry->shape, &done);
+    for (int i = 0; i < repeats; i++, done += passes) {
+        seconds[i] = time_work(whole(way, &entry->shape, passes)) / (double)passes;
+        values[i] = (double)bench.array_bytes * way->counted / seconds[i];
+    }
+    check(way, &entry->shape, done);
+    print_line(way, values, seconds, passes);
+    print_shape(way, &entry->shape, trials);
+    line_end();
+    free(values);
+}
+
+static bool has(const struct way *way) {
+    bool single = strcmp(bench.set->name, "scalar") == 0;
+    return !way->past || !single || (way->pattern == LOAD ? SCALAR_PULL : SCALAR_PUSH);
+}
+
+/* Leaves out of all what the instructions lack; ends where such a pattern was asked for by its name. */
+static void leave_out(void) {
+    int kept = 0;
+    for (int i = 0; i < request.count; i++) {
+        const struct entry *entry = &request.entries[i];
+        if (has(entry->way)) request.entries[kept++] = *entry;
+        else if (entry->wanted) kernel_fail(KERNEL_CANNOT, "%s: scalar code cannot go past the cache here", entry->way->name);
+    }
+    request.count = kept;
+}
+
+static void choose_set(void) {
+    const char *names[SETS + 1] = {NULL};
+    int count = 0;
+    for (int i = 0; i < SETS; i++)
+        if (set_fits(&sets[i])) names[count++] = sets[i].name;
+    const char *name = kernel_isa(&bench.common, names);
+    for (int i = 0; i < SETS; i++)
+        if (strcmp(sets[i].name, name) == 0) bench.set = &sets[i];
+}
+
+int main(int argc, char **argv) {
+    kernel_arguments(&kernel, argc, argv, &bench.common);
+    if (request.count == 0) add_pattern("all", NULL);
+    choose_set();
+    leave_out();
+    bench.threads = bench.common.cpus.count;
+    take_memory();
+    bench.seats = aligned_alloc(128, (size_t)bench.threads * sizeof *bench.seats);
+    if (!bench.seats) kernel_fail(KERNEL_CANNOT, "out of memory");
+    bench.team = team_start(&bench.common.cpus);
+    team_run(bench.team, fill_sources, NULL);
+    for (int i = 0; i < request.count; i++) measure(&request.entries[i]);
+    team_end(bench.team);
+    free(bench.seats);
+    memory_give(bench.memory, bench.mapped);
+    free(bench.common.cpus.cpu);
+    return KERNEL_GOOD;
+}

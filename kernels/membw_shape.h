@@ -1,0 +1,82 @@
+/* Shapes in which a thread can walk its part of memory: how many streams at once, how far apart, with which hints. */
+#ifndef ADVISOR_MEMBW_SHAPE_H
+#define ADVISOR_MEMBW_SHAPE_H
+
+#include "membw_sets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE = 4096, MOST_SHAPES = 256, SHAPE_TEXT = 32 };
+
+struct shape {
+    int streams;
+    bool far; /* as far apart as the part is long; else one page */
+    enum hint hint;
+    int ahead; /* bytes; 0 without hints */
+};
+
+static const char *const hint_names[HINTS] = {"none", "l1", "l2", "nta", "w"};
+
+static inline bool find_hint(const char *name, enum hint *hint) {
+    for (int i = 0; i < HINTS; i++)
+        if (strcmp(name, hint_names[i]) == 0) {
+            *hint = (enum hint)i;
+            return true;
+        }
+    return false;
+}
+
+/* 8-far-nta-256: what `shape` of a result says can be asked for again. */
+static inline bool read_shape(const char *text, struct shape *shape) {
+    char place[5], hint[5], again[SHAPE_TEXT];
+    if (sscanf(text, "%4d-%4[a-z]-%4[a-z0-9]-%5d", &shape->streams, place, hint, &shape->ahead) != 4) return false;
+    shape->far = strcmp(place, "far") == 0;
+    snprintf(again, sizeof again, "%d-%s-%s-%d", shape->streams, shape->far ? "far" : "near", hint, shape->ahead);
+    return shape->streams > 0 && shape->ahead >= 0 && find_hint(hint, &shape->hint) && strcmp(text, again) == 0;
+}
+
+static inline void write_shape(const struct shape *shape, char text[SHAPE_TEXT]) {
+    snprintf(text, SHAPE_TEXT, "%d-%s-%s-%d", shape->streams, shape->far ? "far" : "near", hint_names[shape->hint], shape->ahead);
+}
+
+/* How a part of so many bytes is walked in a shape: groups of streams, then a rest in one stream. */
+struct layout {
+    size_t apart, group, groups;
+};
+
+/* Streams an odd number of pages apart seldom meet in one bank of memory or one set of a cache. */
+static inline struct layout lay_out(const struct shape *shape, size_t part) {
+    size_t count = (size_t)shape->streams, pages = shape->far ? part / count / PAGE : 1;
+    struct layout layout = {.apart = (pages > 1 && pages % 2 == 0 ? pages - 1 : pages) * PAGE};
+    layout.group = layout.apart * count;
+    layout.groups = layout.group ? part / layout.group : 0;
+    return layout;
+}
+
+static inline bool fits(const struct shape *shape, size_t part) { return lay_out(shape, part).groups > 0; }
+
+/* A hint does nothing for a pattern that neither reads nor, through the cache, writes what it would fetch. */
+static inline bool useful(enum pattern pattern, bool past, enum hint hint) {
+    if (hint == HINT_WRITE) return pattern != LOAD && !past;
+    return hint == HINT_NONE || pattern != STORE;
+}
+
+/* The shapes worth trying; of those, only with so many streams where `streams` > 0. Returns how many. */
+static inline int list_shapes(enum pattern pattern, bool past, int streams, size_t part, struct shape list[MOST_SHAPES]) {
+    static const struct shape places[] = {{1, false, 0, 0}, {4, false, 0, 0}, {8, false, 0, 0}, {2, true, 0, 0},  {3, true, 0, 0},
+                                          {4, true, 0, 0},  {6, true, 0, 0},  {8, true, 0, 0},  {16, true, 0, 0}};
+    static const struct shape hints[] = {{0, 0, HINT_NONE, 0},    {0, 0, HINT_L1, 256},  {0, 0, HINT_L1, 1024},  {0, 0, HINT_L2, 1024},
+                                         {0, 0, HINT_L2, 4096},   {0, 0, HINT_ONCE, 128}, {0, 0, HINT_ONCE, 256}, {0, 0, HINT_ONCE, 512}, {0, 0, HINT_WRITE, 256},
+                                         {0, 0, HINT_WRITE, 1024}};
+    int count = 0;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        for (size_t h = 0; h < sizeof hints / sizeof *hints; h++) {
+            struct shape shape = {places[p].streams, places[p].far, hints[h].hint, hints[h].ahead};
+            if ((streams == 0 || streams == shape.streams) && useful(pattern, past, shape.hint) && fits(&shape, part))
+                list[count++] = shape;
+        }
+    return count;
+}
+
+#endif

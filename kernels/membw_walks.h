@@ -1,0 +1,136 @@
+/* membw at work: passes over the threads' parts in a shape, and trials that find the best shape. */
+#ifndef ADVISOR_MEMBW_WALKS_H
+#define ADVISOR_MEMBW_WALKS_H
+
+#include "membw_parts.h"
+
+#ifdef BREAK_RESULT
+enum { FORGOTTEN = BLOCK }; /* for the test that a wrong result is noticed */
+#else
+enum { FORGOTTEN = 0 };
+#endif
+
+struct work {
+    const struct way *way;
+    struct shape shape;
+    struct layout layout;
+    size_t from, to; /* of every stream, all groups' lengths joined */
+    long passes;
+};
+
+static struct work whole(const struct way *way, const struct shape *shape, long passes) {
+    struct layout layout = lay_out(shape, bench.part);
+    return (struct work){way, *shape, layout, 0, layout.apart * layout.groups, passes};
+}
+
+static struct streams streams_at(const struct work *work, size_t at) {
+    return (struct streams){
+        .a = bench.array[0] + at,
+        .b = bench.array[1] + at,
+        .c = bench.array[2] + at,
+        .count = 1,
+        .apart = work->layout.apart,
+        .ahead = (size_t)work->shape.ahead,
+        .factor = work->way->pattern == UPDATE ? turn : factor,
+    };
+}
+
+static double walk_part(const struct work *work, walker walk, size_t start) {
+    const struct layout *layout = &work->layout;
+    double sum = 0.0;
+    for (size_t at = work->from; at < work->to;) {
+        size_t group = at / layout->apart, inside = at % layout->apart;
+        struct streams streams = streams_at(work, start + group * layout->group + inside);
+        size_t left = layout->apart - inside, length = work->to - at < left ? work->to - at : left;
+        streams.count = (size_t)work->shape.streams;
+        streams.length = length - FORGOTTEN;
+        sum += walk(&streams);
+        at += length;
+    }
+    if (work->to == layout->apart * layout->groups) {
+        struct streams rest = streams_at(work, start + layout->groups * layout->group);
+        rest.length = bench.part - layout->groups * layout->group;
+        sum += walk(&rest);
+    }
+    return sum;
+}
+
+static void do_work(int thread, int threads, void *data) {
+    (void)threads;
+    const struct work *work = data;
+    const struct way *way = work->way;
+    walker walk = bench.set->walkers[walker_place(way->pattern, way->past, work->shape.hint)];
+    double sum = 0.0;
+    for (long pass = 0; pass < work->passes; pass++)
+        if (way->library) memcpy(own_part(0, thread), own_part(1, thread), bench.part - FORGOTTEN);
+        else sum += walk_part(work, walk, (size_t)thread * bench.part);
+    if (way->past) DRAIN();
+    bench.seats[thread].sum += sum;
+}
+
+static double time_work(struct work work) { return team_run(bench.team, do_work, &work); }
+
+/* ---- trials ---- */
+
+struct trial {
+    struct shape shape;
+    int count;
+    double rates[8];
+};
+
+static double middle(const struct trial *trial) {
+    double sorted[8];
+    for (int i = 0; i < trial->count; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > trial->rates[i]; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = trial->rates[i];
+    }
+    return sorted[trial->count / 2];
+}
+
+static int by_rate(const void *one, const void *two) {
+    double a = middle(one), b = middle(two);
+    return (a < b) - (a > b);
+}
+
+/* Leaves of the work the next share of memory, so that a trial seldom finds in the cache what another one left there.
+ * Returns the bytes that a thread walks in each array. */
+static size_t take_slice(struct work *work, double share) {
+    static double phase;
+    size_t blocks = work->to / BLOCK - 1, many = (size_t)(share * (double)blocks) + 1; /* with the last one a rest is walked */
+    phase = phase + 2.0 * share > 1.0 ? 0.0 : phase + share;
+    size_t from = (size_t)(phase * (double)blocks), last = blocks - many;
+    work->from = (from < last ? from : last) * BLOCK;
+    work->to = work->from + many * BLOCK;
+    return many * BLOCK * (size_t)work->shape.streams;
+}
+
+/* `pass` is the time of a whole pass. */
+static void try_shape(const struct way *way, struct trial *trial, double pass) {
+    double share = request.trial_seconds / pass;
+    struct work work = whole(way, &trial->shape, share < 1.0 ? 1 : (long)share + 1);
+    size_t bytes = share < 1.0 ? take_slice(&work, share) : bench.part;
+    trial->rates[trial->count++] = (double)bytes * (double)work.passes / time_work(work);
+}
+
+/* All once, the best twelve twice more, the best four of those four times more; medians. */
+static struct shape best_shape(const struct way *way, int *tried) {
+    static struct shape shapes[MOST_SHAPES];
+    static struct trial trials[MOST_SHAPES];
+    *tried = list_shapes(way->pattern, way->past, request.streams, bench.part, shapes);
+    if (*tried == 0) kernel_fail(KERNEL_USAGE, "--streams %d: 1, 2, 3, 4, 6, 8 or 16 of at least a page each", request.streams);
+    for (int i = 0; i < *tried; i++) trials[i] = (struct trial){.shape = shapes[i]};
+    double pass = time_work(whole(way, &shapes[0], 1));
+    static const struct {
+        int most, times;
+    } rounds[] = {{MOST_SHAPES, 1}, {12, 2}, {4, 4}};
+    for (size_t round = 0; round < sizeof rounds / sizeof *rounds; round++) {
+        int count = *tried < rounds[round].most ? *tried : rounds[round].most;
+        for (int time = 0; time < rounds[round].times; time++)
+            for (int i = 0; i < count; i++) try_shape(way, &trials[i], pass);
+        qsort(trials, (size_t)count, sizeof *trials, by_rate);
+    }
+    return trials[0].shape;
+}
+
+#endif

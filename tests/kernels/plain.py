@@ -1,0 +1,51 @@
+"""Builds the kernels that need no MPI, as their Makefile does, and runs them on this machine."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.paths import kernels
+
+LIMIT = 120
+CPUS = sorted(os.sched_getaffinity(0))
+two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="two CPUs are needed")
+
+
+@cache
+def _workshop() -> Path:
+    return Path(tempfile.mkdtemp(prefix="advisor-kernels-"))
+
+
+@cache
+def built(kernel: str, *flags: str, compiler: str = "cc") -> str:
+    """Return a kernel's program, built without a warning; skips where the compiler is not here."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    program = _workshop() / "-".join((compiler, kernel, *(flag.strip("-") for flag in flags)))
+    sources = [str(kernels() / f"{name}.c") for name in (kernel, "kernel")]
+    line = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *flags, "-pthread", "-o", str(program), *sources, "-lm"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return str(program)
+
+
+def run(
+    kernel: str, *arguments: str, flags: tuple[str, ...] = (), under: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a kernel, perhaps under another program."""
+    argv = [*under, built(kernel, *flags), *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def results(kernel: str, *arguments: str) -> list[dict[str, Any]]:
+    """Return what a kernel that ends well says."""
+    done = run(kernel, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [json.loads(line) for line in done.stdout.splitlines()]
