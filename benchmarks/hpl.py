@@ -100,8 +100,19 @@ def netlib(program: str, depth: int, n: int, nb: int, p: int, q: int) -> float:
     return float(found[-1][5])
 
 
-def table(xhpl: str, rounds: int, orders: list[int], nb: int, p: int, q: int) -> str:
+def reference() -> str:
+    """Return the HPL to compare with: the site's, else the one inside Debian's hpcc."""
+    found = os.environ.get("ADVISOR_XHPL") or shutil.which("hpcc")
+    if not found:
+        raise SystemExit("no HPL to compare with: name one with --xhpl or ADVISOR_XHPL, or install Debian's hpcc")
+    return found
+
+
+def table(
+    rounds: int = 3, orders: tuple[int, ...] = (10000, 20000), nb: int = 192, grid: tuple[int, int] | None = None, xhpl: str = ""
+) -> str:
     """Return the comparison as a table."""
+    xhpl, (p, q) = xhpl or reference(), grid or (1, os.cpu_count() or 1)
     rows = [
         "| N | NB | P x Q | ours | netlib, look-ahead 0 | netlib, look-ahead 1 | ours / better netlib | noise |",
         "|---" * 8 + "|",
@@ -125,16 +136,15 @@ def table(xhpl: str, rounds: int, orders: list[int], nb: int, p: int, q: int) ->
 def main() -> None:
     """Compare, and print the table with its conditions."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--xhpl", default=os.environ.get("ADVISOR_XHPL") or shutil.which("hpcc"))
+    words.add_argument("--xhpl", default="")
     words.add_argument("--rounds", type=int, default=3)
     words.add_argument("--n", default="10000,20000")
     words.add_argument("--nb", type=int, default=192)
     words.add_argument("--p", type=int, default=1)
     words.add_argument("--q", type=int, default=os.cpu_count() or 1)
     asked = words.parse_args()
-    if not asked.xhpl:
-        raise SystemExit("no HPL to compare with: name one with --xhpl, or install Debian's hpcc")
-    print(table(asked.xhpl, asked.rounds, [int(n) for n in asked.n.split(",")], asked.nb, asked.p, asked.q))
+    orders = tuple(int(n) for n in asked.n.split(","))
+    print(table(asked.rounds, orders, asked.nb, (asked.p, asked.q), asked.xhpl))
     print(conditions())
 
 

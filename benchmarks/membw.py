@@ -1,0 +1,258 @@
+"""Our membw beside likwid-bench's streams and plain C loops, on one CPU and on all, by turns behind the quiet gate.
+
+Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN]... [--threads one|all] [--json FILE]``.
+Plain C is benchmarks/stream.c: STREAM's definition, by gcc and clang, with regular stores and past the cache. One round finds
+the two best references through the cache and past it; those take turns with ours, the gate before every round. Every side has
+arrays of the same size, and counts bytes as STREAM does. Ours chooses its shape anew in every turn, as a user's run does. A
+reference that is not installed is named and left out. With --json, results are added to those that the file has, so that a
+long comparison may run in pieces.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from quiet import by_turns, conditions, middle, noise, wait_until_quiet
+
+from advisor.paths import kernels
+
+SECONDS = 0.15
+"""That each turn measures for."""
+SMALLEST = 256 << 20
+"""Of one array; four times the last cache where that is larger."""
+KEPT = 2
+"""References of each kind, through the cache and past it, that go through all rounds."""
+ARRAYS = {"load": (1, 1), "store": (1, 1), "copy": (2, 2), "scale": (2, 2), "add": (3, 3), "triad": (3, 3), "update": (1, 2)}
+"""Arrays that a pattern uses, and how many of them it reads and writes."""
+LIKWID = {"load": ("load", "sum"), "store": ("store",), "copy": ("copy",), "triad": ("stream",), "update": ("update",)}
+"""likwid's streams of the same definition; its triad is another, and it has no scale and no add."""
+SETS = {"avx512_fma": "avx512f", "avx512": "avx512f", "avx_fma": "fma", "avx": "avx", "mem": "sse2"}
+"""Ends of likwid's names, and the CPU's flag that they need."""
+BUILDS = {
+    "gcc": ("gcc",),
+    "gcc no-memcpy": ("gcc", "-ffreestanding"),
+    "gcc nt": ("gcc", "-DPAST"),
+    "clang": ("clang",),
+    "clang nt": ("clang", "-DPAST"),
+}
+TARGET = {"load": 1.15}
+"""What the ratio shall be at least; 1.00 for all others."""
+
+Side = Callable[[], float]
+
+
+@dataclass
+class Row:
+    """What one pattern gave on some CPUs."""
+
+    pattern: str
+    cpus: int
+    bytes: int
+    rates: dict[str, list[float]]
+    left_out: dict[str, float] = field(default_factory=dict)
+
+    def best(self, *, ours: bool, past: bool | None = None) -> str | None:
+        """Return the side with the best median: of ours or of the references, of one kind of store or of both."""
+        sides = [
+            name for name in self.rates if name.startswith("advisor") == ours and past in (None, is_past(name, self.pattern))
+        ]
+        return max(sides, key=lambda name: middle(self.rates[name]), default=None)
+
+
+def is_past(name: str, pattern: str) -> bool:
+    """Return whether a side goes past the cache, by its name; a plain copy becomes memcpy, which does for such sizes."""
+    becomes_memcpy = pattern == "copy" and name in ("gcc", "clang", "memcpy")
+    return becomes_memcpy or name.endswith(("-nt", " nt")) or "_mem" in name
+
+
+@cache
+def folder() -> Path:
+    """Return where programs are built."""
+    return Path(tempfile.mkdtemp(prefix="advisor-membw-"))
+
+
+@cache
+def kernel() -> str:
+    """Return our program, built as a user builds it."""
+    program = str(folder() / "membw")
+    subprocess.run(["make", "-s", "-C", str(kernels()), f"OUT={folder()}", program], check=True, stdout=sys.stderr)
+    return program
+
+
+@cache
+def plain(build: str) -> str:
+    """Return the plain loops as one compiler makes them."""
+    compiler, *flags = BUILDS[build]
+    program, source = folder() / build.replace(" ", "-"), Path(__file__).with_name("stream.c")
+    line = [compiler, "-O3", "-march=native", "-ffast-math", *flags, "-pthread", "-o", str(program), str(source)]
+    subprocess.run(line, check=True)
+    return str(program)
+
+
+def last_cache() -> int:
+    """Return the bytes of the first CPU's last cache."""
+    caches = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    return max((int(file.read_text(encoding="ascii").rstrip("K\n")) << 10 for file in caches), default=0)
+
+
+def said(*words: str) -> str:
+    """Return what a program prints."""
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def ours(variant: str, cpus: list[int], size: int, shapes: set[str]) -> float:
+    """Return our bytes/s, the shape chosen anew."""
+    where = ["--cpus", ",".join(map(str, cpus)), "--bytes", str(size * ARRAYS[variant.partition("-")[0]][0])]
+    told = json.loads(said(kernel(), *where, "--pattern", variant, "--repeats", "1", "--seconds", str(SECONDS)))
+    shapes.add(told.get("shape", ""))
+    return float(told["values"][0])
+
+
+def compiled(build: str, pattern: str, cpus: list[int], size: int) -> float:
+    """Return the plain loop's bytes/s."""
+    return float(said(plain(build), pattern, str(size), ",".join(map(str, cpus)), str(SECONDS)))
+
+
+def likwid(test: str, pattern: str, cpus: list[int], size: int) -> float:
+    """Return bytes/s of one of likwid's streams."""
+    arrays, counted = ARRAYS[pattern]
+    sweeps = max(3, round(SECONDS * len(cpus) * 15e9 / (counted * size)))
+    told = said("likwid-bench", "-t", test, "-w", f"N:{arrays * size}B:{len(cpus)}", "-i", str(sweeps))
+    return 1e6 * float(next(line.split()[1] for line in told.splitlines() if line.startswith("MByte/s:")))
+
+
+@cache
+def likwid_tests() -> tuple[str, ...]:
+    """Return likwid's streams for which this CPU has the instructions; none where likwid-bench is not installed."""
+    if not shutil.which("likwid-bench"):
+        return ()
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\nflags")[2].partition("\n")[0].split()
+    names = [line.split(" ")[0] for line in said("likwid-bench", "-a").splitlines() if " - " in line]
+    ends = {name: next((SETS[end] for end in SETS if name.endswith(f"_{end}")), "fpu") for name in names}
+    wide = [name for name in ends if "_avx" in name or name.endswith("_mem")]
+    return tuple(name for name in wide if "_sp" not in name and ends[name] in flags)
+
+
+def references(pattern: str, cpus: list[int], size: int) -> dict[str, Side]:
+    """Return all references that are here."""
+    sides: dict[str, Side] = {}
+    for test in likwid_tests():
+        if test.split("_")[0] in LIKWID.get(pattern, ()):
+            sides[f"likwid {test}"] = partial(likwid, test, pattern, cpus, size)
+    for build, (compiler, *_) in BUILDS.items():
+        if shutil.which(compiler) and not (pattern == "load" and build != compiler):
+            sides[build] = partial(compiled, build, pattern, cpus, size)
+    if pattern == "copy":
+        sides["memcpy"] = partial(ours, "copy-memcpy", cpus, size, set())
+    return sides
+
+
+def missing() -> list[str]:
+    """Return the programs that would be references and are not here."""
+    return [name for name in ("likwid-bench", "gcc", "clang") if not shutil.which(name)]
+
+
+def rounds_of(sides: dict[str, Side], rounds: int) -> dict[str, list[float]]:
+    """Return what each side gave in each round, the order turned by one; the gate stands before every round."""
+    seen: dict[str, list[float]] = {name: [] for name in sides}
+    names = list(sides)
+    for i in range(rounds):
+        wait_until_quiet()
+        turned = {name: sides[name] for name in names[i % len(names) :] + names[: i % len(names)]}
+        for name, rates in by_turns(turned, 1, gate=False).items():
+            seen[name] += rates
+    return seen
+
+
+def measure(pattern: str, cpus: list[int], rounds: int) -> Row:
+    """Return what ours and the best references gave, by turns."""
+    size = max(SMALLEST, 4 * last_cache())
+    sides = references(pattern, cpus, size)
+    first = {name: rates[0] for name, rates in rounds_of(sides, 1).items()}
+    ranked = sorted(first, key=lambda name: -first[name])
+    kept = [name for past in (False, True) for name in [each for each in ranked if is_past(each, pattern) == past][:KEPT]]
+    shapes: dict[str, set[str]] = {name: set() for name in (pattern, f"{pattern}-nt")}
+    turns: dict[str, Side] = {f"advisor {name}": partial(ours, name, cpus, size, seen) for name, seen in shapes.items()}
+    rates = rounds_of(turns | {name: sides[name] for name in kept}, rounds)
+    for name, seen in shapes.items():
+        sys.stderr.write(f"{len(cpus)} CPUs: {name}: {', '.join(sorted(seen))}\n")
+    return Row(pattern, len(cpus), size * ARRAYS[pattern][0], rates, {name: first[name] for name in ranked if name not in kept})
+
+
+HEAD = """\
+| pattern | kind | CPUs | advisor, GB/s | best reference, GB/s | ratio | wanted | spread | which |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- |"""
+
+
+def lines(row: Row) -> list[str]:
+    """Return a row's lines: regular stores, stores past the cache, and the best of both."""
+    kinds = {"regular": False, "past the cache": True, "best of both": None}
+    return [line for kind, past in kinds.items() if (line := compare(row, kind, past))]
+
+
+def compare(row: Row, kind: str, past: bool | None) -> str | None:  # noqa: FBT001 - one of three kinds
+    """Return a line, or None where there is no reference."""
+    mine, other = row.best(ours=True, past=past), row.best(ours=False, past=past)
+    if mine is None or other is None:
+        return None
+    us, them = row.rates[mine], row.rates[other]
+    wanted = TARGET.get(row.pattern, 1.0) if past is None else None
+    ends = [
+        f"{middle(us) / middle(them):.3f}",
+        f"{wanted:.2f}" if wanted else "",
+        f"{noise(us):.0%}, {noise(them):.0%}",
+        f"{mine} / {other}",
+    ]
+    return f"| {' | '.join([row.pattern, kind, str(row.cpus), f'{middle(us) / 1e9:.1f}', f'{middle(them) / 1e9:.1f}', *ends])} |"
+
+
+def fragment(rows: list[Row]) -> str:
+    """Return rows as a Markdown table."""
+    rows = sorted(rows, key=lambda row: (row.cpus, list(ARRAYS).index(row.pattern)))
+    absent = [f"\nNot here, so not compared: {', '.join(missing())}."] if missing() else []
+    return "\n".join([HEAD, *(line for row in rows for line in lines(row)), *absent])
+
+
+def places(threads: str) -> list[list[int]]:
+    """Return the CPUs to compare on: the first, all, or both."""
+    cpus = sorted(os.sched_getaffinity(0))
+    sizes = {"one": [cpus[:1]], "all": [cpus], "both": [cpus[:1], cpus]}[threads]
+    return sizes if len(cpus) > 1 else [cpus]
+
+
+def table(rounds: int = 7, patterns: tuple[str, ...] = tuple(ARRAYS)) -> str:
+    """Return the whole comparison as a Markdown table: medians, their ratio, how far apart the rounds of each side were."""
+    return fragment([measure(pattern, cpus, rounds) for cpus in places("both") for pattern in patterns])
+
+
+def main(words: list[str]) -> None:
+    """Print the table and under which conditions it came about."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", nargs="?", type=int, default=7)
+    parser.add_argument("patterns", nargs="*", choices=[*ARRAYS, []], default=[])
+    parser.add_argument("--threads", choices=["one", "all", "both"], default="both")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args(words)
+    old = json.loads(asked.json.read_text(encoding="utf-8"))["rows"] if asked.json and asked.json.exists() else []
+    rows = {(row["pattern"], row["cpus"]): Row(**row) for row in old}
+    for cpus in places(asked.threads) if asked.rounds else []:
+        for pattern in asked.patterns or ARRAYS:
+            rows[pattern, len(cpus)] = measure(pattern, cpus, asked.rounds)
+    if asked.json:
+        told = {"conditions": conditions().splitlines(), "missing": missing(), "rows": [asdict(row) for row in rows.values()]}
+        asked.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{fragment(list(rows.values()))}\n\n{conditions()}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

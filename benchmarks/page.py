@@ -1,0 +1,57 @@
+"""Runs every side-by-side comparison and writes docs/benchmarks.md: ``make bench``, or ``python -m benchmarks.page [NAME...]``.
+
+With names only those sections are measured anew; the others stay as they were, each with its own conditions and day. It
+takes half an hour, on a machine that should have nothing else to do: each burst waits until it has not.
+"""
+
+import argparse
+import re
+import sys
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from quiet import conditions
+
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+HEAD = """# Benchmarks
+
+Our kernels beside the best that others offer, in one run, by turns (A B A B), each burst behind a gate that waits until
+little else runs; every figure is the median of its rounds, and every ratio one of such medians. `make bench` measures all
+of it anew and writes this page. Absolute figures are those of one machine on one day; ratios are what is compared.
+A ratio of 1 and more means that ours is as fast or faster; of latencies, that both see the same.
+"""
+SECTIONS = {
+    "membw": "Memory bandwidth",
+    "memlat": "Memory latency",
+    "peakflops": "Floating point",
+    "hpl": "HPL",
+}
+_SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def measured(name: str) -> str:
+    """Return a section: what was compared, its table, its conditions."""
+    module = import_module(name)
+    about = (module.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+    body = module.table()
+    return f"## {SECTIONS[name]}\n\n{about}\n\n{body}\n\nMeasured {date.today().isoformat()}:\n\n{conditions()}\n\n"  # noqa: DTZ011 - the day where it was measured
+
+
+def main() -> None:
+    """Measure the named sections, or all, and write the page."""
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("names", nargs="*", choices=[*SECTIONS, []], default=[])
+    asked = words.parse_args().names or list(SECTIONS)
+    kept = dict(_SECTION.findall(PAGE.read_text(encoding="utf-8"))) if PAGE.exists() else {}
+    for name in asked:
+        print(f"measuring {SECTIONS[name].lower()}", file=sys.stderr, flush=True)
+        kept[name] = measured(name)
+        parts = [f"<!-- {each} -->\n{kept[each].strip()}\n" for each in SECTIONS if each in kept]
+        PAGE.write_text("\n".join([HEAD, *parts]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
