@@ -5,7 +5,7 @@ Run by hand with `python -m docs.binding_cases`: it starts real launchers on mac
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -25,9 +25,10 @@ from advisor.render.commandline import folded
 from advisor.render.lines import text_of
 from advisor.render.seating import seated
 from advisor.render.terminal import lines
-from tests.fakenode.compare import at_hosts, differences
+from tests.fakenode import slurm
+from tests.fakenode.compare import at_hosts, described, differences
 from tests.fakenode.lab import probe
-from tests.fakenode.run import LaunchFailedError, available, observe
+from tests.fakenode.run import LaunchFailedError, Observed, available, observe
 from tests.machines.catalogue import write_archive
 
 PAGE = Path(__file__).parent / "binding.md"
@@ -62,17 +63,17 @@ CASES = (
     ),
     Case(
         "7702 in NPS4: one rank per CCX with 4 threads", "b-c6525-2x7702-nps4", {"per": "l3", "threads": 4},
-        "--ranks-per l3 1 --threads 4", tuple(f"{4 * i}-{4 * i + 3}" for i in range(32)),
+        "--ranks-per l3 --threads 4", tuple(f"{4 * i}-{4 * i + 3}" for i in range(32)),
         "32 L3 groups of four cores, numbered one after the other: rank i has CPUs 4i to 4i+3.",
     ),
     Case(
-        "7402: three cores a CCX", "b-c6525-2x7402-nps4", {"per": "l3", "threads": 3}, "--ranks-per l3 1 --threads 3",
+        "7402: three cores a CCX", "b-c6525-2x7402-nps4", {"per": "l3", "threads": 3}, "--ranks-per l3 --threads 3",
         tuple(f"{3 * i}-{3 * i + 2}" for i in range(16)),
         "16 L3 groups of three cores: rank i has CPUs 3i to 3i+2. Four threads would cross caches.",
     ),
     Case(
         "Uneven L3 groups: 8, 8, 8, 8, 8 and 4 cores", "uneven-l3", {"per": "l3", "threads": 4},
-        "--ranks-per l3 1 --threads 4", _UNEVEN,
+        "--ranks-per l3 --threads 4", _UNEVEN,
         "Four nodes of 44 cores: their L3 groups begin at 0, 8, 16, 24, 32 and 40 of each, the last has four cores. The first"
         " four of each serve a rank; a form that counts cores and not caches would slide after the sixth.",
     ),
@@ -83,7 +84,7 @@ CASES = (
     ),
     Case(
         "Half a node: a cgroup leaves part of a Rome", "job-half-v2", {"per": "l3", "threads": 2},
-        "--ranks-per l3 1 --threads 2", _PAIRS,
+        "--ranks-per l3 --threads 2", _PAIRS,
         "The cgroup leaves socket 0: eight L3 groups of two cores, two threads each. Open MPI's logical numbers count what the"
         " cgroup leaves, too.",
     ),
@@ -95,12 +96,12 @@ CASES = (
     ),
     Case(
         "SMT on: a rank per NUMA node with 16 threads", "b-c6525-2x7702-nps4-smt", {"per": "numa", "threads": 16},
-        "--ranks-per numa 1 --threads 16", tuple(f"{16 * i}-{16 * i + 15},{128 + 16 * i}-{128 + 16 * i + 15}" for i in range(8)),
+        "--ranks-per numa --threads 16", tuple(f"{16 * i}-{16 * i + 15},{128 + 16 * i}-{128 + 16 * i + 15}" for i in range(8)),
         "16 cores a node; each rank is bound to whole cores, so the second threads, numbered 128 higher, are in its set.",
     ),
     Case(
         "SNC2 with numbers that go back and forth", "d-delftblue-2x6248r-snc2", {"per": "numa", "threads": 12},
-        "--ranks-per numa 1 --threads 12", ("0-3,7-9,13-15,19-20", "4-6,10-12,16-18,21-23", "24-27,31-33,37-39,43-44",
+        "--ranks-per numa --threads 12", ("0-3,7-9,13-15,19-20", "4-6,10-12,16-18,21-23", "24-27,31-33,37-39,43-44",
         "28-30,34-36,40-42,45-47"),
         "The two clusters of a socket share its range of numbers in pieces; by topology each rank has the twelve cores of one.",
     ),
@@ -119,6 +120,7 @@ def main() -> int:
     head = "<!-- Written by `python -m docs.binding_cases`, which runs real launchers. -->\n\n# Ten cases of binding\n\n"
     head += "Each was worked out by hand, placed by advisor, written for each launcher, and run under the real launcher on the\n"
     head += "machine's topology (tests/fakenode): what counts is the CPUs that each rank observed, not what a launcher reports.\n"
+    head += "MVAPICH has no lines here: neither Debian nor PyPI has it, so what advisor writes for it was never run.\n"
     PAGE.write_text(head + "".join(section(at, case) for at, case in enumerate(CASES, 1)), encoding="utf-8")
     return 0
 
@@ -177,7 +179,7 @@ def launched(case: Case, placement: Placement, name: str, version: str) -> Itera
 def observed(case: Case, placement: Placement, name: str, version: str) -> str:
     """Return what a real launcher did with the plan."""
     if name == "srun":
-        return "Observed with Slurm's own daemons in tests/test_binding_slurm.py, not for this page."
+        return observed_by_slurm(case, placement, version)
     if not available(name):
         return "Not observed: this launcher was not installed when the page was written."
     launch: Launch = launchers()[name].launch(placement, Wish(command=(str(probe()),), version=version))
@@ -185,6 +187,25 @@ def observed(case: Case, placement: Placement, name: str, version: str) -> str:
         seen = observe(name, launch, at_hosts((), (case.machine,)), timeout=120)
     except LaunchFailedError as error:
         return f"Observed: the launcher failed: {str(error).splitlines()[0][:160]}"
+    return told(placement, seen)
+
+
+def observed_by_slurm(case: Case, placement: Placement, version: str) -> str:
+    """Return what a Slurm of its own did with the plan: slurmctld, and a slurmd that takes itself for the machine."""
+    if not slurm.available():
+        return "Not observed: Slurm was not installed when the page was written."
+    nodes = launchers()["srun"].launch(placement, Wish(command=(str(probe()),), version=version)).form == "map_ldom"
+    made = launchers()["srun"].launch(placement, Wish(command=(str(probe()),), version=version, exact=nodes))
+    beside = " In its exact form, with masks: map_ldom asks libnuma, which knows only this machine's nodes." if nodes else ""
+    try:
+        with slurm.cluster({"n1": described(case.machine)[0]}) as cluster:
+            return told(placement, cluster.observe(made, ("n1",), timeout=120)) + beside
+    except LaunchFailedError as error:
+        return f"Observed: the launcher failed: {str(error).splitlines()[0][:160]}"
+
+
+def told(placement: Placement, seen: Mapping[int, Observed]) -> str:
+    """Return whether the ranks were where the plan has them."""
     wrong = differences(placement, seen)
     return f"Observed: all {placement.size} ranks where the plan has them." if not wrong else f"Observed: {'; '.join(wrong[:4])}"
 

@@ -1,6 +1,5 @@
 """MPICH and Intel MPI as they are, on machines that are not here: what their ranks observe is what was planned."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -8,12 +7,12 @@ import pytest
 
 from advisor.launch import intelmpi, mpich
 from advisor.launch.base import Launch, Wish
-from advisor.model.cpuset import CpuSet
 from advisor.model.placement import Placement
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans
 from tests.fakenode.run import LaunchFailedError, available, observe
+from tests.fakenode.tally import tallied
 
 assert hydra
 LAUNCHERS = {"mpich": mpich, "intelmpi": intelmpi}
@@ -31,35 +30,27 @@ def launcher(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def wanted(placement: Placement, alone: str) -> dict[int, tuple[str, CpuSet]]:
-    """Return what the ranks should observe."""
-    return {each.rank: (each.host or alone, each.slot.cpus) for each in placement.ranks()}
-
-
-def wrong(launcher: str, placement: Placement, wish: Wish, machines: Mapping[str | None, Path]) -> tuple[Launch, str]:
+def wrong(launcher: str, names: tuple[str, ...], placement: Placement, wish: Wish) -> tuple[Launch, str]:
     """Return how a plan was launched, and what is wrong with it: the empty text where nothing is."""
     module: ModuleType = LAUNCHERS[launcher]
     launch: Launch = module.launch(placement, wish)
+    machines: dict[str | None, Path] = dict(zip(placement.job.hosts or (None,), map(file_of, names), strict=True))
     try:
-        seen = observe(launcher, launch, machines)
+        found = tallied(names[0], launch, placement, lambda: observe(launcher, launch, machines))
     except LaunchFailedError as error:
         return launch, str(error)
-    found = {rank: (each.host if None not in machines else "here", each.cpus) for rank, each in seen.items()}
-    expected = wanted(placement, "here")
-    ranks = [rank for rank in expected if found.get(rank) != expected[rank]]
-    return launch, f"ranks {ranks[:4]}: {[(found.get(rank), expected[rank]) for rank in ranks[:4]]}" if ranks else ""
+    return launch, "; ".join(found[:4])
 
 
 def tried(launcher: str, names: tuple[str, ...], hosts: tuple[str, ...]) -> list[str]:
     """Launch every plan of some machines in its short and in its exact form; return what went wrong."""
-    machines: dict[str | None, Path] = dict(zip(hosts or (None,), map(file_of, names), strict=True))
     faults: list[str] = []
     for words, placement in plans(names, hosts, brief=names[0] in FEW):
         environment = {"OMP_NUM_THREADS": str(placement.job.threads)}
         done: set[str] = set()
         for exact in (False, True):
             wish = Wish((probe(),), exact=exact, environment=environment)
-            launch, fault = wrong(launcher, placement, wish, machines) if not exact or "wrapper" not in done else (None, "")
+            launch, fault = wrong(launcher, names, placement, wish) if not exact or "wrapper" not in done else (None, "")
             done.add(launch.form if launch else "")
             faults += [f"{names} {words} {launch.form if launch else ''}: {fault}"] if fault else []
     return faults
@@ -87,9 +78,8 @@ def test_ranks_on_hosts_that_differ_are_where_the_plan_says(launcher: str, other
 def test_the_wrapper_binds_where_the_launcher_does_not(launcher: str) -> None:
     """On hosts that differ, by the launcher's own local ranks."""
     names, hosts = (FEW[1], FEW[0]), ("n1", "n2")
-    machines: dict[str | None, Path] = dict(zip(hosts, map(file_of, names), strict=True))
     for words, placement in plans(names, hosts, brief=True):
-        launch, fault = wrong(launcher, placement, Wish((probe(),), wrap=True), machines)
+        launch, fault = wrong(launcher, names, placement, Wish((probe(),), wrap=True))
         assert (words, launch.form, fault) == (words, "wrapper", "")
 
 

@@ -1,23 +1,21 @@
 """Open MPI 4 and 5 themselves, on machines that are not there: each rank must see the CPUs that the plan gives it."""
 
-import os
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from advisor.collect.hwloc import machine_from_xml
 from advisor.errors import AdvisorError
 from advisor.launch import openmpi4, openmpi5
 from advisor.launch.base import Launch, Wish
 from advisor.model.job import STRATEGIES, JobShape
 from advisor.model.placement import Placement
 from advisor.place.place import place
-from tests.fakenode.compare import at_hosts, described, differences
+from tests.fakenode.compare import at_hosts, described
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe
+from tests.fakenode.tally import tallied
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import MACHINES
 
@@ -26,9 +24,6 @@ pytestmark = pytest.mark.skipif(not hwloc_xml.available(), reason="hwloc is not 
 VERSIONS = {"openmpi4": "4.1.4", "openmpi5": "5.0.11"}
 MODULES = {"openmpi4": openmpi4, "openmpi5": openmpi5}
 BOTH = [pytest.param(name, marks=pytest.mark.skipif(not available(name), reason=f"{name} is not installed")) for name in VERSIONS]
-CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[2] / "shared" / "machines"))
-XMLS = sorted(CORPUS.glob("xml/*.xml"))
-NOT_BOUND = {"hwloc-linux-fakeheterocpunuma": "its NUMA nodes overlap: both versions complain of binding (not followed up)"}
 SEEDS = [name for name in MACHINES if name[:2] in ("a-", "b-", "c-", "d-")]
 ODD = [
     "uneven-l3",
@@ -77,8 +72,8 @@ def planned(names: tuple[str, ...], shape: dict[str, Any]) -> Placement:
 def run(launcher: str, names: tuple[str, ...], placement: Placement, **wish: Any) -> tuple[Launch, list[str]]:
     """Return the launch of a placement and how the ranks of the real launcher differ from it."""
     made = MODULES[launcher].launch(placement, Wish(command=(probe(),), version=VERSIONS[launcher], **wish))
-    seen = observe(launcher, made, at_hosts(placement.job.hosts, names))
-    return made, differences(placement, seen)
+    machines = at_hosts(placement.job.hosts, names)
+    return made, tallied(names[0], made, placement, lambda: observe(launcher, made, machines))
 
 
 @pytest.mark.parametrize("launcher", BOTH)
@@ -150,22 +145,3 @@ def test_every_strategy_on_every_machine(launcher: str, name: str) -> None:
                 wrong.append(f"{case} {made.form}: {error}")
     assert not wrong
     assert done
-
-
-@pytest.mark.slow
-@pytest.mark.corpus
-@pytest.mark.parametrize("launcher", BOTH)
-@pytest.mark.parametrize("file", XMLS, ids=lambda file: file.stem)
-def test_published_machines(launcher: str, file: Path) -> None:
-    """Two hosts of a published machine, so many ranks that each NUMA node has one: all where they were planned."""
-    try:
-        machine = machine_from_xml(file.read_bytes(), file.name)
-        placement = place(JobShape(per="numa", hosts=("n1", "n2")), [machine])
-    except AdvisorError as error:
-        pytest.skip(f"no such job fits: {error}")
-    if len(machine.topology.cores if machine.topology else ()) < 2:
-        pytest.skip("one core or none")
-    if file.stem in NOT_BOUND:
-        pytest.skip(NOT_BOUND[file.stem])
-    made = MODULES[launcher].launch(placement, Wish(command=(probe(),), version=VERSIONS[launcher]))
-    assert not differences(placement, observe(launcher, made, {"n1": file, "n2": file}))

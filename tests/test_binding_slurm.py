@@ -1,5 +1,7 @@
 """Slurm as it is, with nodes that are not here: what its tasks observe is what was planned."""
 
+from functools import partial
+
 import pytest
 
 from advisor.launch import srun
@@ -10,6 +12,7 @@ from tests.fakenode import slurm
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans
 from tests.fakenode.run import LaunchFailedError
+from tests.fakenode.tally import tallied
 
 FEW = ("b-c6525-2x7402-nps4", "c-c6320-2x2660v3")
 MORE = ("uneven-l3", "memoryless", "smt-disabled", "dies", "cxl", "two-hcas")
@@ -43,13 +46,10 @@ def tried(cluster: slurm.Cluster, names: tuple[str, ...], hosts: tuple[str, ...]
             if launch.form == "map_ldom" or (launch.form == "wrapper" and far(placement)):
                 continue  # libnuma, in slurmd and in numactl, reads this machine's own /sys for the nodes
             try:
-                seen = {rank: (each.host, each.cpus) for rank, each in cluster.observe(launch, hosts).items()}
+                wrong = tallied(names[0], launch, placement, partial(cluster.observe, launch, hosts))
             except LaunchFailedError as error:
-                seen = {}
-                faults.append(str(error)[:800])
-            expected = {each.rank: (each.host, each.slot.cpus) for each in placement.ranks()}
-            wrong = [rank for rank in expected if seen.get(rank) != expected[rank]]
-            faults += [f"{words} {launch.form}: {wrong[:4]} {[(seen.get(r), expected[r]) for r in wrong[:4]]}"] if wrong else []
+                wrong = [str(error)[:800]]
+            faults += [f"{words} {launch.form}: {line}" for line in wrong[:4]]
     return faults
 
 

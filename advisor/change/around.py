@@ -144,19 +144,28 @@ def _moved(device: Hca | Nic | Gpu | PciDevice, change: Change) -> Hca | Nic | G
 
 
 def _place(place: Locality | None, change: Change) -> Locality | None:
-    """Return where a device is: known where each of its nodes lies in one new node."""
+    """Return where a device is: known where each of its nodes lies in one new node, else on one of those of its old ones.
+
+    Nothing is known where these are all nodes that there are.
+    """
     if place is None or not place.numa_nodes:
         return place
     homes = [change.homes.get(node, ()) for node in place.numa_nodes]
-    if any(len(new) != 1 for new in homes):
+    nodes = tuple(sorted({node for new in homes for node in new}))
+    if not nodes or not all(homes):
         return None
-    return place.model_copy(update={"numa_nodes": tuple(sorted({new[0] for new in homes}))})
+    if all(len(new) == 1 for new in homes) and not (place.one_of and len(nodes) > 1):
+        return place.model_copy(update={"numa_nodes": nodes} | ({"one_of": False, "inferred": None} if place.one_of else {}))
+    if set(nodes) >= {node.os_index for node in change.after.cpu_nodes}:
+        return None
+    why = f"assumed: the coarser cut does not tell on which of nodes {CpuSet(nodes)} it is"
+    return Locality(numa_nodes=nodes, inferred=why, one_of=True)
 
 
 def _lost(before: tuple[Any, ...], after: tuple[Any, ...], change: Change, named: set[str | None]) -> str | None:
     """Return which devices may now be on several nodes; of those ``named`` before, that they are the same."""
     where: dict[str, list[str]] = {}
-    lost = [old for old, new in zip(before, after, strict=True) if old.locality is not None and new.locality is None]
+    lost = [old for old, new in zip(before, after, strict=True) if old.locality and (not new.locality or new.locality.one_of)]
     for old in lost:
         if not (isinstance(old, PciDevice) and old.address in named):
             maybe = CpuSet(node for home in old.locality.numa_nodes for node in change.homes.get(home, ()))

@@ -116,7 +116,12 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Chang
     return tuple(change for change in changes if not _of_absent_part(change, before, after))
 
 
-_WORDS = {"locality.numa_nodes": "NUMA nodes", "locality.inferred": "place inferred", "ports.": "port "}
+_WORDS = {
+    "locality.numa_nodes": "NUMA nodes",
+    "locality.inferred": "place inferred",
+    "locality.one_of": "on one of them only",
+    "ports.": "port ",
+}
 
 
 _HEAD = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[^.]+")

@@ -1,7 +1,7 @@
 """Variables that a job needs beside those of its launcher: OpenMP's threads and their places, UCX's adapter."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
@@ -25,7 +25,7 @@ class Settings:
 def settings(placement: Placement, machines: Sequence[Machine]) -> Settings:
     """Return what a job needs on these machines: one for each host, or one for all."""
     plan, variables, notes = _fabric(placement, machines)
-    return Settings({**openmp(placement), **variables}, plan, notes)
+    return Settings({**openmp(placement), **variables}, with_ports(plan, machines), notes)
 
 
 def openmp(placement: Placement) -> dict[str, str]:
@@ -57,8 +57,7 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
         return without_adapters(placement), {}, ()
     why = unusable(hcas, machines)
     if why:
-        differ = devices_differ(without_gpus(placement))
-        return (without_adapters(placement) if differ else placement), {}, (f"UCX_NET_DEVICES is not set: {why}",)
+        return without_adapters(placement), {}, (f"UCX_NET_DEVICES is not set: {why}",)
     known = any(machine.tools is not None for machine in machines)
     notes = () if known else ("UCX is supposed: which MPI and UCX the machine has is not known",)
     if devices_differ(without_gpus(placement)):
@@ -78,7 +77,14 @@ def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
         return "no UCX is on this machine"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
     down = [name for name in hcas if name in there and not _up(there[name])]
-    return f"no port of {', '.join(down)} is active" if down else None
+    if down:
+        return f"no port of {', '.join(down)} is active"
+    unlike = [name for name in hcas if len({device(name, [each]) for each in machines if _has(each, name)}) > 1]
+    return f"{unlike[0]} is on another port on some of the hosts" if unlike else None
+
+
+def _has(machine: Machine, name: str) -> bool:
+    return any(hca.name == name for hca in machine.hcas or ())
 
 
 def _up(hca: Hca) -> bool:
@@ -93,19 +99,25 @@ def _slots(placement: Placement) -> list[Slot]:
     return [slot for plan, ranks in kinds(placement).items() for slot in placement.plans[plan].slots[:ranks]]
 
 
+def with_ports(placement: Placement, machines: Sequence[Machine]) -> Placement:
+    """Return the plan with the adapters as UCX calls them, ``mlx5_0:1``: so the wrapper gives them to the ranks."""
+    names = {hca: device(hca, machines) for hca in {slot.hca for plan in placement.plans for slot in plan.slots} if hca}
+    return _each(placement, lambda slot: {"hca": names[slot.hca]} if slot.hca else {})
+
+
 def without_adapters(placement: Placement) -> Placement:
     """Return the plan without its adapters: a launcher need not tell ranks which to use."""
-    return _with(placement, hca=None, distance=None)
+    return _each(placement, lambda _: {"hca": None, "distance": None})
 
 
 def without_gpus(placement: Placement) -> Placement:
     """Return the plan without its GPUs."""
-    return _with(placement, gpu=None)
+    return _each(placement, lambda _: {"gpu": None})
 
 
-def _with(placement: Placement, **changes: None) -> Placement:
+def _each(placement: Placement, change: Callable[[Slot], Mapping[str, object]]) -> Placement:
     plans = tuple(
-        plan.model_copy(update={"slots": tuple(slot.model_copy(update=changes) for slot in plan.slots)})
+        plan.model_copy(update={"slots": tuple(slot.model_copy(update=change(slot)) for slot in plan.slots)})
         for plan in placement.plans
     )
     return placement.model_copy(update={"plans": plans})

@@ -108,6 +108,12 @@ def memory_notes(placement: Placement) -> tuple[str, ...]:
     return ()
 
 
+def homeless(placement: Placement) -> bool:
+    """Whether some rank's CPUs are in no NUMA node that is shown: no memory can be bound beside them."""
+    slots = ((placement.plans[plan], ranks) for plan, ranks in kinds(placement).items())
+    return any(not node.topology.nodes_of(slot.cpus) for node, ranks in slots for slot in node.slots[:ranks])
+
+
 def devices_differ(placement: Placement) -> bool:
     """Whether ranks shall use different adapters or GPUs: only something that each rank runs can tell them."""
     slots = [slot for plan, ranks in kinds(placement).items() for slot in placement.plans[plan].slots[:ranks]]

@@ -14,13 +14,16 @@ OBJECTS = ("hwthread", "core", "l3cache", "numa", "socket")
 def objects(topology: Topology) -> dict[str, tuple[CpuSet, ...]]:
     """Return the CPUs of everything that ranks can be bound to or dealt over, by Hydra's names and in hwloc's order."""
     known, inside = numbering(topology), topology.inside
+    # Where some nodes have memory alone, Hydra 5.0.2 counts these too, and its proxy dies of -map-by numa now and then.
+    alone = any(not node.cpuset for node in inside.nodes)
     parts = {
         "l3cache": [l3.cpuset for l3 in inside.l3],
-        "numa": [node.cpuset for node in inside.cpu_nodes],
+        "numa": [] if alone else [node.cpuset for node in inside.nodes],
         "socket": [package.cpuset for package in inside.packages],
     }
     found = {name: ordered(sets, known) for name, sets in parts.items()}
-    return {"hwthread": tuple(CpuSet([cpu]) for cpu in known.pus), "core": known.cores, **found}
+    cores = known.cores if inside.cores else ()  # where none are shown, those that launchers count are not ours
+    return {"hwthread": tuple(CpuSet([cpu]) for cpu in known.pus), "core": cores, **found}
 
 
 def alike(sets: Sequence[CpuSet], topology: Topology) -> bool:

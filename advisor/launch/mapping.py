@@ -31,6 +31,11 @@ class Form:
     bind_to: str = "core"
 
     @property
+    def name(self) -> str:
+        """What the form is called: a list of cores is in the line already."""
+        return "pe-list" if _PE_LIST.fullmatch(self.map_by) else self.map_by
+
+    @property
     def deals(self) -> int:
         """How many ranks each part of a node takes, whatever the slots of the host; 0 where slots are filled instead."""
         match = _PPR.fullmatch(self.map_by)

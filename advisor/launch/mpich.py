@@ -12,6 +12,7 @@ from advisor.launch.hosts import (
     counted,
     devices_differ,
     filled,
+    homeless,
     kinds,
     memory_notes,
     names,
@@ -35,6 +36,9 @@ Bindings = dict[int, tuple[str | None, CpuSet | None]]
 """Each rank's host and CPUs; None as CPUs: not bound."""
 
 _CROSSES = "the cores, L3 groups or NUMA nodes are not all alike: Hydra counts on and crosses them"
+_HOMELESS = Avoided(
+    "-bind-to", "some ranks' CPUs are in no NUMA node: Hydra binds memory too, and ends the job ('hwloc_set_membind failed')"
+)
 _OTHERS = "no -bind-to X:k -map-by Y puts the ranks in this order on these CPUs"
 
 
@@ -44,6 +48,8 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     refuse_colon(wish.command)
     if wish.wrap or devices_differ(placement):
         return _wrapped(placement, wish, ())
+    if homeless(placement):
+        return _wrapped(placement, wish, (_HOMELESS,))
     short, avoided = (None, ()) if wish.exact else short_form(placement)
     if short:
         words = ("-bind-to", short[0], *(("-map-by", short[1]) if short[0] != short[1] else ()))

@@ -1,20 +1,25 @@
 """What the lines of Open MPI 4 and 5 have in common: versions and their faults, hosts, variables, the short forms."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from advisor.errors import BadValue
+from advisor.launch import wrapper
 from advisor.launch.base import Avoided, Lines, Wish
-from advisor.launch.hosts import devices_differ, kinds
+from advisor.launch.hosts import devices_differ, homeless, kinds, memory_notes
 from advisor.launch.mapping import Form, Uneven, fits, forms
-from advisor.model.cpuset import CpuSet
+from advisor.model.cpuset import CpuSet, union
 from advisor.model.logical import numbering
 from advisor.model.placement import NodePlan, Placement
 from advisor.model.topology import Topology
 
 MOST_HOSTS = 64
 """More hosts than these go into a hostfile: a line stays one that a person can read."""
+
+_HOMELESS = (
+    "mpirun warns 'failed to bind memory' of ranks whose CPUs are in no NUMA node that is shown: their CPUs are bound as planned"
+)
 
 Release = tuple[int, int, int]
 MAIN: Release = (999, 0, 0)
@@ -70,6 +75,12 @@ def _looks(topology: Topology) -> tuple[object, ...]:
     return (numbering(topology).cores, *(tuple(part.cpuset for part in group) for group in groups))
 
 
+def outside(plans: Iterable[NodePlan]) -> bool:
+    """Whether some nodes show cores that are in no socket."""
+    topologies = [plan.topology.inside for plan in plans]
+    return any(not inside.pus <= union(part.cpuset for part in inside.packages) for inside in topologies)
+
+
 def overlapping(plans: Iterable[NodePlan]) -> bool:
     """Whether ranks of one host share CPUs."""
     for plan in plans:
@@ -87,6 +98,8 @@ def wants_wrapper(placement: Placement, wish: Wish) -> str | None:
         return "the wrapper was asked for"
     if devices_differ(placement):
         return "ranks use different adapters or GPUs, and only the wrapper can tell each its own"
+    if any(not plan.topology.inside.cores for plan in used(placement)):
+        return "this machine shows no cores, only hardware threads, and Open MPI finds no place there"
     return None
 
 
@@ -104,12 +117,23 @@ def hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
     return ("--hostfile", "hostfile"), {"hostfile": lines}
 
 
-def variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the options that pass variables on to the ranks; those of UCX ask for UCX too, as the articles do."""
-    if any(name.startswith("UCX_") for name in environment):
+def variables(wish: Wish, placement: Placement, form: str) -> Iterator[str]:
+    """Yield the options that pass variables on to the ranks; those of UCX ask for UCX too, as the articles do.
+
+    The wrapper gives each rank UCX's adapter itself.
+    """
+    each = form == "wrapper" and any(slot.hca for plan in used(placement) for slot in plan.slots)
+    if each or any(name.startswith("UCX_") for name in wish.environment):
         yield from ("--mca", "pml", "ucx")
-    for name, value in sorted(environment.items()):
+    for name, value in sorted(wish.environment.items()):
         yield from ("-x", f"{name}={value}")
+
+
+def notes(placement: Placement, form: str) -> tuple[str, ...]:
+    """Return what to know of a form: what the wrapper needs, or which memory binding alone does not give."""
+    if form == "wrapper":
+        return wrapper.NOTES
+    return (*memory_notes(placement), *((_HOMELESS,) if homeless(placement) else ()))
 
 
 def short_form(

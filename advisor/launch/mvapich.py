@@ -19,7 +19,7 @@ LONGEST = 2000
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
 """Each rank's host and CPUs; None as CPUs: not bound."""
 
-UNTRIED = "MVAPICH is in no distribution: this form was never tried with one; check it with advisor verify"
+UNTRIED = "not proven by a run: Debian and PyPI have no MVAPICH, so this form follows its guide; check it with advisor verify"
 _DIFFER = Avoided("CPU_MAPPING", "the mapping is the same on every host, and these differ")
 _LONG = Avoided("CPU_MAPPING", f"longer than the {LONGEST} characters that MVAPICH2 surely reads")
 

@@ -43,7 +43,7 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     command = wish.command
     form: tuple[str, ...]
     if short:
-        name, form = short.map_by, ("--map-by", short.map_by, "--bind-to", short.bind_to)
+        name, form = short.name, ("--map-by", short.map_by, "--bind-to", short.bind_to)
     elif device := _near(placement, plans, wish):
         name = "dist"
         form = ("--map-by", "dist:span", "--mca", "rmaps_dist_device", device, "--bind-to", "core")
@@ -56,9 +56,10 @@ def launch(placement: Placement, wish: Wish) -> Launch:
         files = {"rankfile": rankfile(placement, _count(plans))}
     options, hostfile = mpirun.hosts(placement)
     report = ("--report-bindings",) if wish.report else ()
-    passed = tuple(mpirun.variables(wish.environment))
+    passed = tuple(mpirun.variables(wish, placement, name))
     argv = ("mpirun", "-np", str(placement.size), *options, *form, *report, *passed, *command)
-    notes = () if wish.version else ("version not known: written for Open MPI 4.1",)
+    unknown = () if wish.version else ("version not known: written for Open MPI 4.1",)
+    notes = (*unknown, *mpirun.notes(placement, name))
     return Launch(NAME, wish.version, name, argv, files={**files, **hostfile}, avoided=tuple(avoided), notes=notes)
 
 
@@ -99,7 +100,8 @@ def _near(placement: Placement, plans: list[NodePlan], wish: Wish) -> str | None
     devices = {slot.hca if slot.distance == 10 else None for plan in plans for slot in plan.slots}
     if wish.exact or mpirun.wants_wrapper(placement, wish) or len(devices) != 1 or not mpirun.whole_cores(plans):
         return None
-    return devices.pop() if all(_from_the_first(plan) for plan in plans) else None
+    device = devices.pop()
+    return device.partition(":")[0] if device and all(_from_the_first(plan) for plan in plans) else None
 
 
 def _from_the_first(plan: NodePlan) -> bool:

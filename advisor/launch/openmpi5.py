@@ -51,7 +51,7 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     command = wish.command
     form: tuple[str, ...]
     if short:
-        name, form = short.map_by, ("--map-by", short.map_by, "--bind-to", short.bind_to)
+        name, form = short.name, ("--map-by", short.map_by, "--bind-to", short.bind_to)
     elif why := _no_rankfile(placement, plans, wish, version):
         avoided.append(why)
         name, form = "wrapper", ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
@@ -64,9 +64,10 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     differ = () if mpirun.alike(plans) else ("--hetero-nodes",)
     options, hostfile = mpirun.hosts(placement)
     report = ("--display", "bind") if wish.report else ()
-    passed = tuple(mpirun.variables(wish.environment))
+    passed = tuple(mpirun.variables(wish, placement, name))
     argv = ("mpirun", *differ, "-np", str(placement.size), *options, *_spelled(form, version), *report, *passed, *command)
-    notes = () if wish.version else ("version not known: written for all of Open MPI 5.0",)
+    unknown = () if wish.version else ("version not known: written for all of Open MPI 5.0",)
+    notes = (*unknown, *mpirun.notes(placement, name))
     return Launch(NAME, wish.version, name, argv, files={**files, **hostfile}, avoided=tuple(avoided), notes=notes)
 
 
@@ -87,6 +88,8 @@ def _spelled(options: tuple[str, ...], version: Release) -> tuple[str, ...]:
 def _listed(placement: Placement, plans: list[NodePlan], wish: Wish) -> Form | None:
     """Return the list of cores that is the plan on every host, where each rank has one core and they are few."""
     if wish.exact or mpirun.wants_wrapper(placement, wish) or not mpirun.alike(plans) or not mpirun.whole_cores(plans):
+        return None
+    if mpirun.outside(plans):  # 5.0 takes the cores of a list that are in no socket for a rank across sockets, and ends
         return None
     longest_plan = max(plans, key=lambda plan: len(plan.slots))
     known = numbering(longest_plan.topology)

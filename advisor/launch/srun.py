@@ -35,6 +35,8 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     list(runs(placement))
     if wish.wrap or devices_differ(placement):
         return _wrapped(placement, wish, ())
+    if unnamed := _unnamed(placement, wish):
+        return _wrapped(placement, wish, (unnamed,))
     slots = only_slots(placement)
     size = _blocks(placement) if _even(placement, wish) else None  # arbitrary takes no second level
     if size and not wish.exact:
@@ -53,6 +55,36 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     inherited = () if (22, 5) <= version_of(wish.version)[:2] < (23, 11) else (_INHERITED,)
     notes = (_WHOLE, _SHARED, *inherited, _MEMORY)
     return _line(placement, wish, bind.partition(":")[0], (f"--cpu-bind={_verbose(wish)}{bind}",), ((*avoided, _EXACT), notes))
+
+
+def _unnamed(placement: Placement, wish: Wish) -> Avoided | None:
+    """Return why Slurm cannot bind to the CPUs of some node by their numbers; None where it can.
+
+    slurmd maps the CPUs from 0 to their count, with as many threads for each core (xcpuinfo_hwloc_topo_get); observed.
+    """
+    for plan in kinds(placement):
+        node = placement.plans[plan]
+        cores = numbering(node.topology).cores
+        if len({len(core) for core in cores}) > 1:
+            return Avoided("--cpu-bind", "some cores have more hardware threads than others, and Slurm counts all alike")
+        sockets = union(package.cpuset for package in node.topology.inside.packages)
+        if sockets and not union(cores) <= sockets:
+            return Avoided("--cpu-bind", "some cores are shown in no socket, and Slurm counts those of sockets only")
+        count = _counted(node.topology, wish)
+        last = max(slot.cpus.last or 0 for slot in node.slots)
+        if last >= count:
+            return Avoided(
+                "--cpu-bind", f"CPU numbers go up to {last}, and Slurm refuses those from the count of CPUs, {count}, on"
+            )
+    return None
+
+
+def _counted(topology: Topology, wish: Wish) -> int:
+    """Return how many CPUs Slurm knows of a node; in a job of its own, numbers not seen are those of other jobs."""
+    if wish.scheduler != "slurm":
+        return len(topology.pus)
+    last = topology.pus.last or 0
+    return last + 1 - len([cpu for cpu in topology.missing if cpu <= last])
 
 
 def listed(slots: Sequence[Slot]) -> str:

@@ -25,7 +25,7 @@ UNBOUND: Mapping[str, tuple[str, ...]] = {
 }
 """What makes each launcher leave the binding alone."""
 
-NOTES = (f"{FILE} binds each rank itself: it must lie in the working directory of every host, and numactl or taskset be there",)
+NOTES = (f"{FILE} binds each rank itself: every host must have it where the line names it, and numactl or taskset",)
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
 _PLACE = re.compile(r"\s*(\d+):(\d+)\) place (\S+) (\S+) (\S+) (\S+) ;;", re.ASCII)

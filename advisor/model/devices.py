@@ -21,6 +21,9 @@ class Locality(Value):
         description="CPU nodes it is local to; several where it hangs off a whole socket or machine"
     )
     inferred: str | None = Field(default=None, description="the reason, where the firmware said nothing (numa_node is -1)")
+    one_of: bool = Field(
+        default=False, description="whether it is on one of these nodes, and nobody can say yet on which (advisor whatif)"
+    )
 
 
 class PciDevice(Value):

@@ -56,7 +56,8 @@ def _number(gpu: Gpu, position: int) -> int:
 def _device(ground: Ground, name: str, locality: Locality | None, *, gpu: bool = False) -> Device:
     nodes = locality.numa_nodes if locality else ()
     cpus = union(node.cpuset for node in ground.whole.nodes if node.os_index in nodes)
-    return Device(name, nodes, tuple(i for i, socket in enumerate(ground.sockets) if socket & cpus), gpu)
+    sockets = tuple(i for i, socket in enumerate(ground.sockets) if socket & cpus)
+    return Device(name, nodes, sockets, gpu, one_of=bool(locality and locality.one_of))
 
 
 def _rate(hca: Hca) -> int | None:

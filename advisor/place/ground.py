@@ -19,6 +19,8 @@ class Device:
     nodes: tuple[int, ...]
     sockets: tuple[int, ...]
     gpu: bool = False
+    one_of: bool = False
+    """Whether it is on one of its nodes, and which is not known."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,13 @@ class Ground:
 
     def distance(self, seat: Seat, device: Device) -> int | None:
         """Return the SLIT distance from a seat's node to a device's, None where not known."""
-        return self._between(self.domains[seat.node].nodes, device.nodes) if seat.node >= 0 else None
+        if seat.node < 0:
+            return None
+        here = self.domains[seat.node].nodes
+        if not device.one_of:
+            return self._between(here, device.nodes)
+        each = {self._between(here, (node,)) for node in device.nodes}
+        return each.pop() if len(each) == 1 else None
 
     def nearness(self, seat: Seat, device: Device) -> tuple[int, int, int]:
         """Return what sorts seats by a device: its own nodes, its socket's by distance, then the others by distance."""
@@ -124,7 +132,7 @@ class Ground:
         return {}
 
     def _step(self, seat: Seat, device: Device) -> tuple[int, int, int]:
-        own = seat.node >= 0 and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
+        own = seat.node >= 0 and not device.one_of and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
         tier = 0 if own else 1 if seat.socket in device.sockets else 2
         distance = self.distance(seat, device)
         return tier, FAR if distance is None else distance, seat.node

@@ -66,6 +66,9 @@ def _of_devices(ground: Ground) -> Iterator[str]:
     for device in (*adapters(ground), *gpus(ground)):
         if not device.nodes:
             yield f"where {device.name} is, is not known: no place is near it"
+        elif device.one_of:
+            numbers = CpuSet(device.nodes)
+            yield f"{device.name} is on one of NUMA nodes {numbers}, on which is not known yet: its socket alone counts as near"
     names = passed_over(ground)
     if names:
         yield f"not used: {', '.join(names)} (no active port, or a slower one)"

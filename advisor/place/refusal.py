@@ -36,7 +36,7 @@ def refusal(
     asked = f"{_ranks(ranks)} x {threads} thread{'s' * (threads > 1)}{where}"
     room, what = (pus, "hardware threads") if smt else (cores, "cores")
     if ranks * threads > room:
-        problem = f"{asked} need {ranks * threads} {what}, {room} are free"
+        problem = f"{asked} need {ranks * threads} {what}, {room} {'is' if room == 1 else 'are'} free"
     else:
         problem = f"{asked} do not fit: with {strategy} {WALLS[strategy]}"
     options = _nearest(ranks, threads, room, fits)

@@ -11,6 +11,7 @@ from advisor.model.assumption import Assumption, parse_assumption
 from advisor.model.bios import Bios
 from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.devices import Locality
 from advisor.model.machine import Machine
 from advisor.model.topology import L3, Core, NumaNode, Package, Topology
 from tests.change.changed import after, machine, topology
@@ -74,11 +75,22 @@ def test_there_and_back_is_the_same_machine(name: str, there: str, back: str) ->
 
 
 def test_a_finer_cut_does_not_tell_where_a_device_is() -> None:
-    """From NPS1 to NPS4 the adapter is on one of the four nodes of its socket: unknown, and said so."""
+    """From NPS1 to NPS4 the adapter is on one of the four nodes of its socket: on which is unknown, and said so."""
     found = after(machine(NPS1), "nps=4")
-    assert [hca.locality for hca in found.hcas or ()] == [None]
+    why = "assumed: the coarser cut does not tell on which of nodes 4-7 it is"
+    assert [hca.locality for hca in found.hcas or ()] == [Locality(numa_nodes=(4, 5, 6, 7), inferred=why, one_of=True)]
     told = next(gap for gap in found.gaps if gap.fact == "hcas.locality")
     assert told.why.endswith("mlx5_0 on one of nodes 4-7")
+
+
+def test_a_device_of_one_of_several_nodes_is_found_again() -> None:
+    """Cut finer and joined again, it is where it was; of a machine that was one node nothing is known after the cut."""
+    again = after(after(machine(NPS1), "nps=4"), "nps=1")
+    assert [hca.locality for hca in again.hcas or ()] == [hca.locality for hca in machine(NPS1).hcas or ()]
+    halves = after(after(machine(NPS1), "nps=4"), "nps=2")
+    assert [hca.locality and hca.locality.numa_nodes for hca in halves.hcas or ()] == [(2, 3)]
+    whole = after(machine("nps0"), "nps=1")
+    assert {hca.locality for hca in whole.hcas or ()} <= {None}
 
 
 def test_what_was_assumed_names_itself() -> None:

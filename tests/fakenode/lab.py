@@ -26,6 +26,11 @@ def workshop() -> Path:
     return folder
 
 
+def shim() -> Path:
+    """Return what is preloaded; where its variables are not set, programs are let alone."""
+    return workshop() / "shim.so"
+
+
 def probe() -> str:
     """Return the program to launch: it says its rank, its host and the CPUs it may use."""
     return str(workshop() / "probe")
@@ -45,7 +50,7 @@ def host_environment(xml: Path, state: Path, name: str | None) -> dict[str, str]
     made = {
         "HWLOC_XMLFILE": str(xml),
         "HWLOC_THISSYSTEM": "1",  # else hwloc refuses to bind on what it takes for another machine
-        "LD_PRELOAD": str(workshop() / "shim.so"),
+        "LD_PRELOAD": str(shim()),
         "FAKEAFF_CPUS": str(cpus),
         "FAKEAFF_NODES": str(nodes),
         "FAKEAFF_DIR": str(state),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from advisor.launch.base import Launch
 from advisor.model.cpuset import CpuSet
-from tests.fakenode.lab import AGENT, host_environment, write_hosts
+from tests.fakenode.lab import AGENT, host_environment, shim, write_hosts
 
 CACHE = Path(os.environ.get("ADVISOR_MPI_CACHE", Path.home() / ".cache" / "advisor-mpi"))
 """Where launchers from PyPI have their virtual environments: openmpi5/, mpich/, impi/."""
@@ -25,7 +25,10 @@ HUNG = -1000
 """In place of the exit status of a launcher that did not end in time; no signal has this number."""
 
 _SEEN = re.compile(r"^AFF rank=(-?\d+) host=(\S+) cpus=([0-9,-]*)((?: \w+=\S*)*)$", re.MULTILINE)
-_REFUSED = re.compile(r"tried to bind a process but failed|hwloc_set_cpubind returned|set FAILED")
+# Open MPI says the same of memory, which hwloc cannot bind for cores that are in no NUMA node; their CPUs are bound.
+_REFUSED = re.compile(
+    r"tried to bind a process but failed(?!.{0,600}failed to bind memory)|hwloc_set_cpubind returned|set FAILED", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def _observe(launcher: str, launch: Launch, machines: Mapping[str | None, Path],
             (folder / file).chmod(0o755)
         start = STARTERS[launcher](list(launch.argv), remote=None not in machines)
         variables = {**_clean(), **start.environment, **launch.environment, "FAKENODE_HOSTS": str(folder / "hosts")}
-        variables |= {"FAKENODE_RUN": name, "TMPDIR": name, "FAKEAFF_NODNS": _prefix(machines)}
+        variables |= {"FAKENODE_RUN": name, "TMPDIR": name, "FAKEAFF_NODNS": _prefix(machines), "LD_PRELOAD": str(shim())}
         if None in machines:
             variables |= host_environment(machines[None], folder / "state", None)
         try:

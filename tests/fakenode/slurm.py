@@ -133,14 +133,14 @@ def _write_prolog(made: Cluster) -> None:
 
 
 def _shape(xml: Path) -> str:
-    """Return a node's line of slurm.conf."""
+    """Return a node's line of slurm.conf: where the sockets are not alike, or there are none, one socket with all cores."""
     topology = machine_from_xml(xml.read_bytes(), xml.name).topology
     assert topology is not None
-    sockets, cores = len(topology.packages), len(topology.cores)
-    threads = len(topology.pus) // cores
-    return (
-        f"CPUs={len(topology.pus)} Boards=1 SocketsPerBoard={sockets} CoresPerSocket={cores // sockets} ThreadsPerCore={threads}"
-    )
+    sockets, cores, cpus = len(topology.packages) or 1, len(topology.cores) or len(topology.pus), len(topology.pus)
+    threads = cpus // cores if cpus % cores == 0 else 1
+    if len({len(package.cpuset) for package in topology.packages}) > 1 or cpus % (threads * sockets):
+        sockets = 1
+    return f"CPUs={cpus} Boards=1 SocketsPerBoard={sockets} CoresPerSocket={cpus // threads // sockets} ThreadsPerCore={threads}"
 
 
 def _port() -> int:

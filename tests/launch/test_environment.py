@@ -50,10 +50,30 @@ def test_several_hosts_use_the_adapter() -> None:
 
 
 def test_two_adapters_are_left_to_each_rank() -> None:
-    """With an adapter for each socket no variable is right for all: the plan keeps them for the wrapper."""
+    """With an adapter for each socket no variable is right for all: the plan has them with their ports for the wrapper."""
     made = settings(placed(TWO, ranks=8, hosts=("a", "b"), strategy="per-hca"), [machine(TWO)])
     assert "UCX_NET_DEVICES" not in made.variables
-    assert {slot.hca for slot in made.placement.plans[0].slots} == {"mlx5_0", "mlx5_1"}
+    assert {slot.hca for slot in made.placement.plans[0].slots} == {"mlx5_0:1", "mlx5_1:1"}
+
+
+def on_port(name: str, number: int) -> Machine:
+    """Return a machine with the cable in another port of each adapter."""
+    here = machine(name)
+    ports = tuple(Port(number=each, state="active" if each == number else "down") for each in (1, 2))
+    return here.model_copy(update={"hcas": tuple(hca.model_copy(update={"ports": ports}) for hca in here.hcas or ())})
+
+
+def test_ranks_with_their_own_adapters_use_the_active_port() -> None:
+    """The port is that of the machine, not always the first."""
+    made = settings(placed(TWO, ranks=8, hosts=("a", "b"), strategy="per-hca"), [on_port(TWO, 2)])
+    assert {slot.hca for slot in made.placement.plans[0].slots} == {"mlx5_0:2", "mlx5_1:2"}
+
+
+def test_hosts_with_unlike_ports_are_left_alone() -> None:
+    """One variable for all ranks cannot name two ports: none is set, and it is said why."""
+    made = settings(placed(NAPLES, ranks=8, hosts=("a", "b")), [on_port(NAPLES, 1), on_port(NAPLES, 2)])
+    assert made.notes == ("UCX_NET_DEVICES is not set: mlx5_0 is on another port on some of the hosts",)
+    assert {slot.hca for slot in made.placement.plans[0].slots} == {None}
 
 
 def test_without_ucx_nothing_is_set() -> None:

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from advisor.errors import BadValue
 from advisor.launch import mpich
 from advisor.launch.base import Wish
+from advisor.model.cpuset import CpuSet
 from advisor.model.placement import Placement
+from advisor.model.topology import NumaNode
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
@@ -31,6 +33,27 @@ def test_one_rank_an_l3_group_has_the_short_form() -> None:
     made = mpich.launch(plan, APP)
     assert made.argv == ("mpiexec", "-hosts", "n1:16,n2:16", "-n", "32", "-bind-to", "l3cache", "./app", "--size", "3")
     assert made.avoided == ()
+
+
+def test_cpus_in_no_numa_node_need_the_wrapper() -> None:
+    """As on a published Threadripper, half of whose dies have no memory: Hydra dies where it cannot bind memory."""
+    half = ROME.model_copy(update={"nodes": ROME.nodes[:4]})
+    made = mpich.launch(planned((node(half, "0", "63"),), (None, 0, 2)), EXACT)
+    assert (made.form, "hwloc_set_membind failed" in made.avoided[0].reason) == ("wrapper", True)
+    assert mpich.launch(planned((node(half, "0", "31"),), (None, 0, 2)), EXACT).form == "user list"
+
+
+def test_nodes_are_not_counted_where_some_have_memory_alone() -> None:
+    """As on Xeon Phi with flat HBM: the proxy of 5.0.2 dies of -map-by numa there."""
+    memory = NumaNode(os_index=8, cpuset=CpuSet(), near=ROME.nodes[0].cpuset, memory=1 << 34, kind="hbm")
+    flat = ROME.model_copy(update={"nodes": (*ROME.nodes, memory), "allowed_nodes": CpuSet(range(9))})
+    assert mpich.launch(planned((node(flat, "0-2", "8-10", "16-18"),), (None, 0, 3)), APP).form == "user list"
+
+
+def test_hardware_threads_without_cores_are_no_cores() -> None:
+    """As old kernels show them: Hydra knows no core there."""
+    bare = ROME.model_copy(update={"cores": ()})
+    assert mpich.launch(planned((node(bare, "0", "1"),), (None, 0, 2)), APP).form == "hwthread by hwthread"
 
 
 def test_four_cores_in_each_numa_node_have_the_short_form() -> None:

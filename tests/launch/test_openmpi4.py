@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 
 from advisor.errors import BadValue
-from advisor.launch import openmpi4
+from advisor.launch import openmpi4, wrapper
 from advisor.launch.base import Launch, Wish
 from advisor.launch.mpirun_line import parse, split
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import NodePlan, Placement, Slot
-from tests.launch.plan import bindings, node, planned, topologies
+from tests.launch.plan import bindings, node, planned, slot, topologies
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
@@ -20,9 +20,11 @@ PER_L3 = planned((node(ROME, *(f"{i}-{i + 3}" for i in range(0, 128, 4))),), ("n
 ODD = planned((node(ROME, "5,9", "0-2"),), ("n1", 0, 2))
 
 
-def line(placement: Placement, version: str | None = "4.1.4", *, exact: bool = False, report: bool = False) -> Launch:
+def line(
+    placement: Placement, version: str | None = "4.1.4", *, exact: bool = False, report: bool = False, wrap: bool = False
+) -> Launch:
     """Return the line for a version."""
-    return openmpi4.launch(placement, Wish(command=APP, version=version, exact=exact, report=report))
+    return openmpi4.launch(placement, Wish(command=APP, version=version, exact=exact, report=report, wrap=wrap))
 
 
 def without_last(made: Placement, ranks: int) -> Placement:
@@ -154,6 +156,32 @@ def test_ranks_with_different_adapters_need_the_wrapper() -> None:
     made = line(planned((node(ROME, "0", "64", hca=("mlx5_0", "mlx5_1")),), ("n1", 0, 2)))
     assert made.form == "wrapper"
     assert "different adapters" in made.avoided[0].reason
+    assert " ".join(made.argv).endswith("--bind-to none --mca pml ucx sh bind-wrapper.sh ./app -x 1")
+    assert made.notes == wrapper.NOTES
+
+
+def test_the_wrapper_alone_asks_for_no_ucx() -> None:
+    """It gives no rank an adapter where the plan has none."""
+    assert "ucx" not in line(PER_L3, wrap=True).argv
+
+
+def test_memory_of_another_node_is_noted() -> None:
+    """The line binds CPUs and cannot give it."""
+    far = NodePlan(topology=ROME, slots=(slot(ROME, "0-3", memory=(3,)),))
+    assert "the wrapper does that" in line(planned((far,), (None, 0, 1))).notes[0]
+
+
+def test_cpus_in_no_numa_node_are_noted() -> None:
+    """They are bound, and mpirun says of memory that it is not."""
+    half = ROME.model_copy(update={"nodes": ROME.nodes[:4]})
+    assert "failed to bind memory" in line(planned((node(half, "127"),), (None, 0, 1))).notes[0]
+    assert line(planned((node(half, "0"),), (None, 0, 1))).notes == ()
+
+
+def test_a_machine_without_cores_needs_the_wrapper() -> None:
+    """Old kernels show hardware threads only: 'All nodes which are allocated for this job are already filled'."""
+    made = line(planned((node(ROME.model_copy(update={"cores": ()}), "0", "1"),), (None, 0, 2)))
+    assert (made.form, "shows no cores" in made.avoided[0].reason) == ("wrapper", True)
 
 
 def test_what_is_never_written() -> None:
@@ -186,8 +214,8 @@ def test_bindings_are_reported_on_wish() -> None:
 @given(placements())
 def test_every_line_reads_back_as_the_plan(version: str, placement: Placement) -> None:
     """Plan to command and files to plan is the identity, in every form."""
-    for exact in (False, True):
-        made = line(placement, version, exact=exact)
+    for exact, wrap in ((False, False), (True, False), (False, True)):
+        made = line(placement, version, exact=exact, wrap=wrap)
         assert openmpi4.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
 

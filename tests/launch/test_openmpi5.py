@@ -18,9 +18,11 @@ ODD = planned((node(ROME, "5,9", "0-2"),), ("n1", 0, 2))
 THREADS = planned((node(SMT, "0", "8", "1,9"),), (None, 0, 3))
 
 
-def line(placement: Placement, version: str | None = "5.0.11", *, exact: bool = False, report: bool = False) -> Launch:
+def line(
+    placement: Placement, version: str | None = "5.0.11", *, exact: bool = False, report: bool = False, wrap: bool = False
+) -> Launch:
     """Return the line for a version."""
-    return openmpi5.launch(placement, Wish(command=("./app",), version=version, exact=exact, report=report))
+    return openmpi5.launch(placement, Wish(command=("./app",), version=version, exact=exact, report=report, wrap=wrap))
 
 
 def text(made: Launch) -> str:
@@ -40,10 +42,17 @@ def test_few_single_cores_are_listed_in_the_line() -> None:
     assert text(line(placement)) == "mpirun -np 5 --host n1:3,n2:2 --map-by pe-list=7,0,1:ordered --bind-to core ./app"
 
 
+def test_cores_in_no_socket_are_not_listed() -> None:
+    """5.0 refuses such a list: 'bound to CPUs in more than one package'."""
+    bare = ROME.model_copy(update={"packages": ROME.packages[:1]})
+    for shown in (bare, ROME.model_copy(update={"packages": ()})):
+        assert line(planned((node(shown, "5", "3"),), (None, 0, 2))).form == "rankfile"
+
+
 def test_many_single_cores_are_a_rankfile() -> None:
     """A list of more than 32 cores is nothing to read in a line."""
     cores = [str(i) for i in reversed(range(33))]
-    assert line(planned((node(ROME, *cores[1:]),), ("n1", 0, 32))).form.startswith("pe-list=31,30")
+    assert line(planned((node(ROME, *cores[1:]),), ("n1", 0, 32))).form == "pe-list"
     assert line(planned((node(ROME, *cores),), ("n1", 0, 33))).form == "rankfile"
 
 
@@ -136,6 +145,6 @@ def test_versions_of_another_series_are_refused(version: str) -> None:
 @given(placements())
 def test_every_line_reads_back_as_the_plan(version: str, placement: Placement) -> None:
     """Plan to command and files to plan is the identity, in every form."""
-    for exact in (False, True):
-        made = line(placement, version, exact=exact)
+    for exact, wrap in ((False, False), (True, False), (False, True)):
+        made = line(placement, version, exact=exact, wrap=wrap)
         assert openmpi5.parse(made.argv, made.files, topologies(placement)) == bindings(placement)

@@ -6,13 +6,19 @@ from hypothesis import given, settings
 from advisor.errors import BadValue
 from advisor.launch import srun
 from advisor.launch.base import Wish
+from advisor.model.cpuset import CpuSet
 from advisor.model.placement import Placement
+from advisor.model.topology import Core
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
 ROME = shape(2, 4, 8, 32)
 SMT = shape(2, 2, 4, 8, threads=2)
+GAP = shape(2, 1, 1, 8, number=lambda position, _: position + 16 * (position // 8))
+MIXED = shape(1, 1, 1, 4).model_copy(
+    update={"cores": tuple(Core(os_index=i, cpuset=CpuSet.parse(cpus)) for i, cpus in enumerate(("0-1", "2", "3")))}
+)
 APP = Wish(("./app",))
 EXACT = Wish(("./app",), exact=True)
 
@@ -65,6 +71,33 @@ def test_hosts_that_differ_get_the_wrapper() -> None:
     assert made.form == "wrapper"
     assert "--cpu-bind=none" in made.argv
     assert "the same on every node" in made.avoided[0].reason
+
+
+def test_cpu_numbers_with_gaps_need_the_wrapper() -> None:
+    """Slurm counts the CPUs and refuses larger numbers; in a job of its own the others are those of other jobs."""
+    gap = planned((node(GAP, "0-7", "24-31"),), (None, 0, 2))
+    made = srun.launch(gap, APP)
+    assert (made.form, [avoided.reason for avoided in made.avoided]) == (
+        "wrapper",
+        ["CPU numbers go up to 31, and Slurm refuses those from the count of CPUs, 16, on"],
+    )
+    assert srun.launch(gap, Wish(("./app",), scheduler="slurm", exact=True)).form == "mask_cpu"
+    off = planned((node(GAP.model_copy(update={"missing": CpuSet.parse("8-23")}), "0-7", "24-31"),), (None, 0, 2))
+    assert srun.launch(off, Wish(("./app",), scheduler="slurm")).form == "wrapper"
+
+
+def test_cores_of_different_numbers_of_threads_need_the_wrapper() -> None:
+    """Slurm has one number of threads for all cores of a node."""
+    made = srun.launch(planned((node(MIXED, "0-1"),), (None, 0, 1)), EXACT)
+    assert made.form == "wrapper"
+    assert "more hardware threads than others" in made.avoided[0].reason
+
+
+def test_cores_in_no_socket_need_the_wrapper() -> None:
+    """As a published machine has them: of its four sockets three are shown."""
+    bare = ROME.model_copy(update={"packages": ROME.packages[:1]})
+    made = srun.launch(planned((node(bare, "5"),), (None, 0, 1)), APP)
+    assert (made.form, "in no socket" in made.avoided[0].reason) == ("wrapper", True)
 
 
 def test_an_order_that_is_not_slurms_is_a_file() -> None:

@@ -84,14 +84,14 @@ def test_the_table_is_the_plan(placement: Placement) -> None:
         {"PMIX_RANK": "3"},
     ],
 )
-@pytest.mark.parametrize("tool", ["taskset", "numactl"])
+@pytest.mark.parametrize("tools", [("taskset",), ("numactl",), ("taskset", "numactl")], ids="-".join)
 def test_every_shell_binds_the_rank_that_a_launcher_says(
-    shell: tuple[str, ...], variables: dict[str, str], tool: str, tmp_path: Path
+    shell: tuple[str, ...], variables: dict[str, str], tools: tuple[str, ...], tmp_path: Path
 ) -> None:
     """By the local rank, else by the rank; Slurm's local rank counts only for a rank of Slurm's own."""
-    if not shutil.which(tool):
-        pytest.skip(f"{tool} is not installed")
-    done = run(shell, tmp_path, planned((TWO,), ("n1", 0, 2), ("n2", 0, 2)), (tool,), **variables)
+    if not all(map(shutil.which, tools)):
+        pytest.skip(f"{' or '.join(tools)} is not installed")
+    done = run(shell, tmp_path, planned((TWO,), ("n1", 0, 2), ("n2", 0, 2)), tools, **variables)
     assert (done.stdout.split(), done.stderr) == (["Cpus_allowed_list:", str(LAST)], "")
 
 

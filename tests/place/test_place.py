@@ -5,6 +5,7 @@ import time
 import pytest
 
 from advisor.model.cpuset import CpuSet
+from advisor.model.devices import Locality
 from advisor.model.job import JobShape, Slice
 from advisor.model.machine import Machine
 from advisor.model.placement import Placement
@@ -223,6 +224,7 @@ def test_a_node_over_two_sockets() -> None:
             {"per": "numa", "per_count": 4, "threads": 5},
             "4 ranks x 5 threads in each NUMA node need 20 cores, 16 are free: 3 ranks of 5, or 4 of 4",
         ),
+        ({"per": "core", "per_count": 3}, "3 ranks x 1 thread in each core need 3 cores, 1 is free: 1 rank of 1"),
         ({"ranks_per_node": 129}, "129 ranks x 1 thread on a node need 129 cores, 128 are free: 128 ranks of 1"),
         ({"ranks": 1, "near": "mlx5_9"}, "no adapter or GPU is called mlx5_9; there are: mlx5_0"),
         ({"strategy": "gpu-near"}, "gpu-near needs a GPU, and this node shows none; try --strategy balanced"),
@@ -291,3 +293,15 @@ def test_a_placement_reads_back() -> None:
     """A Placement dumps to JSON and reads back equal."""
     made = placed(ROME, ranks=10, threads=3)
     assert Placement.model_validate_json(made.model_dump_json()) == made
+
+
+def test_an_adapter_on_one_of_several_nodes_is_near_its_socket() -> None:
+    """After a finer cut only the socket is certain: ranks go there, no distance is told, and the note says so."""
+    (machine_now,) = [machine("b-c6525-2x7702-nps4")]
+    somewhere = Locality(numa_nodes=(4, 5, 6, 7), inferred="assumed", one_of=True)
+    hcas = tuple(hca.model_copy(update={"locality": somewhere}) for hca in machine_now.hcas or ())
+    made = place(JobShape(ranks=80, near="mlx5_0"), [machine_now.model_copy(update={"hcas": hcas})])
+    slots = [rank.slot for rank in made.ranks()]
+    assert [slot.socket for slot in slots] == [1] * 64 + [0] * 16
+    assert ({slot.distance for slot in slots[:64]}, {slot.distance for slot in slots[64:]}) == ({None}, {32})
+    assert any(note.startswith("mlx5_0 is on one of NUMA nodes 4-7") for note in made.notes)

@@ -16,7 +16,9 @@ _ADVISE = "advisor bind writes a line for this machine"
 
 
 def binding(case: Case) -> Iterator[LintWarning]:
-    """Yield the warnings about the places of ranks."""
+    """Yield the warnings about the places of ranks; none of several programs whose ranks are not known."""
+    if len(case.line.segments) > 1 and case.unclear:
+        return
     yield from _refused(case)
     yield from _defaults(case)
     yield from _per_node(case)
@@ -55,7 +57,7 @@ def spread(case: Case) -> tuple[str, ...]:
     name = "socket" if kind == "package" and title != "openmpi5" else kind
     if title in ("mpich", "intelmpi"):
         return ("-bind-to", "core", "-map-by", name)
-    if number == 0:
+    if number == 0 or len(case.line.segments) > 1:  # ppr counts each program's ranks anew
         return ("--map-by", "core", "--bind-to", "core")
     width = case.want.threads or 1
     pe = f":PE={width}" if width > 1 else ""

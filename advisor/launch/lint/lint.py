@@ -44,13 +44,20 @@ def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = No
         known_from=line.known_from,
         line=written(line),
         options=tuple(explained(line)),
-        command=line.first.command,
+        command=tuple(commands(line)),
         ranks=made.ranks,
         binding=in_words(made),
         threads=made.want.threads,
         warnings=tuple(warnings(made)),
         translations=tuple(translations(made)),
     )
+
+
+def commands(line: Line) -> Iterator[str]:
+    """Yield the words of every program, a colon between them."""
+    for position, segment in enumerate(line.segments):
+        yield from (":",) if position else ()
+        yield from segment.command
 
 
 def warnings(made: Case) -> Iterator[LintWarning]:

@@ -9,6 +9,7 @@ from advisor.errors import BadInput, BadValue
 from advisor.launch import intelmpi, mpich, srun
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear, local, sets
+from advisor.launch.lint.programs import together
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
 from advisor.launch.rankfile import parse_rankfile
@@ -63,9 +64,8 @@ def case(line: Line, machine: Machine, files: Texts) -> Case:
     want = wanted(line)
     named = hosts_of(want, files)
     made = Case(line, replace(want, hosts=named), machine, machine.topology or Topology(), files)
-    if len(line.segments) > 1:
-        return replace(made, unclear=f"{len(line.segments)} programs are started by one line; what each gets is not worked out")
     try:
+        made = replace(made, want=together(line, made.want))
         return replace(made, ranks=_ranks(made))
     except Refused as refusal:
         return replace(made, refused=str(refusal))
@@ -214,6 +214,8 @@ def _near(made: Case, count: int) -> Local:
     places = dict(adapters(made.machine))
     if made.want.device not in places or made.want.bind != "core":
         raise Unclear(f"dist deals ranks by distance to {made.want.device or 'a device that is not named'}")
+    if len(places[made.want.device or ""]) > 1:
+        raise Unclear(f"on which NUMA node {made.want.device} is, is not known")
     own = union(node.cpuset for node in made.topology.inside.cpu_nodes if node.os_index in places[made.want.device or ""])
     cores = [core for core in numbering(made.topology).cores if core <= own]
     if count > len(cores):

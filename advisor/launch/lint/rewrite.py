@@ -72,8 +72,10 @@ def _variable(word: str) -> str:
 
 
 def swapped(line: Line, said: Said, words: Sequence[str]) -> str:
-    """Return the line with one option written otherwise."""
-    return rewrite(line, lambda each: words if each is said else None)
+    """Return the line with one option written otherwise; what said the same beside it before is left out."""
+    beside = next((part.options for part in line.segments if any(each is said for each in part.options)), ())
+    twice = [each for each in beside if each is not said and each.name == words[0]]
+    return rewrite(line, lambda each: words if each is said else () if any(each is other for other in twice) else None)
 
 
 def rebound(line: Line, words: Sequence[str]) -> str:

@@ -18,6 +18,9 @@ _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)", re.DOTALL)
 
 LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "prun", "mpiexec.hydra", "mpirun.hydra", "hydra", "srun")
 _LAUNCHERS = re.compile(r"(mpirun|mpiexec)([._-](openmpi|mpich|hydra|impi|intel))?|orterun|prterun|prun|srun", re.ASCII)
+_READ = "mpirun, mpiexec, mpiexec.hydra, prterun or srun"
+_UNREAD = frozenset({"mpirun_rsh", "jsrun", "aprun", "flux", "ibrun", "ccc_mprun", "yod", "poe"})
+"""Launchers of which nothing is known here."""
 _ENDS = frozenset({"&", "&&", "||", "|", ";", ">", ">>", "2>", "2>&1", "<"})
 _BINDERS = {
     "-N": "nodes",
@@ -90,7 +93,9 @@ def take_apart(arguments: Sequence[str]) -> Words:
         else:
             break
     shown = plain[at] if at < ends else ""
-    raise BadInput(f"{shown[:60]!a} starts no launcher", cure="expected mpirun, mpiexec, mpiexec.hydra, prterun or srun")
+    if shown.rpartition("/")[2] in _UNREAD:
+        raise BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {_READ}")
+    raise BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected {_READ}")
 
 
 def hyphened(word: str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from advisor.errors import BadInput
 from advisor.launch.lint.lint import lint
 from advisor.model.lint import Lint
 from tests.place.samples import machine
@@ -212,6 +213,47 @@ def test_the_launcher_is_told_by_words(line: str, launcher: str, known_from: str
     """By the first word, by options that one alone has, and else the newest is supposed and that is said."""
     found = lint([line], machine(ROME).model_copy(update={"tools": None}))
     assert (found.launcher, found.known_from) == (launcher, known_from)
+
+
+def test_a_better_line_says_each_thing_once() -> None:
+    """Where a rankfile becomes a way of mapping, the line's own --map-by goes; other programs keep theirs."""
+    line = "mpirun -np 2 -rf rf --map-by socket --bind-to core ./a : -np 2 --map-by core ./b"
+    (better,) = [each.better for each in told(ROME, "5.0.6", line).warnings if each.id == "rankfile-of-4"]
+    assert better == "mpirun -np 2 --map-by rankfile:file=rf --bind-to core ./a : -np 2 --map-by core ./b"
+
+
+def test_the_ranks_of_two_programs_follow_each_other() -> None:
+    """Over cores; where each may begin anew nothing is told, and nothing warned of."""
+    row = told(ROME, "5.0.6", "mpirun -np 2 --map-by core --bind-to core ./a : -np 2 ./b")
+    assert [str(rank.cpus) for rank in row.ranks or ()] == ["0", "1", "2", "3"]
+    assert row.command == ("./a", ":", "./b")
+    (better,) = [each.better for each in told(ROME, "4.1.4", "mpirun -np 4 ./a : -np 4 ./b").warnings]
+    assert better == "mpirun -np 4 --map-by core --bind-to core ./a : -np 4 ./b"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("mpirun -np 2 --map-by numa ./a : -np 2 ./b", "2 programs, and --map-by numa may begin anew for each"),
+        ("mpirun -np 2 ./a : ./b", "known of Open MPI only, where each has its -np"),
+        ("mpiexec.hydra -n 2 ./a : -n 2 ./b", "known of Open MPI only, where each has its -np"),
+        ("mpirun -np 2 ./a : -np 2 --host n1 ./b", "another than the first says where its ranks go"),
+        ("mpirun -np 2 ./a : -np 2 numactl -N 1 ./b", "numactl or taskset binds the ranks of some"),
+        ("mpirun -np 2 --bind-to numa ./a : -np 2 ./b", "a binding without --map-by may begin anew"),
+    ],
+)
+def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: str) -> None:
+    """It is said what is not known; nothing is warned of."""
+    found = told(ROME, None, line)
+    assert (found.ranks, found.warnings) == (None, ())
+    assert why in found.binding
+
+
+@pytest.mark.parametrize("launcher", ["mpirun_rsh", "/opt/bin/jsrun", "aprun"])
+def test_launchers_that_are_not_read_are_named(launcher: str) -> None:
+    """In one line, with those that are."""
+    with pytest.raises(BadInput, match="its lines are not read here; it reads those of mpirun, mpiexec"):
+        told(ROME, None, f"{launcher} -np 2 n1 n2 ./a")
 
 
 def test_options_have_a_clause_each() -> None:

@@ -1,0 +1,188 @@
+"""Writes docs/binding-matrix.md: what real launchers did with every plan on machines that are not there.
+
+The figures are of a run of the tests, noted in a folder:
+
+    ADVISOR_BINDING_TALLY=FOLDER make test-all
+    python -m docs.binding_matrix FOLDER
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from advisor.model.amounts import count
+from tests.fakenode.plans import SEEDS
+from tests.machines.catalogue import MACHINES
+
+PAGE: Final = Path(__file__).parent / "binding-matrix.md"
+LAUNCHERS: Final = {
+    "openmpi4": "Open MPI 4.1.4",
+    "openmpi5": "Open MPI 5.0.11",
+    "mpich": "MPICH 5.0.2",
+    "intelmpi": "Intel MPI 2021.18",
+    "srun": "Slurm 22.05.8",
+}
+
+FAULTS: Final = """\
+| launcher | where | what it does | used there |
+| --- | --- | --- | --- |
+| srun | CPU numbers with gaps: cores offline, POWER, SPARC | "CPU binding outside of job step allocation": slurmd maps the CPU \
+numbers from 0 to their count only | the wrapper |
+| srun | cores with different numbers of hardware threads: hybrid processors, threads offline | slurmd takes one number of \
+threads for all cores, maps other CPUs, and refuses the list | the wrapper |
+| srun | cores in no socket that is shown | slurmd counts the cores of sockets only, and refuses the others | the wrapper |
+| MPICH | CPUs in no NUMA node that is shown, as of dies without memory | "hwloc_set_membind failed": Hydra binds memory too, \
+and ends the job | the wrapper |
+| MPICH | NUMA nodes of memory alone: flat HBM | the proxy dies of `-map-by numa` now and then | a user: list |
+| MPICH, Intel MPI | hardware threads but no cores shown: old s390 | the job ends where `core` is named | other objects, lists |
+| Open MPI 4, 5 | hardware threads but no cores shown: old s390 | "All nodes which are allocated for this job are already \
+filled" | the wrapper |
+| Open MPI 4, 5 | CPUs in no NUMA node that is shown | "failed to bind memory" is printed; the CPUs are bound as planned | it is \
+used, and the warning announced |
+| Open MPI 5 | cores in no socket that is shown | pe-list: "bound to CPUs in more than one package" | the rankfile |
+| Open MPI 5 | ppr whose last part is not full | no rank is started, and the exit status is 0 | the rankfile or a list |
+| numactl, in the wrapper | CPU numbers beyond the count of CPUs | "cpu argument is out of range" | taskset names the CPUs, \
+numactl the memory |
+"""
+
+
+OURS: Final = """\
+## A fault of ours
+
+Where CPU numbers of cores under one L2 cache do not follow each other (Clovertown, some of the made-up machines), or L2 caches
+are shared by threads of one core (one Hygon dump), hwloc's order is not ours: forms that count cores or threads logically put
+ranks elsewhere. These are the wrong ranks below; tests/test_binding_real.py names the machines (MISCOUNTED).
+"""
+
+
+@dataclass
+class Cell:
+    """What one launcher did on one machine."""
+
+    launches: int = 0
+    ranks: int = 0
+    wrong: int = 0
+    listed: str = ""
+
+    def add(self, other: "Cell") -> None:
+        """Take the figures of another one in."""
+        self.launches += other.launches
+        self.ranks += other.ranks
+        self.wrong += other.wrong
+        self.listed = self.listed or other.listed
+
+    @property
+    def text(self) -> str:
+        """What stands in the table."""
+        if self.listed:
+            return "listed"
+        if not self.launches:
+            return "-"
+        return f"{self.launches} / {self.ranks}" + (f" (**{self.wrong} wrong**)" if self.wrong else "")
+
+
+Matrix = dict[str, dict[str, Cell]]
+
+
+def read(folder: Path) -> Matrix:
+    """Return the cells of machines and launchers: of each test its last run, of each run every launch once."""
+    found: dict[str, dict[int, dict[tuple[str, ...], dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
+    last: dict[str, tuple[float, str]] = {}
+    for file in folder.glob("*.jsonl"):
+        for note in map(json.loads, file.read_text().splitlines()):
+            place = (note["machine"], note["launcher"], note["key"])
+            found[note["test"]][file.stem][place] = note
+            last[note["test"]] = max(last.get(note["test"], (0.0, "")), (note["when"], file.stem))
+    notes = {place: note for test, (_, run) in last.items() for place, note in found[test][run].items()}
+    matrix: Matrix = defaultdict(lambda: defaultdict(Cell))
+    for (machine, launcher, _), note in notes.items():
+        listed = note.get("listed", "")
+        matrix[machine][launcher].add(Cell(int(not listed), note.get("ranks", 0), note.get("wrong", 0), listed))
+    return matrix
+
+
+def total(cells: Iterable[Cell]) -> Cell:
+    """Return the sum of some cells."""
+    made = Cell()
+    for cell in cells:
+        made.add(Cell(cell.launches, cell.ranks, cell.wrong))
+    return made
+
+
+def page(matrix: Matrix) -> Iterator[str]:
+    """Yield the lines of the page."""
+    own = {name: row for name, row in matrix.items() if name in MACHINES}
+    published = {name: row for name, row in matrix.items() if name not in MACHINES}
+    yield from (
+        "# Where ranks landed",
+        "",
+        "Real launchers, run on machines that are not there (tests/fakenode): each rank said which CPUs it may use, and this was",
+        "compared with the plan. Remade with",
+        "",
+        "    ADVISOR_BINDING_TALLY=FOLDER make test-all",
+        "    python -m docs.binding_matrix FOLDER",
+        "",
+        f"{count(len(published), 'published machine')}: hwloc XMLs of other projects, {_real(published)} of them not made up.",
+        f"{count(len(own), 'test machine')} of our own, {sum(name in SEEDS for name in own)} of them the seed machines.",
+        "Every strategy that fits, on one host and on two, with whole cores and with hardware threads; plans that come to the",
+        "same are launched once.",
+        "",
+        *_summary(matrix),
+        "",
+        "## Faults of launchers, and what is used in their place",
+        "",
+        FAULTS,
+        "Each is in `advisor/launch/`, with a test in `tests/launch/`; `advisor bind` prints the reason under Avoided.",
+        "",
+        OURS,
+        *_listed(matrix),
+        "## Published machines",
+        "",
+        *_table(published),
+        "",
+        "## Test machines of our own",
+        "",
+        *_table(own),
+    )
+
+
+def _real(machines: Iterable[str]) -> int:
+    return sum("fake" not in name for name in machines)
+
+
+def _summary(matrix: Matrix) -> Iterator[str]:
+    yield "| launcher | machines | launches | ranks | wrong ranks |"
+    yield "| --- | --- | --- | --- | --- |"
+    for launcher, title in LAUNCHERS.items():
+        cells = [row[launcher] for row in matrix.values() if row[launcher].launches]
+        sum_ = total(cells)
+        yield f"| {title} | {len(cells)} | {sum_.launches} | {sum_.ranks} | {sum_.wrong} |"
+
+
+def _listed(matrix: Matrix) -> Iterator[str]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for machine, row in sorted(matrix.items()):
+        for launcher, cell in row.items():
+            if cell.listed:
+                found[cell.listed].append(f"{machine} ({launcher})")
+    if found:
+        yield from ("## Listed, not launched", "")
+        yield from (f"- {reason}: {', '.join(where)}" for reason, where in found.items())
+        yield ""
+
+
+def _table(rows: Matrix) -> Iterator[str]:
+    yield "Launches / ranks."
+    yield ""
+    yield f"| machine | {' | '.join(LAUNCHERS.values())} |"
+    yield f"| --- |{' --- |' * len(LAUNCHERS)}"
+    for machine, row in sorted(rows.items()):
+        yield f"| {machine} | {' | '.join(row[launcher].text for launcher in LAUNCHERS)} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text("\n".join(page(read(Path(sys.argv[1])))) + "\n", encoding="utf-8")

@@ -1,0 +1,81 @@
+"""What holds from the wish to the ranks, for every launcher of the folder: a job is placed, launched, and its line read back."""
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from advisor.cli.binding import carry
+from advisor.errors import BadValue
+from advisor.launch.base import Launch, Wish
+from advisor.launch.environment import settings
+from advisor.launch.registry import Choice, launchers
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.job import JobShape
+from advisor.model.machine import Machine
+from advisor.model.placement import Placement
+from advisor.place.place import place
+from tests.launch.plan import bindings, topologies
+from tests.place.test_properties import jobs, machines
+
+Bindings = Mapping[int, tuple[str | None, CpuSet | None]]
+
+HOSTS = {"wrapper": [()]}
+"""Of which hosts a line says by itself where every rank is; the wrapper under no launcher knows one only."""
+
+
+def launched(name: str, placement: Placement, machine: Machine, *, exact: bool, wrap: bool) -> Launch:
+    """Return a plan as a launcher carries it out."""
+    needs = settings(placement, [machine])
+    wish = Wish(("./app",), exact=exact, wrap=wrap, environment=needs.variables)
+    return carry(Choice(launchers()[name], None, "asked for"), needs.placement, wish)[0]
+
+
+def read_back(name: str, made: Launch, placement: Placement, machine: Machine) -> Bindings:
+    """Return where the line puts each rank."""
+    parse: Any = launchers()[name].parse  # type: ignore[attr-defined]  # every module has it beside the Protocol's names
+    nodes = {node.os_index: node.cpuset for node in placement.plans[0].topology.nodes}
+    homes = {hca.name: hca.locality.numa_nodes for hca in machine.hcas or () if hca.locality}
+    have = {
+        "argv": made.argv,
+        "environment": made.environment,
+        "files": made.files,
+        "topologies": topologies(placement),
+        "devices": {hca: union(nodes[number] for number in numbers) for hca, numbers in homes.items()},
+    }
+    found: Bindings = parse(**{each: have[each] for each in signature(parse).parameters})
+    return found
+
+
+def told(made: Launch) -> tuple[Any, ...]:
+    """Return all that a launch consists of, its files as texts."""
+    return made.argv, made.environment, {name: list(lines()) for name, lines in made.files.items()}, made.avoided, made.notes
+
+
+@pytest.mark.parametrize("name", launchers())
+@examples(max_examples=150, deadline=None)
+@given(one=machines(), job=jobs(), exact=st.booleans(), wrap=st.booleans(), data=st.data())
+def test_from_the_wish_to_the_ranks(
+    name: str, one: Machine, job: JobShape, data: st.DataObject, *, exact: bool, wrap: bool
+) -> None:
+    """The line is the plan, the same one each time; no core has two ranks unasked, none leaves its socket or what is allowed."""
+    hosts = data.draw(st.sampled_from(HOSTS.get(name, [(), ("a",), ("a", "b", "c")])))
+    try:
+        placement = place(job.model_copy(update={"hosts": hosts}), [one])
+    except BadValue:
+        return
+    made = launched(name, placement, one, exact=exact, wrap=wrap)
+    seen = read_back(name, made, placement, one)
+    assert seen == bindings(placement)
+    assert told(made) == told(launched(name, placement, one.model_copy(deep=True), exact=exact, wrap=wrap))
+    inside = placement.plans[0].topology.inside
+    for host in topologies(placement):
+        sets = [cpus for where, cpus in seen.values() if where == host and cpus is not None]
+        cores = [union(core.cpuset for core in inside.cores if core.cpuset & cpus) for cpus in sets]
+        assert job.smt == "use" or len(union(cores)) == sum(map(len, cores))
+        assert union(sets) <= inside.pus
+        assert all(any(cpus <= package.cpuset for package in inside.packages) for cpus in sets)
