@@ -1,6 +1,7 @@
 """What the rules say of whole machines: those of the articles, and all that the tests can make."""
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from advisor.model.finding import Finding
 from advisor.model.platform import Scope
 from advisor.model.rule import SCOPES
 from tests.conftest import Golden
+from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import MACHINES, write_archive, write_root
 
@@ -108,3 +110,85 @@ def test_findings_of_every_machine_were_read(name: str, shelf: Path, golden: Gol
     """The findings of each machine are those that somebody has read and found true."""
     lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in judgement(name, shelf).audit.found]
     golden(f"findings/{name}.txt", "".join(lines))
+
+
+NPS4, NAPLES = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell"
+# A node of NPS4 has two channels of 25.6 GB/s; two dies of an EPYC 7601 have as many of 19.2 GB/s.
+ROME_WORLD = World(node=37e9, core=12e9, near=0.9, far=0.7, clock=2.6e9)
+NAPLES_WORLD = World(node=32e9, core=24.5e9, clock=2.5e9, flops=8.0)
+
+WORLDS: dict[str, tuple[str, World]] = {
+    "rome-healthy": (NPS4, ROME_WORLD),
+    "rome-crowded": (NPS4, replace(ROME_WORLD, crowd=0.88)),
+    "rome-dimm-vanished": (NPS4, replace(ROME_WORLD, nodes={5: 0.698})),
+    "rome-l3-slow": (NPS4, replace(ROME_WORLD, groups={9: 0.5})),
+    "rome-slow": (NPS4, replace(ROME_WORLD, node=24e9)),
+    "haswell-cold": ("c-c6320-2x2660v3-cod", World(node=30e9, core=12e9, clock=1.9e9)),
+    "rome-noisy": (NPS4, replace(ROME_WORLD, nodes={5: 0.698}, apart=0.4)),
+    "rome-busy": (NPS4, replace(ROME_WORLD, nodes={5: 0.698}, idle=False)),
+    "rome-l3-hidden": (NPS4, replace(ROME_WORLD, size=8)),
+    "rome-half-vectors": (NPS4, replace(ROME_WORLD, flops=8.0)),
+    "rome-nps2": ("b-c6525-2x7702-nps2", replace(ROME_WORLD, node=70e9)),
+    "naples-healthy": (NAPLES, NAPLES_WORLD),
+    "naples-links": (NAPLES, replace(NAPLES_WORLD, far=0.2)),
+    "delft-avx512": ("d-delftblue-2x6248r-snc2", World(node=52e9, core=13e9, clock=2.5e9, flops=32, isa="avx512", near=0.8)),
+}
+
+
+@cache
+def measured_judgement(name: str, shelf: Path) -> Judgement:
+    """Return what the rules say of a machine that was measured."""
+    machine, world = WORLDS[name]
+    before = judgement(machine, shelf)
+    return judged(before.machine, measurements=measured(before.machine, world))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_findings_of_measured_machines_were_read(name: str, shelf: Path, golden: Golden) -> None:
+    """What is found of measurements, what it costs, and what stays unknown and why, is what somebody has read."""
+    found = measured_judgement(name, shelf).audit
+    lines = [f"{f.severity:6} {f.id}: {f.claim}{f' [{f.cost.gain:.3f} {f.cost.basis}]' if f.cost else ''}\n" for f in found.found]
+    waits = Counter((f.id, "; ".join(lack.why for lack in f.lacks)) for f in found.findings if f.topic == "measured" and f.lacks)
+    lines += [f"unknown {rule}, {count} times: {why}\n" for (rule, why), count in waits.items()]
+    golden(f"measured/{name}.txt", "".join(lines))
+    assert [(f.id, f.claim) for f in found.findings if f.verdict == "error"] == []
+
+
+def test_a_healthy_machine_has_nothing_measured_above_info(shelf: Path) -> None:
+    """As the articles measured them, no rule complains."""
+    assert {name: above_info(measured_judgement(name, shelf).audit.found) for name in ("rome-healthy", "naples-healthy")} == {
+        "rome-healthy": {},
+        "naples-healthy": EXPECTED[NAPLES],
+    }
+
+
+def test_a_cost_is_the_one_measured_here(shelf: Path) -> None:
+    """NPS2 in place of NPS4 costs what this machine's own nodes show; unmeasured, or too noisy, the publication speaks."""
+    two, noisy = "b-c6525-2x7702-nps2", replace(ROME_WORLD, apart=0.4)
+    machine = judgement(two, shelf).machine
+    gain, basis, ref = _cost(measured_judgement("rome-nps2", shelf))
+    assert gain == pytest.approx((1 + 1 / 0.9) / 2 - 1)
+    assert (basis, ref) == ("measured", None)
+    assert _cost(judgement(two, shelf)) == (None, "published", "dell-rome-2019")
+    assert _cost(judged(machine, measurements=measured(machine, noisy))) == (None, "published", "dell-rome-2019")
+
+
+def _cost(result: Judgement) -> tuple[float | None, str, str | None]:
+    cost = next(f.cost for f in result.audit.found if f.id == "numa-nps-below-best")
+    assert cost
+    return cost.gain, cost.basis, cost.ref
+
+
+def test_evidence_of_measurements_says_when(shelf: Path) -> None:
+    """The place where a measured fact was read is the time it was measured."""
+    found = next(f for f in measured_judgement("rome-dimm-vanished", shelf).audit.found if f.id == "measured-node-slow")
+    assert {one.where for one in found.evidence if one.fact.startswith("node.")} == {
+        "measured 2026-11-21 14:05 (advisor measure)"
+    }
+
+
+def test_without_measurements_one_thing_lacks(shelf: Path) -> None:
+    """All rules on measurements wait for the same, so the audit says it in one line."""
+    asked = [f for f in judgement(NPS4, shelf).audit.findings if f.topic == "measured"]
+    assert {f.verdict for f in asked} == {"unknown"}
+    assert {(lack.fact, lack.help) for f in asked for lack in f.lacks} == {("measured", "advisor measure --quick, about 40 s")}

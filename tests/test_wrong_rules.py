@@ -113,6 +113,10 @@ TABLE = {
     "nowhere to mend it": Wrong("  where: os\n", "", 1, "a rule without set needs where"),
     "no way back": Wrong("  undo: set it back\n", "", 4, "a rule without set needs undo"),
     "cost without source": Wrong("refs: [site]", "refs: [site]\n  cost: {gain: 0.1, of: HPL, basis: published}", 16, "needs ref"),
+    "basis of a cost": Wrong("refs: [site]", "refs: [site]\n  cost: {of: HPL, basis: mesured}", 16, "did you mean measured?"),
+    "measured cost": Wrong("refs: [site]", "refs: [site]\n  cost: {of: HPL, basis: measured, measured: measured.when}", 16,
+                           "measured: measured.when must be a number"),
+    "measured fact": Wrong(WHEN, "measured.nodes_slow > 1", 8, "MeasuredFacts has no fact nodes_slow; did you mean nodes?"),
 }  # fmt: skip
 
 

@@ -181,7 +181,7 @@ def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) ->
             socket=next((i for i, cpus in enumerate(sockets) if node.cpuset and node.cpuset <= cpus), None),
             hugepages=None if pages is None else sum(p.page * p.count for p in pages if p.node == node.os_index),
             adapters=None
-            if machine.hcas is None
+            if machine.hcas is None or any(hca.locality and hca.locality.one_of for hca in machine.hcas)
             else tuple(h.name for h in machine.hcas if h.locality and node.os_index in h.locality.numa_nodes),
         )
         for node in topology.nodes

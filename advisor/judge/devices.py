@@ -59,6 +59,9 @@ def _device(
     pci = next((device for device in machine.pci or () if device.address == address), None) if address else None
     place = locality or (pci.locality if pci else None)
     nodes = place.numa_nodes if place else None
+    sockets_of = _sockets_of(_cpus(machine, nodes or ()), sockets) if nodes and sockets else None
+    if place and place.one_of:
+        place = nodes = None
     return {
         "name": name,
         "address": address,
@@ -67,7 +70,7 @@ def _device(
         "nodes": nodes,
         "inferred": place.inferred if place else None,
         "placed": None if place is None else place.inferred is None,
-        "sockets": _sockets_of(_cpus(machine, nodes or ()), sockets) if nodes and sockets else None,
+        "sockets": sockets_of,
         **_pci(pci),
     }
 

@@ -157,12 +157,20 @@ def _filled(sentence: Sentence | None, env: Env) -> str | None:
 
 
 def _cost(rule: Rule, env: Env) -> Cost | None:
+    """Return what it costs: as measured on this machine where that is known, else as the rule has it."""
     cost = rule.text.cost
     if cost is None:
         return None
+    measured = _number(rule.measured, env)
+    if measured is not None:
+        return Cost(gain=measured, of=cost.measured_of or cost.of, basis="measured")
+    return Cost(gain=_number(rule.gain, env), of=cost.of, basis=cost.basis, ref=cost.ref)
+
+
+def _number(node: Node | None, env: Env) -> float | None:
+    """Return what an expression yields; None where that is not known."""
     try:
-        gain = rule.gain.value(env) if rule.gain else None
+        value = node.value(env) if node else None
     except Trouble:
-        gain = None
-    known = None if gain is None or isinstance(gain, Unknown) else float(gain)
-    return Cost(gain=known, of=cost.of, basis=cost.basis, ref=cost.ref)
+        return None
+    return None if value is None or isinstance(value, Unknown) else float(value)

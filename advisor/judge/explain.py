@@ -58,6 +58,8 @@ def _parts(rule: Rule, env: Env, origins: Origins) -> Iterator[Part]:
     yield from (Part(key="set", name=name, steps=_steps(node, env, origins)) for name, node in rule.wants)
     if rule.gain:
         yield Part(key="gain", steps=_steps(rule.gain, env, origins))
+    if rule.measured:
+        yield Part(key="gain", name="measured", steps=_steps(rule.measured, env, origins))
 
 
 def _steps(node: Node, env: Env, origins: Origins, written_as: str | None = None) -> tuple[Step, ...]:

@@ -10,9 +10,15 @@ from advisor.judge.scope import SETTING
 from advisor.model.case import Case
 from advisor.model.evidence import Gap, Source
 from advisor.model.finding import Lack
+from advisor.model.measured import MEASURE, MEASURED
 from advisor.model.setting import Setting
 
 ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
+
+AGAIN = "measure again while nobody else works: advisor measure --quick"
+
+_COMPARED = {"measured.clocks": "cpu.base_hz", "measured.flops": "platform.flops_per_cycle", ".ceiling": "memory.sockets"}
+"""What measured facts are compared with, and lack where they are known themselves."""
 
 
 class Origins:
@@ -29,6 +35,8 @@ class Origins:
             name = fact.removeprefix(f"{SETTING}.")
             return next((s.how for s in self._case.standings or () if s.name == name), None)
         name = origin(fact)
+        if name.partition(".")[0] == MEASURED:
+            return f"measured {self._case.measured.when} (advisor measure)" if self._case.measured else None
         if name.partition(".")[0] == "platform":
             return f"rules/platforms/{self._case.platform.id}.yaml" if self._case.platform else None
         while name:
@@ -42,6 +50,8 @@ class Origins:
         if fact.startswith(f"{SETTING}."):
             return self._setting(fact)
         name = origin(fact)
+        if name.partition(".")[0] == MEASURED:
+            return self._measured(fact, name)
         if name.partition(".")[0] == "platform":
             if self._case.platform is None:
                 return Lack(fact=fact, why="this processor is in no platform sheet", help="add it to rules/platforms")
@@ -57,6 +67,20 @@ class Origins:
             return Lack(fact=fact, why="the operating system does not show it", help=ASK_BIOS)
         show = f": {setting.show}" if setting.show else ""
         return Lack(fact=fact, why="not in this input", help=f"run advisor on the machine itself{show}")
+
+    def _measured(self, fact: str, name: str) -> Lack:
+        """Return why a measured fact does not tell: nothing was measured, others worked, repeats disagree, this was left out."""
+        found = self._case.measured
+        if found is None:
+            return Lack(fact=MEASURED, why="nothing was measured", help=MEASURE)
+        if name == f"{MEASURED}.idle":
+            return Lack(fact=fact, why=f"others worked meanwhile: {'; '.join(found.busy) or 'the machine was busy'}", help=AGAIN)
+        if name.endswith("spread"):
+            return Lack(fact=fact, why="its repeats lie too far apart, or are too few, to judge", help=AGAIN)
+        part = ".".join(name.split(".")[:2]) if not name.endswith(".ceiling") else ".ceiling"
+        if part in _COMPARED and not name.endswith((".clocks", ".flops")):
+            return self.lack(_COMPARED[part])
+        return Lack(fact=fact, why="not among what was measured", help="advisor measure --full")
 
     def _gap(self, name: str) -> Gap | None:
         """Return the gap of the fact, of what holds it, or of a part of it."""

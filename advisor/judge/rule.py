@@ -61,6 +61,7 @@ class Rule:
     say: Sentence
     subject: Sentence | None
     gain: Node | None
+    measured: Node | None
     wants: tuple[tuple[str, Node], ...]
     fix: Sentence | None
     check: Sentence
@@ -116,6 +117,7 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
         say=_at(("say",), read_sentence, text.say, scope),
         subject=_sentence("subject", text.subject, scope),
         gain=_expression(("cost", "gain"), text.cost.gain if text.cost else None, scope, NUMBER),
+        measured=_expression(("cost", "measured"), text.cost.measured if text.cost else None, scope, NUMBER),
         wants=tuple((name, _at(("set", name), wanted, name, value, scope, words.settings)) for name, value in text.set.items()),
         fix=_sentence("fix", text.fix, scope),
         check=_at(("check",), read_sentence, text.check, scope),

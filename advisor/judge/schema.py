@@ -17,7 +17,7 @@ def rule_schema(settings: Collection[str] = (), publications: Collection[str] = 
     parts: dict[str, Any] = whole.pop("$defs")
     rule = parts["RuleText"]["properties"]
     rule["let"]["additionalProperties"] = rule["set"]["additionalProperties"] = _SPOKEN
-    for owner, name in (("RuleText", "only"), ("RuleText", "when"), ("CostText", "gain")):
+    for owner, name in (("RuleText", "only"), ("RuleText", "when"), ("CostText", "gain"), ("CostText", "measured")):
         parts[owner]["properties"][name] = {**_SPOKEN, "description": parts[owner]["properties"][name].get("description", name)}
     whole["properties"]["let"]["additionalProperties"]["additionalProperties"] = _SPOKEN
     if settings:

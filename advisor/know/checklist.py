@@ -13,6 +13,7 @@ from advisor.model.audit import Audit, Row
 from advisor.model.bios import Bios
 from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other
 from advisor.model.finding import Finding, Fix, Want
+from advisor.model.measured import MEASURE, MEASURED
 from advisor.model.publication import Publication
 from advisor.model.rule import SEVERITIES
 from advisor.model.setting import Maker, Setting
@@ -43,7 +44,7 @@ class Sheets:
 
 def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Checklist:
     """Return the checklist of an audit in a vendor's words."""
-    asked = [finding for finding in audit.findings if finding.verdict in _WEIGHT]
+    asked = [finding for finding in audit.findings if finding.verdict in _WEIGHT and not _unmeasured(finding)]
     wanted, absent = _offered(_by_setting(asked), sheets, audit.platform_id)
     rows = {row.name: row for row in audit.settings}
     items = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
@@ -57,12 +58,23 @@ def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Ch
         vendor_id=vendor.id,
         scope=audit.scope,
         groups=_groups(items),
-        notes=_notes(items, vendor),
+        notes=(*_notes(items, vendor), *_to_measure(audit.findings)),
         apply=tuple(dict.fromkeys(line for item in items if not item.done for line in item.fix.apply)),
         absent=absent,
         left_out=len({f.id for f in audit.findings if f.verdict == "not-applicable"} - {f.id for f in asked}),
         sources=_sources(items, sheets.publications),
     )
+
+
+def _unmeasured(finding: Finding) -> bool:
+    """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
+    return finding.verdict == "unknown" and any(lack.fact == MEASURED for lack in finding.lacks)
+
+
+def _to_measure(findings: Iterable[Finding]) -> Iterator[str]:
+    waiting = len({finding.id for finding in findings if _unmeasured(finding)})
+    if waiting:
+        yield f"Nothing was measured, and {count(waiting, 'rule waits', 'rules wait')} for it: {MEASURE}."
 
 
 def _groups(items: list[Item]) -> tuple[Group, ...]:

@@ -13,6 +13,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.devices import Gpu, Link, Nic, PciDevice, Port
 from advisor.model.firmware import Firmware
 from advisor.model.layout import Layout
+from advisor.model.measured import MeasuredFacts
 from advisor.model.memory import Memory
 from advisor.model.platform import Platform, Scope
 from advisor.model.software import Allocation, SlurmNode, Tool
@@ -188,3 +189,4 @@ class Case(Value):
     firmware_cpus: int | None = of("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = of("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
     standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
+    measured: MeasuredFacts | None = of("measured", "what was measured on this machine; None where nothing was")

@@ -17,16 +17,27 @@ Unit = Literal["bytes/s", "seconds", "flop/s", "hertz", "messages/s"]
 Part = Literal["core", "l3", "numa", "socket", "machine", "pair"]
 """What a value belongs to. ``machine`` is what the articles call a node; ``pair`` is two CPUs."""
 
-Purpose = Literal["part", "sparse", "scaling", "matrix", "ladder", "loaded", "map", "peak", "clock", "roofline"]
+Purpose = Literal[
+    "part", "sparse", "half", "scaling", "matrix", "ladder", "loaded", "map", "peak", "clock", "roofline",
+    "network", "network-few", "network-pair", "hpl",
+]  # fmt: skip
 """Why it was run.
 
-part: all cores of one part, local memory; sparse: one core of each L3 group of a part; scaling: the first so many cores;
+part: all cores of one part, local memory; sparse: one core of each L3 group of a part; half: half of those of each;
+scaling: the first so many cores;
 matrix: cores of one NUMA node, memory of another; ladder: latency by size; loaded: latency while others stream;
-map: round trips between CPUs; peak, clock: floating point; roofline: ceilings that hold back a code.
+map: round trips between CPUs; peak, clock: floating point; roofline: ceilings that hold back a code;
+network: messages between all cores of a part of two hosts; network-few: between two cores of each of its NUMA nodes;
+network-pair: between one core of each host; hpl: a system of equations solved.
 """
 
 Distance = Literal["local", "same-socket", "other-socket", "spread"]
 """From the cores to their memory; spread: first touch over several nodes."""
+
+Order = Literal["filled", "dealt"]
+"""How threads of a scaling curve take their places: one NUMA node after the other, or one to each in turn."""
+
+_SLIT: Final = "the firmware's distance from the cores to that node (10: local): tells one hop from two"
 
 
 class Task(Value):
@@ -37,10 +48,17 @@ class Task(Value):
     purpose: Purpose
     variants: tuple[str, ...] = Field(description="what of the kernel, several where one start can do several: load, triad-nt")
     part: Part
-    index: int | None = Field(default=None, description="which core, group, node or socket; None of machine and pair")
+    index: int | None = Field(
+        default=None,
+        description="which core (number of its first CPU), L3 group (position), node (number), socket (position); "
+        "None of machine and pair",
+    )
     cpus: tuple[int, ...] = Field(description="one thread on each, in this order")
     memory: int | None = Field(default=None, description="NUMA node of the memory; None: each thread touches its own first")
     distance: Distance | None = None
+    slit: int | None = Field(default=None, description=_SLIT)
+    order: Order | None = Field(default=None, description="of a scaling curve: filled or dealt over the NUMA nodes")
+    groups: int | None = Field(default=None, description="L3 groups that the CPUs are in; None where they are not known")
     arguments: tuple[str, ...] = Field(default=(), description="the kernel's other arguments, as given to it")
     seconds: float = Field(description="how long it should take")
 
@@ -63,6 +81,8 @@ class Result(Value):
     cpus: tuple[int, ...] = Field(description="CPUs whose threads worked; of a pair both")
     memory: int | None = Field(default=None, description="NUMA node that the memory was bound to")
     distance: Distance | None = None
+    slit: int | None = Field(default=None, description=_SLIT)
+    order: Order | None = Field(default=None, description="of a scaling curve: filled or dealt over the NUMA nodes")
     unit: Unit
     values: tuple[float, ...] = Field(description="every repeat", min_length=1)
     bytes: int | None = Field(default=None, description="size of the working set")

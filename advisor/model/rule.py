@@ -36,8 +36,14 @@ class CostText(Value):
 
     gain: Expression | None = Field(default=None, description="part to be won, 0.13 for 13 %: a number or an expression")
     of: Plain = Field(description="of what: triad, HPL, message rate")
-    basis: Literal["published", "computed"] = Field(description="whether a source measured it or it follows from the facts")
+    basis: Literal["published", "computed", "measured"] = Field(
+        description="whether a source measured it, it follows from the facts, or it was measured on this machine"
+    )
     ref: Id | None = Field(default=None, description="the publication that measured it")
+    measured: Expression | None = Field(
+        default=None, description="the same part as measured on this machine; stands in place of gain where it is known"
+    )
+    measured_of: Plain | None = Field(default=None, description="of what, where that differs from `of`")
 
 
 class Guide(Value):

@@ -57,6 +57,15 @@ def test_adapters_are_joined_with_their_cards() -> None:
     assert (adapter.sockets, adapter.rate, adapter.irqs, adapter.irqs_far, adapter.placed) == ((1,), 10**11, 2, 1, True)
 
 
+def test_an_adapter_on_one_of_several_nodes_is_on_none_that_is_known() -> None:
+    """Its socket is certain; neither it nor any node says that they belong together."""
+    hca = Hca(name="mlx5_0", locality=Locality(numa_nodes=(4, 5, 6, 7), inferred="assumed", one_of=True))
+    case = case_of(TWO.model_copy(update={"hcas": (hca,)}), None, None)
+    (adapter,) = case.adapters or ()
+    assert (adapter.nodes, adapter.placed, adapter.inferred, adapter.sockets) == (None, None, None, (1,))
+    assert {node.adapters for node in case.nodes or ()} == {None}
+
+
 def test_a_port_of_unknown_state_leaves_the_rate_unknown() -> None:
     """What may be active is not left out of the sum."""
     hca = Hca(name="mlx5_0", ports=(Port(number=1, state="active", rate=1), Port(number=2, rate=1)))

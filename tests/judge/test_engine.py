@@ -5,6 +5,7 @@ import pytest
 from advisor.judge.engine import judge
 from advisor.judge.origins import ASK_BIOS
 from advisor.model.case import Case
+from advisor.model.finding import Cost
 from advisor.model.system import Kernel
 from tests.judge.made import SETTINGS, found, origins, rule
 
@@ -124,3 +125,24 @@ def test_subjects_steer_no_terminal(name: str) -> None:
     """What a device calls itself is plain text before it is a subject."""
     (only,) = found(rule(each="adapter in adapters"), adapters=[{"name": name}], kernel__thp="always")
     assert only.subject == name.replace("\x1b", "?")
+
+
+COST = {"gain": "0.13", "of": "triad", "basis": "published", "ref": "dell-rome-2019", "measured": "measured.nps_gain"}
+
+
+def test_a_cost_is_published_until_it_is_measured() -> None:
+    """What was measured here stands in place of what others found elsewhere, and of what it is a part."""
+    made, own = rule(cost=COST), rule(cost={**COST, "measured_of": "our triad"})
+    (told,), (ours,) = (found(made, kernel__thp="always"), found(own, kernel__thp="always", measured__nps_gain=0.07))
+    assert told.cost == Cost(gain=0.13, of="triad", basis="published", ref="dell-rome-2019")
+    assert ours.cost == Cost(gain=0.07, of="our triad", basis="measured")
+
+
+def test_a_rule_may_be_about_measurements_alone() -> None:
+    """Its cost is measured where it can be told, and some where not."""
+    made = rule(cost={"gain": "measured.nps_gain", "of": "triad", "basis": "measured"})
+    told = (found(made, kernel__thp="always", measured__nps_gain=0.07), found(made, kernel__thp="always"))
+    assert [each[0].cost for each in told] == [
+        Cost(gain=0.07, of="triad", basis="measured"),
+        Cost(gain=None, of="triad", basis="measured"),
+    ]

@@ -2,6 +2,7 @@ import pytest
 
 from advisor.judge.origins import origin
 from advisor.model.case import Case, Standing
+from advisor.model.measured import MeasuredFacts
 from tests.judge.made import origins
 
 
@@ -29,3 +30,38 @@ def test_where_a_fact_was_read() -> None:
 def test_what_is_lacking_of_the_platform() -> None:
     """A processor without a sheet is told how to get one."""
     assert origins().lack("platform.channels").help == "add it to rules/platforms"
+
+
+def measured(**facts: object) -> Case:
+    """Return a case of which something was measured."""
+    return Case(measured=MeasuredFacts.model_validate({"when": "2026-11-21 14:05", "idle": True, "results": 3, **facts}))
+
+
+def test_measured_facts_were_read_when_they_were_measured() -> None:
+    """The place of a measured fact is a time; of none where nothing was measured."""
+    fact = "measured.groups.share"
+    assert origins(measured()).where(fact) == "measured 2026-11-21 14:05 (advisor measure)"
+    assert origins().where(fact) is None
+
+
+def test_all_measured_facts_lack_the_same_where_nothing_was_measured() -> None:
+    """One cure, and one name."""
+    lacks = {origins().lack(fact) for fact in ("measured.groups.share", "measured.idle", "measured.remote")}
+    assert [(lack.fact, lack.help) for lack in lacks] == [("measured", "advisor measure --quick, about 40 s")]
+
+
+@pytest.mark.parametrize(
+    ("fact", "why", "help"),
+    [
+        ("measured.groups.spread", "its repeats lie too far apart, or are too few, to judge", "while nobody else works"),
+        ("measured.idle", "others worked meanwhile: user alice", "while nobody else works"),
+        ("measured.sockets.ceiling", "not in this input", "sudo advisor audit"),
+        ("measured.clocks.share", "not in this input", "sudo advisor audit"),
+        ("measured.flops", "not among what was measured", "advisor measure --full"),
+        ("measured.remote", "not among what was measured", "advisor measure --full"),
+    ],
+)
+def test_what_lacks_of_measurements(fact: str, why: str, help: str) -> None:  # noqa: A002 - the field's own name
+    """Why a measured fact does not decide, and what would."""
+    lack = origins(measured(idle=False, busy=("user alice",))).lack(fact)
+    assert (lack.why, help in lack.help) == (why, True)

@@ -1,6 +1,7 @@
 import pytest
 
 from advisor.model.checklist import NOTE_FIRST, Item
+from advisor.model.finding import Lack
 from tests.know.listed import asks, listed, sample, state
 
 
@@ -114,3 +115,12 @@ def test_the_restart_is_named_once() -> None:
     """The lines that apply all BIOS changes are there once; nothing is applied where nothing is to do."""
     assert sample().apply == ("racadm jobqueue create BIOS.Setup.1-1 -r pwrcycle -s TIME_NOW -e TIME_NA",)
     assert listed([asks("smt", "cpu.smt", "off", "pass")], {"cpu.smt": "off"}).apply == ()
+
+
+def test_what_was_not_measured_is_a_note_and_no_line() -> None:
+    """Rules that wait for measurements ask for no box to tick; one note says how to measure."""
+    lack = {"fact": "measured", "why": "nothing was measured", "help": "advisor measure"}
+    waiting = [state(f"r{at}", "os", "unknown", lacks=(Lack.model_validate(lack),)) for at in range(2)]
+    made = listed([*waiting, state("b", "os", "unknown")])
+    assert [item.id for item in made.items] == ["b"]
+    assert made.notes[-1] == "Nothing was measured, and 2 rules wait for it: advisor measure --quick, about 40 s."

@@ -1,0 +1,166 @@
+"""Finds the published results whose conditions a machine meets, and what was measured of the same. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from advisor.model.amounts import memory_clock
+from advisor.model.case import Case
+from advisor.model.measured import Compared, Speed
+from advisor.model.platform import Reference
+from advisor.model.rates import middle
+
+_VIRTUAL: Final = "virtual machine"
+_UNVERIFIED: Final = "unverified"
+
+_MET: Final = (
+    "all cores", "local memory", "both L3 groups of the die", "gcc -O2", "AVX-512", "1 GB", _VIRTUAL,
+    r"virtual machine with \d+ of \d+ cores", r"virtual machine with \d+ cores",
+)  # fmt: skip
+"""Words of a condition that hold wherever advisor measures: all cores of the part, its own memory, arrays beyond the caches."""
+
+_PATTERNS: Final = {"stream-triad": "triad", "triad": "triad", "load": "load", "copy": "copying", "stream-copy": "copying"}
+
+_PARTS: Final = {"core": "a core", "l3": "an L3 group", "numa-node": "a NUMA node", "socket": "a socket", "node": "the machine"}
+
+Parts = dict[str, tuple[Speed, ...]]
+"""What was measured, by what a reference may be of."""
+
+_SLACK: Final = 0.02
+"""2933 MT/s is 2934 in some tables: speeds that differ by less are the same."""
+
+
+def published(parts: Parts, case: Case) -> tuple[Compared, ...]:
+    """Return bandwidths that were published for such machines, beside what was measured here; the strictest of each source."""
+    found = (_compared(one, parts, case) for one in _fitting(case) if one.benchmark in _PATTERNS)
+    return _strictest(each for each in found if each is not None)
+
+
+def published_latency(parts: Parts, case: Case) -> tuple[Compared, ...]:
+    """Return latencies of memory that were published for such machines, beside what was measured here."""
+    own = [*parts.get("numa-node", ()), *parts.get("node", ())]
+    value = middle(each.latency for each in own if each.latency is not None)
+    spread = max((each.latency_spread for each in own if each.latency_spread is not None), default=None)
+    if value is None:
+        return ()
+    return tuple(
+        Compared(
+            name="latency-memory",
+            value=value,
+            spread=spread,
+            low=one.value.low,
+            high=one.value.high,
+            conditions=", ".join(_conditions(one, case)),
+            ref=one.source,
+        )
+        for one in _fitting(case)
+        if one.benchmark == "latency-memory"
+    )
+
+
+def _strictest(found: Iterable[Compared]) -> tuple[Compared, ...]:
+    """Return of several results for the same thing from one source the one that asks most."""
+    best: dict[tuple[str, str], Compared] = {}
+    for each in found:
+        key = (each.name, each.ref)
+        if key not in best or (each.low or 0) > (best[key].low or 0):
+            best[key] = each
+    return tuple(best.values())
+
+
+def _fitting(case: Case) -> Iterator[Reference]:
+    """Yield the published results of the platform, each condition of which this machine is known to meet."""
+    for one in case.platform.references if case.platform else ():
+        if one.kind in ("measured", "threshold") and one.source != _UNVERIFIED and _meets(one, case):
+            yield one
+
+
+def _meets(one: Reference, case: Case) -> bool:
+    return (
+        (not one.cpus or any(_is_model(name, case) for name in one.cpus))
+        and (one.of != "node" or one.sockets in (None, case.shape.sockets if case.shape else 0))
+        and (one.cut is None or _is_cut(one.cut, case))
+        and (one.memory_speed is None or _runs_at(one.memory_speed, case))
+        and _channels(case) is not False
+        and _met(one.condition, case)
+    )
+
+
+def _is_model(name: str, case: Case) -> bool:
+    """Return whether the machine's processor is one: EPYC 7551 is not EPYC 7551P."""
+    own = re.sub(r"\((?:R|TM)\)", "", (case.cpu.model_name if case.cpu else None) or "")
+    return re.search(rf"\b{re.escape(name)}(?!\w)", " ".join(own.split())) is not None
+
+
+def _is_cut(name: str, case: Case) -> bool:
+    cut = case.layout.cut if case.layout else None
+    return cut is not None and cut.name == name and cut.confidence != "low"
+
+
+def _runs_at(speed: float, case: Case) -> bool:
+    own = [socket.configured for socket in case.sockets or ()]
+    return bool(own) and all(each is not None and abs(each - speed) <= _SLACK * speed for each in own)
+
+
+def _channels(case: Case) -> bool | None:
+    """Return whether every channel holds a DIMM, which all publications take for granted; None where nobody knows."""
+    known = [(socket.channels, socket.channels_offered) for socket in case.sockets or ()]
+    if not known or any(used is None or offered is None for used, offered in known):
+        return None
+    return all(used == offered for used, offered in known)
+
+
+def _met(condition: str | None, case: Case) -> bool:
+    """Return whether all that a condition says in words is so here; words that are not known are taken for not met."""
+    said = condition or ""
+    virtual = case.environment.virtual if case.environment else None
+    if virtual is None or (_VIRTUAL in said) != (virtual != "none"):
+        return False
+    return all(any(re.fullmatch(known, part.strip()) for known in _MET) for part in re.split("[,;]", said) if part.strip())
+
+
+def _compared(one: Reference, parts: Parts, case: Case) -> Compared | None:
+    value, spread = _value(one, parts, case)
+    if value is None or one.value.low is None:
+        return None
+    return Compared(
+        name=f"{one.benchmark} of {_PARTS.get(one.of, one.of)}",
+        value=value,
+        spread=spread,
+        low=one.value.low,
+        high=one.value.high,
+        conditions=", ".join(_conditions(one, case)),
+        ref=one.source,
+    )
+
+
+def _value(one: Reference, parts: Parts, case: Case) -> tuple[float | None, float | None]:
+    """Return what was measured of the same: the median of all parts of the kind, if as many cores worked."""
+    cores = case.shape.cores if case.shape else None
+    if one.of == "core" and one.cores is not None and one.cores == cores != 1:
+        whole = parts.get("node", ())
+        value = _rate(one, whole[0]) if whole else None
+        return (value / cores if value and cores else None), (whole[0].spread if whole else None)
+    own = [each for each in parts.get(one.of, ()) if one.cores in (None, len(each.cpus))]
+    spreads = [each.spread for each in own]
+    known = [spread for spread in spreads if spread is not None]
+    values = [value for each in own if (value := _rate(one, each)) is not None]
+    return middle(values), middle(known) if len(known) == len(spreads) else None
+
+
+def _rate(one: Reference, part: Speed) -> float | None:
+    """Return the rate with the same kind of stores."""
+    what = _PATTERNS[one.benchmark]
+    if what == "triad" and one.stores is not None:
+        return part.regular if one.stores == "regular" else part.streaming
+    rate: float | None = getattr(part, what)
+    return rate
+
+
+def _conditions(one: Reference, case: Case) -> Sequence[str]:
+    """Return in words what the machine and the publication have in common."""
+    model = next((name for name in one.cpus if _is_model(name, case)), case.platform.name if case.platform else None)
+    said = [model, f"{one.sockets} sockets" if one.of == "node" and (one.sockets or 0) > 1 else None, one.cut]
+    said += [memory_clock(one.memory_speed) if one.memory_speed else None, "all channels filled" if _channels(case) else None]
+    said += [f"{one.stores} stores" if one.stores else None, _VIRTUAL if _VIRTUAL in (one.condition or "") else None]
+    return [each for each in said if each]

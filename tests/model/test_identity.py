@@ -1,0 +1,32 @@
+"""Measurements belong to one machine, cut in one way."""
+
+import pytest
+
+from advisor.model.identity import identity_of, mismatch
+from advisor.model.machine import Machine
+from advisor.model.measurement import Identity
+from tests.model.shapes import NAPLES, ROME, shape
+
+ONE = Machine(name="n1", topology=shape(2, 1, 8, 32), cpu=ROME)
+
+
+def test_a_machine_is_itself() -> None:
+    """Its own identity fits it; so does one that says nothing."""
+    assert identity_of(ONE) == Identity(name="n1", cpu=ROME.model_name, cpus=64, nodes=("0-31", "32-63"))
+    assert (mismatch(identity_of(ONE), ONE), mismatch(Identity(), ONE)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"name": "n2"}, "measured on n1, and this is n2"),
+        ({"cpu": NAPLES}, f"measured on {ROME.model_name}, and this is {NAPLES.model_name}"),
+        ({"topology": shape(2, 1, 8, 32, threads=2)}, "measured with 64 CPUs, and the machine has 128 now"),
+        ({"topology": shape(2, 4, 8, 32)}, "measured with 2 NUMA nodes, and the machine has 8 now"),
+        ({"topology": shape(2, 1, 8, 32, number=lambda at, count: at * 2 % count + at * 2 // count)},
+         "measured with other CPUs in the NUMA nodes than the machine has now"),
+    ],
+)  # fmt: skip
+def test_another_machine_or_cut(change: dict[str, object], expected: str) -> None:
+    """What differs is said in words."""
+    assert mismatch(identity_of(ONE), ONE.model_copy(update=change)) == expected

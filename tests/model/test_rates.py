@@ -1,0 +1,63 @@
+"""Arithmetic on measurements."""
+
+import pytest
+
+from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Purpose, Result
+from advisor.model.placement import Measured
+from advisor.model.rates import fastest, measured_for_placement, one_core_per_l3, spread_of
+
+
+def result(variant: str, *values: float, cpus: int = 8, purpose: Purpose = "part") -> Result:
+    """Return a bandwidth of the whole machine."""
+    return Result(
+        task=f"membw/{purpose}", kernel="membw", purpose=purpose, variant=variant, part="machine", cpus=tuple(range(cpus)),
+        unit="bytes/s", values=values,
+    )  # fmt: skip
+
+
+def messages(distance: Distance, value: float) -> Result:
+    """Return a message rate of cores at a distance from the adapter, beside its bandwidth."""
+    told = {"kernel": "mbw_mr", "distance": distance, "details": {"messages": value}}
+    return result("mbw_mr", value * 8).model_copy(update=told)
+
+
+def run(*results: Result) -> Measurements:
+    """Return measurements."""
+    return Measurements(advisor="0", machine=Identity(), conditions=Conditions(started="x", idle=True), results=results)
+
+
+def test_the_better_stores() -> None:
+    """Of triad and triad-nt the one with the higher median; nothing of another pattern."""
+    found = fastest([result("triad", 1, 9, 2), result("triad-nt", 3, 3, 3), result("load", 8)], "triad")
+    assert found
+    assert found.variant == "triad-nt"
+    assert fastest([result("load", 8)], "triad") is None
+
+
+def test_the_widest_spread() -> None:
+    """The spread of several results is that of the most restless; of too few repeats none."""
+    assert spread_of(result("a", 10, 10, 10), result("b", 8, 10, 12)) == pytest.approx(0.4)
+    assert spread_of(result("a", 10, 10, 10), result("b", 10, 10)) is None
+
+
+def test_one_core_of_each_group() -> None:
+    """Not two of each: the run with as many CPUs as there are groups, or the fewest where nobody knows how many."""
+    two, four = (result("triad-nt", *[gain] * 3, cpus=cpus, purpose="sparse") for cpus, gain in ((2, 12.0), (4, 11.0)))
+    whole = run(four, two, result("triad-nt", 10, 10, 10))
+    assert [one_core_per_l3(whole, groups) for groups in (2, None, 4, 3)] == [(1.2, 0.0), (1.2, 0.0), (1.1, 0.0), None]
+
+
+def test_what_bears_on_placement() -> None:
+    """The ratio of bandwidths, and of message rates near and far from the adapter."""
+    whole = run(
+        result("triad-nt", 11, cpus=2, purpose="sparse"),
+        result("triad-nt", 10),
+        messages("local", 12e6),
+        messages("other-socket", 6e6),
+    )
+    assert measured_for_placement(whole, 2) == Measured(one_core_per_l3=1.1, near_messages=2.0)
+
+
+def test_nothing_that_bears_on_placement() -> None:
+    """None where it was not measured."""
+    assert measured_for_placement(run()) == Measured()
