@@ -25,8 +25,6 @@ INLINE: Final = 256
 """Lines of a file that JSON holds whole."""
 
 _ROOM: Final = 11
-_LONG: Final = 40
-"""A form of more characters is in the line already."""
 _KINDS: Final = 4
 """So many kinds of nodes are drawn."""
 
@@ -80,9 +78,8 @@ def _kinds(placement: Placement) -> Iterator[tuple[int, NodePlan, list[str | Non
 def _reasons(told: Told, width: int, *, explain: bool) -> Iterator[Line]:
     placement = told.placement
     version = told.version or "version not known (--launcher-version)"
-    form = told.form if len(told.form) <= _LONG else told.form.partition("=")[0]
     rows: list[tuple[str, list[Span]]] = [
-        ("Launcher", [(f"{told.launcher}, {version}: {told.chosen}; form: {form}", "")]),
+        ("Launcher", [(f"{told.launcher}, {version}: {told.chosen}; form: {told.form}", "")]),
         ("Strategy", [(placement.strategy, "title"), (f": {_small(told.strategies[placement.strategy])}", "")]),
         *(("Why", [(why, "")]) for why in placement.why[: None if explain else 1]),
     ]
@@ -130,7 +127,8 @@ def bind_svg(told: Told) -> str:
 def bind_picture(told: Told) -> Picture:
     """Return the picture of the first kind of node with its ranks."""
     kind, plan, names = next(_kinds(told.placement))
-    return seated(told.machines[kind], plan.slots, titled(names, len(plan.slots)))
+    title = titled(names, len(plan.slots)).partition(", each ")[0]  # large letters, and the legend says the rest
+    return seated(told.machines[kind], plan.slots, title)
 
 
 def bind_document(told: Told) -> Iterator[str]:

@@ -92,7 +92,8 @@ def _place(locality: Locality | None) -> dict[str, Any]:
     """Return where a device is; null where that could not be told, and then why not."""
     if locality is None:
         return {"numa_nodes": None, "inferred": None}
-    return {"numa_nodes": list(locality.numa_nodes) or None, "inferred": locality.inferred}
+    known = () if locality.one_of else locality.numa_nodes
+    return {"numa_nodes": list(known) or None, "inferred": locality.inferred}
 
 
 def _parts(topology: Topology) -> dict[str, Any]:

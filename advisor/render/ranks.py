@@ -116,7 +116,7 @@ def _tail(slot: Slot, keys: Sequence[str] | None) -> str:
 def plan_lines(placement: Placement) -> Iterator[str]:
     """Yield the lines of the file that ``advisor verify`` compares with."""
     yield f'{{"schema": "{PLAN_SCHEMA}", "ranks": ['
-    yield from _separated(rank_texts(placement, ("cpus", "memory")))
+    yield from _separated(rank_texts(placement, ("cpus", "numa_nodes", "memory", "hca", "gpu")))
     yield "]}"
 
 

@@ -44,7 +44,8 @@ def _cost(text: RuleText) -> str:
     if cost is None:
         return ""
     part = f"{_part(cost.gain)} of" if cost.gain else "Part of"
-    return f"{part} {cost.of}, {cost.basis}{f' in {cost.ref}' if cost.ref else ''}."
+    here = f" Where it was measured: {_part(cost.measured)} of {cost.measured_of or cost.of}." if cost.measured else ""
+    return f"{part} {cost.of}, {cost.basis}{f' in {cost.ref}' if cost.ref else ''}.{here}"
 
 
 def _part(gain: str) -> str:
@@ -69,6 +70,7 @@ def _expression(text: RuleText) -> str:
     rows += [f"only  {text.only}"] if text.only else []
     rows += [f"when  {text.when}"]
     rows += [f"gain  {text.cost.gain}"] if text.cost and text.cost.gain else []
+    rows += [f"measured  {text.cost.measured}"] if text.cost and text.cost.measured else []
     body = "\n".join(row.replace("\n", " ") for row in rows)
     return f"```text\n{body}\n```"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from advisor.model.amounts import count, plain
 from advisor.model.audit import Audit
 from advisor.model.evidence import NOT_OFFERED
+from advisor.model.measured import MEASURED
 from advisor.render.lines import Line, Span, wrapped
 
 FEW = 3
@@ -73,7 +74,7 @@ def _spans(one: Missing, *, verbose: bool) -> list[Span]:
 def _named(names: Iterable[str], *, verbose: bool) -> str:
     """Return names of facts: ``memory, cpu.epp, 6 facts of kernel``."""
     sections: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys("nothing was measured" if name == MEASURED else name for name in names):
         sections.setdefault(name.partition(".")[0], []).append(name)
     return ", ".join(
         ", ".join(own) if verbose or len(own) <= FEW else _counted(section, own) for section, own in sections.items()

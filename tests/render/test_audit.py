@@ -153,6 +153,14 @@ def test_most_waited_for_comes_first() -> None:
     assert text.index("ask c [3 rules wait]") < text.index("ask f")
 
 
+def test_nothing_measured_takes_one_line() -> None:
+    """However many rules wait for measurements, they are one line that says how to get them."""
+    lack = {"fact": "measured", "why": "nothing was measured", "help": "advisor measure --quick, about 40 s"}
+    lacks = tuple(audits.finding(f"measured-{at}", "low", "unknown", lacks=(lack,)) for at in range(14))
+    text = printed(Audit(scope="mpi", findings=lacks, settings=()))
+    assert "- nothing was measured -> advisor measure --quick, about 40 s [14 rules wait]\n" in text
+
+
 def test_hostile_names_steer_nothing() -> None:
     """A claim, an evidence or a step with control characters or markup is plain text."""
     bad = "\x1b[31mred[/red]\r\n"

@@ -1,3 +1,4 @@
+import json
 import subprocess
 
 import pytest
@@ -109,7 +110,8 @@ def test_the_svg_has_every_rank() -> None:
 def test_documents_are_streamed() -> None:
     """A document's ranks and the plan come line by line, each a JSON value of its own."""
     plan = placed("a-r7425-2x7601-dell", ranks=3)
-    assert list(plan_lines(plan))[1] == '{"rank": 0, "host": null, "local": 0, "cpus": "0", "memory": [0]},'
+    first = {"rank": 0, "host": None, "local": 0, "cpus": "0", "numa_nodes": [0], "memory": [0], "hca": "mlx5_0", "gpu": None}
+    assert list(plan_lines(plan))[1] == f"{json.dumps(first)},"
     assert len(list(bind_document(told(plan, machine("a-r7425-2x7601-dell"))))) == 5
 
 
