@@ -19,7 +19,7 @@ from advisor.model.cpuset import LIMIT, CpuSet
 from advisor.model.generation import Scheme
 from advisor.model.machine import Machine
 from advisor.model.platform import Platform
-from advisor.model.topology import L3, Core, Die, Package, Topology
+from advisor.model.topology import L3, Core, Die, Package, SharedL2, Topology
 
 
 def transform(machine: Machine, wish: Assumption, platform: Platform | None, attributes: frozenset[str] | None = None) -> Machine:
@@ -77,6 +77,7 @@ def _topology(seats: Seats, numbered: Numbered, *, second: bool) -> Topology:
             "dies": _again(old.dies, seats, cpus),
             "cores": _again(old.cores, seats, cpus),
             "l3": _again(old.l3, seats, cpus),
+            "shared_l2": _again(old.shared_l2, seats, cpus),
             "nodes": kept(seats, cpus),
             "pus": pus,
             "missing": CpuSet() if second else old.missing,
@@ -118,7 +119,7 @@ def _full(machine: Machine, platform: Platform | None) -> bool:
     return all(socket.channels in (None, wanted) for socket in sockets or ()) or wanted is None
 
 
-_Part = TypeVar("_Part", Package, Die, L3, Core)
+_Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 
 
 def _again(parts: tuple[_Part, ...], seats: Seats, numbers: Numbers) -> tuple[_Part, ...]:

@@ -6,7 +6,7 @@ from advisor.collect.hwloc_objects import Document, Element, cpuset, os_index, w
 from advisor.errors import BadXml
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.tiers import MemoryTier
-from advisor.model.topology import L3, Core, Die, Distances, NumaNode, Package, Topology
+from advisor.model.topology import L3, Core, Die, Distances, NumaNode, Package, SharedL2, Topology
 from advisor.model.units import number
 
 _KINDS = {
@@ -28,7 +28,7 @@ _ALIKE = 1.25
 MOST_NODES = 1024
 """As in Linux, where CONFIG_NODES_SHIFT is 10 at most."""
 
-_Part = TypeVar("_Part", Package, Die, L3, Core)
+_Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 
 
 def topology(document: Document) -> Topology:
@@ -40,12 +40,14 @@ def topology(document: Document) -> Topology:
     nodes = _nodes(document)
     numbers = CpuSet(node.os_index for node in nodes)
     packages = tuple(Package(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Package"))
+    cores = _sorted(tuple(Core(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Core")))
     return Topology(
         packages=_sorted(packages),
         dies=_dies(document, packages),
         nodes=nodes,
         l3=_sorted(tuple(L3(cpuset=_own(e), size=whole_number(e, "cache_size")) for e in document.of_type("L3Cache"))),
-        cores=_sorted(tuple(Core(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Core"))),
+        shared_l2=_shared_l2(document, cores),
+        cores=cores,
         pus=pus,
         missing=(cpuset(root, "complete_cpuset") or pus) - pus,
         missing_nodes=(cpuset(root, "complete_nodeset") or numbers) - numbers,
@@ -145,6 +147,13 @@ def _dies(document: Document, packages: tuple[Package, ...]) -> tuple[Die, ...]:
     sockets = {package.cpuset for package in packages}
     dies = tuple(Die(os_index=whole_number(e, "os_index"), cpuset=_own(e)) for e in document.of_type("Die"))
     return _sorted(tuple(die for die in dies if die.cpuset not in sockets))
+
+
+def _shared_l2(document: Document, cores: tuple[Core, ...]) -> tuple[SharedL2, ...]:
+    """Return the level 2 caches that are not just one core's."""
+    own = {core.cpuset for core in cores}
+    found = tuple(SharedL2(cpuset=_own(element)) for element in document.of_type("L2Cache"))
+    return _sorted(tuple(cache for cache in found if len(cache.cpuset) > 1 and cache.cpuset not in own))
 
 
 def _distances(document: Document, numbers: CpuSet) -> Distances | None:

@@ -62,13 +62,14 @@ def collect(host: Host) -> Machine:
     known = nodes or (_whole_machine(reader, online),)
     numbers = CpuSet(node.os_index for node in known)
     allowed, allowed_nodes = cgroup.allowed(reader)
-    packages = cpus.packages()
+    packages, cores = cpus.packages(), cpus.cores()
     topology = Topology(
         packages=packages,
         dies=cpus.dies(packages),
         nodes=known,
         l3=cpus.l3(),
-        cores=cpus.cores(),
+        shared_l2=cpus.shared_l2(cores),
+        cores=cores,
         pus=online,
         missing=possible_cpus(reader) - online,
         allowed=online if allowed is None else allowed & online,

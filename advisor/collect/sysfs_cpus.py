@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from advisor.collect.reader import Reader
 from advisor.errors import BadInput
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.topology import L3, Core, Die, Package
+from advisor.model.topology import L3, Core, Die, Package, SharedL2
 from advisor.model.units import size
 
 CPU = "/sys/devices/system/cpu"
@@ -56,6 +56,19 @@ class CpuTree:
         groups = self._groups("l3", self._l3_of)
         return tuple(L3(cpuset=group, size=self._l3_size(cpu)) for cpu, group in groups)
 
+    def shared_l2(self, cores: tuple[Core, ...]) -> tuple[SharedL2, ...]:
+        """Return the groups of CPUs that share a level 2 cache and are not just one core's."""
+        found: dict[CpuSet, None] = {}
+        for core in cores:
+            asked = core.cpuset if len(core.cpuset) > 2 else (core.cpuset.first,)  # a pair shares nothing with half of itself
+            for cpu in asked:
+                index = self._index(cpu, 2) if cpu is not None else None
+                mask = self._mask(f"{index}/shared_cpu_map") if index else None
+                group = mask & self._online if mask else CpuSet()
+                if len(group) > 1 and group != core.cpuset:
+                    found[group] = None
+        return tuple(SharedL2(cpuset=group) for group in found)
+
     def _groups(self, what: str, of: Callable[[int], CpuSet | None]) -> Iterator[tuple[int, CpuSet]]:
         """Yield each group once, at its first CPU; a CPU whose group begins elsewhere is left out, as in hwloc."""
         left = self._online
@@ -97,12 +110,16 @@ class CpuTree:
         return None if value is None or value < 0 else value
 
     def _l3_index(self, cpu: int) -> str | None:
+        index = self._index(cpu, 3)
+        return None if index is None or (self._no_l3 and self._is_empty(index)) else index
+
+    def _index(self, cpu: int, level: int) -> str | None:
+        """Return the folder of a CPU's cache of a level; None where there is none, or one of instructions."""
         folder = f"{CPU}/cpu{cpu}/cache"
         for name in self._reader.host.list(folder):
             index = f"{folder}/{name}"
-            if name.startswith("index") and self._reader.number(f"{index}/level") == 3:
-                usable = self._reader.text(f"{index}/type") != "Instruction" and not (self._no_l3 and self._is_empty(index))
-                return index if usable else None
+            if name.startswith("index") and self._reader.number(f"{index}/level") == level:
+                return index if self._reader.text(f"{index}/type") != "Instruction" else None
         return None
 
     def _is_empty(self, index: str) -> bool:

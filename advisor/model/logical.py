@@ -67,7 +67,7 @@ def numbering(topology: Topology) -> Numbering:
     bare = [CpuSet([cpu]) for cpu in inside.pus - union(core.cpuset for core in inside.cores)]
     sets = [core.cpuset for core in inside.cores if core.cpuset] + bare
     cores = tuple(sorted(sets, key=lambda core: (*places.get(core.first or 0, ()), core.first or 0)))
-    pus = tuple(cpu for core in cores for cpu in core)
+    pus = tuple(cpu for core in cores for cpu in sorted(core, key=lambda cpu: (*places.get(cpu, ()), cpu)))
     return Numbering(
         cores=cores,
         pus=pus,
@@ -78,7 +78,7 @@ def numbering(topology: Topology) -> Numbering:
 
 def _places(topology: Topology) -> dict[int, tuple[int, ...]]:
     """Return the first CPUs of everything that holds a CPU, the largest thing first: the path to it in hwloc's tree."""
-    parts = [part.cpuset for group in (topology.packages, topology.dies, topology.l3) for part in group]
+    parts = [part.cpuset for group in (topology.packages, topology.dies, topology.l3, topology.shared_l2) for part in group]
     parts += [node.near for node in topology.nodes]
     parts += distance_groups(topology)
     places: dict[int, list[int]] = {cpu: [] for cpu in topology.pus}

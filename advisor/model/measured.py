@@ -112,7 +112,7 @@ class MeasuredFacts(Value):
     """What was measured on this machine."""
 
     when: str = Field(description="local time: 2026-11-21 14:05")
-    idle: bool = Field(description="whether nobody else worked before and meanwhile")
+    idle: bool | None = Field(description="whether nobody else worked before and meanwhile; None where nobody looked")
     busy: tuple[str, ...] = Field(default=(), description="who or what did")
     results: int = Field(description="how many results there are")
     worst_spread: float | None = Field(default=None, description="the widest spread of any believed result, as a share")

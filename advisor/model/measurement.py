@@ -124,7 +124,9 @@ class Conditions(Value):
 
     started: str = Field(description="local time with its offset, ISO 8601")
     seconds: float = Field(default=0.0, description="how long all of it took")
-    idle: bool = Field(description="whether the machine was idle before, and nobody else worked meanwhile")
+    idle: bool | None = Field(
+        description="whether the machine was idle before, and nobody else worked meanwhile; None where nobody looked: other hosts"
+    )
     busy: tuple[str, ...] = Field(default=(), description="what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs")
     compiler: str | None = Field(default=None, description="its version line; None where the kernels were built elsewhere")
     flags: str | None = None

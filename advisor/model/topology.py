@@ -30,6 +30,12 @@ class L3(Value):
     size: int | None = Field(description="bytes")
 
 
+class SharedL2(Value):
+    """CPUs that share a level 2 cache and are not just one core (Xeon E5345): hwloc, and so launchers, count in their order."""
+
+    cpuset: CpuSet = Field(description="the CPUs that share it")
+
+
 class NumaNode(Value):
     """Memory at one distance from its CPUs."""
 
@@ -67,7 +73,7 @@ class Distances(Value):
         return self.rows[self.nodes.index(a)][self.nodes.index(b)]
 
 
-_Part = TypeVar("_Part", Package, Die, L3, Core)
+_Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 
 
 class Topology(Value):
@@ -77,6 +83,7 @@ class Topology(Value):
     dies: tuple[Die, ...] = Field(default=(), description="only where a package has several")
     nodes: tuple[NumaNode, ...] = ()
     l3: tuple[L3, ...] = ()
+    shared_l2: tuple[SharedL2, ...] = Field(default=(), description="only those of several cores, or of a part of one")
     cores: tuple[Core, ...] = ()
     pus: CpuSet = Field(default=CpuSet(), description="CPUs online")
     missing: CpuSet = Field(default=CpuSet(), description="CPUs that exist but are offline or hidden from the source")
@@ -91,7 +98,8 @@ class Topology(Value):
     @model_validator(mode="after")
     def _is_plausible(self) -> "Topology":
         """Refuse parts that name the same CPUs again and again: a hostile file would take memory and time without end."""
-        most = ((self.packages, 1024), (self.dies, 4096), (self.nodes, 1024), (self.l3, 16384), (self.cores, LIMIT))
+        most = ((self.packages, 1024), (self.dies, 4096), (self.nodes, 1024), (self.l3, 16384))
+        most = (*most, (self.shared_l2, LIMIT), (self.cores, LIMIT))
         for parts, limit in most:
             if len(parts) > limit:
                 kind = type(parts[0]).__name__
@@ -130,6 +138,7 @@ class Topology(Value):
                 "packages": _within(self.packages, self.allowed, hosts),
                 "dies": _within(self.dies, self.allowed, hosts),
                 "l3": _within(self.l3, self.allowed, hosts),
+                "shared_l2": _within(self.shared_l2, self.allowed, []),
                 "cores": _within(self.cores, self.allowed, []),
                 "nodes": nodes,
                 "pus": self.pus & self.allowed,

@@ -59,6 +59,17 @@ def test_compute_units_are_cores_of_their_own() -> None:
     assert (len(known.cores), len(unknown.cores)) == (2, 1)
 
 
+def test_an_l2_of_two_cores_is_kept_and_that_of_one_is_not() -> None:
+    """CPUs 0 and 2 share an L2 as on a Xeon E5345; CPUs 1 and 3 have one each."""
+    l2 = {0: "5", 2: "5", 1: "2", 3: "8"}
+    caches = {f"{CPU}/cpu{n}/cache/index2/{name}": text for n in l2 for name, text in (("level", "2"), ("type", "Unified"))}
+    masks = {f"{CPU}/cpu{n}/cache/index2/shared_cpu_map": mask for n, mask in l2.items()}
+    host = machine(*(cpu(n, "f", f"{1 << n:x}") for n in l2), caches, masks, {f"{CPU}/online": "0-3"})
+    topology = collect(host).topology
+    assert topology is not None
+    assert [str(cache.cpuset) for cache in topology.shared_l2] == ["0,2"]
+
+
 def test_an_empty_cache_mask_is_the_cores_own() -> None:
     """Itaniums leave the L3's mask empty: each core has its own."""
     host = machine(

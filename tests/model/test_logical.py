@@ -11,7 +11,7 @@ from advisor.collect.hwloc import machine_from_xml
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.logical import numbering, ordered
-from advisor.model.topology import Topology
+from advisor.model.topology import SharedL2, Topology
 from tests.machines.catalogue import MACHINES, write_root
 from tests.machines.hwloc_xml import xml
 from tests.model.shapes import shape
@@ -23,20 +23,15 @@ MANY = [pytest.param(name, marks=() if name in FEW else pytest.mark.slow) for na
 needs_hwloc = pytest.mark.skipif(not shutil.which("hwloc-calc"), reason="hwloc is not installed")
 
 OTHERWISE = {
-    "hwloc-linux-64fake-4n2s2ca2c2t",
-    "hwloc-linux-8em64t-2s4c-asymcaches",
     "hwloc-old-node-template",
     "hwloc-old-node01",
     "hwloc-old-node04",
-    "hwloc-x86-Hygon-Dhyana-32cores",
-    "hwloc-x86-Intel-Core-2xXeon-E5345",
     "hwloc-xml-8intel64-fakeKNL-A2A-hybrid.rootattachednumas",
     "hwloc-xml-8intel64-fakeKNL-A2A-hybrid.rootattachednumas.v1tov2",
     "hwloc-xml-8intel64-fakeKNL-A2A-hybrid.rootattachednumas.v2tov1",
 }
 """Files in which hwloc orders by what a Topology does not keep.
 
-L2 caches shared by cores that are not neighbours (64fake, asymcaches, E5345) or inside a core of eight threads (Dhyana),
 CPUs that the file names and then leaves out (node01), parts whose first CPU is offline (fakeKNL).
 """
 
@@ -79,7 +74,7 @@ def test_numbers_of_a_test_machine_are_those_of_hwloc(name: str, scratch: Path) 
 @pytest.mark.skipif(not XMLS, reason="no published machines here (set ADVISOR_CORPUS)")
 @pytest.mark.parametrize("file", XMLS, ids=lambda path: path.stem)
 def test_numbers_of_a_published_machine_are_those_of_hwloc(file: Path) -> None:
-    """Cores and threads of every published machine have hwloc's logical numbers, but for the ten listed above."""
+    """Cores and threads of every published machine have hwloc's logical numbers, but for the six listed above."""
     if file.stem in OTHERWISE:
         pytest.skip("ordered by something that a Topology does not keep")
     check(file)
@@ -91,6 +86,14 @@ def test_dealt_numbers_are_counted_through_the_sockets() -> None:
     assert known.pus == (0, 2, 4, 6, 1, 3, 5, 7)
     assert known.core_numbers(CpuSet([1, 6])) == CpuSet([3, 4])
     assert known.cores_cpus(CpuSet([3, 4])) == CpuSet([1, 6])
+
+
+def test_cores_that_share_an_l2_stand_side_by_side() -> None:
+    """On a Xeon E5345 the L2 of CPU 0 is that of CPU 4: it is logical core 1."""
+    topology = shape(2, 1, 1, 4, number=lambda i, total: i % (total // 2) * 2 + i // (total // 2))
+    pairs = ((0, 4), (2, 6), (1, 5), (3, 7))
+    known = numbering(topology.model_copy(update={"shared_l2": tuple(SharedL2(cpuset=CpuSet(pair)) for pair in pairs)}))
+    assert known.pus == (0, 4, 2, 6, 1, 5, 3, 7)
 
 
 def test_threads_of_a_core_stand_side_by_side() -> None:
