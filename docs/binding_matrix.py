@@ -90,7 +90,7 @@ Matrix = dict[str, dict[str, Cell]]
 
 def read(folder: Path) -> Matrix:
     """Return the cells of machines and launchers: of each test its last run, of each run every launch once."""
-    found: dict[str, dict[int, dict[tuple[str, ...], dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
+    found: dict[str, dict[str, dict[tuple[str, ...], dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
     last: dict[str, tuple[float, str]] = {}
     for file in folder.glob("*.jsonl"):
         for note in map(json.loads, file.read_text().splitlines()):

@@ -18,6 +18,7 @@ from advisor.cli.pipeline import load
 from advisor.collect.gather import sources
 from advisor.model.cut import infer_layout
 from advisor.model.machine import Machine
+from advisor.model.measurement import Measurements
 from advisor.model.value import Value
 from advisor.render.lines import text_of
 from advisor.render.picture import picture
@@ -41,6 +42,7 @@ def pages() -> dict[str, str]:
         "sources.md": source_pages(),
         "commands.md": commands(),
         "machine.schema.json": schema(),
+        "measurements.schema.json": json.dumps(Measurements.model_json_schema(mode="serialization"), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
         **knowledge_pages.pages(),
     }
@@ -106,7 +108,7 @@ def commands() -> str:
 
 def _options(name: str) -> str:
     """Return the options of a command as a table, from the annotations of its function."""
-    run = import_module(f"advisor.cli.commands.{name.replace('-', '_')}").run
+    run = import_module(f"advisor.cli.commands.{name.replace(' ', '_')}").run
     found = [hint.__metadata__[0] for hint in get_type_hints(run, include_extras=True).values() if hasattr(hint, "__metadata__")]
     rows = ((f"`{', '.join(_names(each))}{f' {each.metavar}' if each.metavar else ''}`", each.help) for each in found)
     return "| option | meaning |\n| --- | --- |\n" + "".join(f"| {names} | {text} |\n" for names, text in rows)

@@ -18,6 +18,7 @@ from advisor.launch.environment import article, unusable, without_adapters, with
 from advisor.launch.registry import Choice, choose
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import find_sockets
+from advisor.model.devices import Locality
 from advisor.model.job import JobShape
 from advisor.model.machine import Machine
 from advisor.model.topology import Topology
@@ -67,10 +68,11 @@ def steps(
         raise BadValue("--per makes a line for each part, --ranks-per one for all of them", cure="give one of the two")
     bench = _Bench(name, crew, carrier, words, _adapter(crew.machines[0], wanted.near))
     made = list(_lines(bench, wanted, per))
-    return made, (*bench.notes(), *_files_of(made))
+    return made, (*bench.notes(), *files_of(made))
 
 
-def _files_of(made: Sequence[Step]) -> Iterator[str]:
+def files_of(made: Sequence[Step]) -> Iterator[str]:
+    """Yield a note on the files that lines need."""
     names = [name for step in made for name in step.files]
     if names:
         them = "it" if len(names) == 1 else "them"
@@ -105,7 +107,7 @@ class _Bench:
         scheduler = "slurm" if choice.launcher.NAME == "srun" and crew.hosts.placeholder else crew.hosts.scheduler
         wish = Wish(self.command, choice.version, carrier.exact, carrier.report, scheduler, self._settings(choice), bool(pin))
         launch, _ = carry(choice, plan, wish)
-        return _spelled(_pinned(launch, pin) if pin else launch)
+        return spelled(_pinned(launch, pin) if pin else launch)
 
     def notes(self) -> Iterator[str]:
         """Yield what to know of all lines."""
@@ -133,24 +135,25 @@ def _lines(bench: _Bench, wanted: Wanted, per: str | None) -> Iterator[Step]:
     machine = bench.crew.machines[0]
     if wanted.ranks_per:
         what, each = wanted.ranks_per
-        yield _step(f"{each} rank{'s' * (each > 1)} in each {what} of both hosts", bench.launched(job, None), "")
+        yield step_of(f"{each} rank{'s' * (each > 1)} in each {what} of both hosts", bench.launched(job, None), "")
         return
     if per is None and pair:
-        near = bench.hca is not None and _home(machine, bench.hca) != ()
+        near = _home(machine, bench.hca).numa_nodes != ()
         job = job.model_copy(update={"strategy": "hca-near" if near else "compact", "near": bench.hca if near else None})
         where = f"beside {bench.hca}" if near else "on the first core"
-        yield _step(f"one rank on each host, {where}", bench.launched(job, None), "")
+        yield step_of(f"one rank on each host, {where}", bench.launched(job, None), "")
         return
+    home = _home(machine, bench.hca)
     for part in _parts(machine, per or "numa"):
         count = 1 if pair else _cores(machine, part.cpus)
         job = job.model_copy(update={"strategy": "compact", "near": None, "ranks_per_node": count})
         pin = ("numactl", f"--cpunodebind={part.nodes[0]}") if len(part.nodes) == 1 and not bench.carrier.exact else ()
-        local = f" ({bench.hca} is here)" if bench.hca and set(_home(machine, bench.hca)) & set(part.nodes) else ""
+        local = f" ({bench.hca} {'may be' if home.one_of else 'is'} here)" if set(home.numa_nodes) & set(part.nodes) else ""
         about = f"{part.name}{local}: {count} rank{'s' * (count > 1)} on each host"
-        yield _step(about, bench.launched(job, part.cpus, pin), part.name)
+        yield step_of(about, bench.launched(job, part.cpus, pin), part.name)
 
 
-def _step(about: str, launch: Launch, part: str) -> Step:
+def step_of(about: str, launch: Launch, part: str) -> Step:
     """Return a line; its files get names of their own, for there are others beside them."""
     tail = "-" + re.sub(r"[^a-z0-9]", "", part.lower().replace("numa node", "numa")) if part else ""
     names = {name: _renamed(name, tail) for name in launch.files}
@@ -179,7 +182,7 @@ def _pinned(launch: Launch, pin: tuple[str, ...]) -> Launch:
     return replace(launch, argv=argv, files={name: f for name, f in launch.files.items() if name != wrapper.FILE}, avoided=())
 
 
-def _spelled(launch: Launch) -> Launch:
+def spelled(launch: Launch) -> Launch:
     """Return a line with Open MPI's own parameters as options rather than as variables."""
     words: list[str] = []
     for word in launch.argv:
@@ -241,5 +244,5 @@ def _adapter(machine: Machine, near: str | None) -> str | None:
     return next((name for name in ([near] if near else names) if unusable([name], [machine]) is None), None)
 
 
-def _home(machine: Machine, hca: str) -> tuple[int, ...]:
-    return next((each.locality.numa_nodes for each in machine.hcas or () if each.name == hca and each.locality), ())
+def _home(machine: Machine, hca: str | None) -> Locality:
+    return next((each.locality for each in machine.hcas or () if each.name == hca and each.locality), Locality(numa_nodes=()))

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from advisor.cli.allocation import Allocated
 from advisor.cli.crew import Crew, There, crew_of, machines_of, of_hosts
-from advisor.cli.inputs import must_be_one_of
-from advisor.errors import BadValue
+from advisor.cli.inputs import measurements_from, must_be_one_of
+from advisor.errors import BadValue, did_you_mean
 from advisor.launch import wrapper
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import Settings, settings
@@ -19,7 +19,8 @@ from advisor.launch.registry import Choice, choose
 from advisor.model.job import STRATEGIES, JobShape
 from advisor.model.logical import numbering
 from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.placement import Measured, Placement
+from advisor.model.rates import measured_for_placement
 from advisor.place.place import place
 from advisor.place.strategies import WAYS, sentence
 from advisor.render.binding import Told
@@ -92,8 +93,15 @@ def bind(there: There, wanted: Wanted, carrier: Carrier, command: Sequence[str],
         raise BadValue("no command to start", cure="put it last, after --: advisor bind --ranks 4 -- ./app")
     crew = crew_of(there, command, environment)
     notes: list[str] = [*of_hosts(crew.hosts)]
-    placement = place(shape(wanted, crew, notes), crew.machines, allowed=crew.affinity)
+    placement = place(shape(wanted, crew, notes), crew.machines, _measured(there, crew), allowed=crew.affinity)
     return carried(crew, placement, carrier, tuple(command), notes)
+
+
+def _measured(there: There, crew: Crew) -> Measured | None:
+    """Return what was measured that bears on placement; None where no measurements are given."""
+    machine = crew.machines[0]
+    found = measurements_from(there.measurements, machine)
+    return measured_for_placement(found, len(machine.topology.l3) if machine.topology else None) if found else None
 
 
 def carried(crew: Crew, placement: Placement, carrier: Carrier, command: tuple[str, ...], notes: Sequence[str] = ()) -> Binding:
@@ -139,8 +147,6 @@ def shape(wanted: Wanted, crew: Crew, notes: list[str]) -> JobShape:
         one, other = (name.replace("_", "-") for name in ways[:2])
         raise BadValue(f"--{one} and --{other} both say how many ranks there are", cure="give one of the two")
     per, count = wanted.ranks_per or (None, 1)
-    if per is not None and per not in PARTS:
-        raise BadValue(f"--ranks-per {per[:40]} is no part of a node", cure=f"count ranks in {', '.join(PARTS)}")
     must_be_one_of("strategy", wanted.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
     twice = [name for name, count in Counter(hosts.names).items() if count > 1]
     if twice:
@@ -162,6 +168,19 @@ def shape(wanted: Wanted, crew: Crew, notes: list[str]) -> JobShape:
         return JobShape.model_validate(values)
     except ValidationError as error:
         raise _refused(error) from error
+
+
+def per_part(text: str | None) -> tuple[str, int] | None:
+    """Return the part of a node and how many ranks it gets: ``l3`` is one in each, ``l3:2`` two."""
+    if text is None:
+        return None
+    part, colon, count = text.lower().partition(":")
+    if part not in PARTS:
+        cure = did_you_mean(part, PARTS, f"count ranks in {', '.join(PARTS)}, such as --ranks-per l3 2")
+        raise BadValue(f"--ranks-per {text[:40]} is no part of a node", cure=cure)
+    if colon and not (count.isascii() and count.isdecimal() and len(count) < 8):
+        raise BadValue(f"--ranks-per {text[:40]}: how many ranks in each {part}", cure=f"write --ranks-per {part} 2")
+    return part, int(count or 1)
 
 
 _OPTIONS = {"per_count": "ranks-per", "ranks_per_node": "ranks-per-node"}
@@ -206,9 +225,9 @@ def _slice(text: str | None) -> dict[str, int] | None:
 def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
     """Yield a note where the line's numbers are not the kernel's, as those of the drawing are."""
     plans = [plan.topology for plan in placement.plans]
-    listed = "pe-list=" in launch.form or (launch.form == "rankfile" and "rmaps_rank_file_physical" not in launch.argv)
+    listed = launch.form == "pe-list" or (launch.form == "rankfile" and "rmaps_rank_file_physical" not in launch.argv)
     if listed and any(numbering(topology).pus != tuple(topology.pus) for topology in plans):
-        what = "pe-list" if "pe-list" in launch.form else "the rankfile"
+        what = "pe-list" if launch.form == "pe-list" else "the rankfile"
         yield f"{what} counts cores in hwloc's order; the numbers below are the kernel's"
 
 

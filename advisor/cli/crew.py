@@ -26,6 +26,8 @@ class There:
     nodes: int | None = None
     assume: tuple[str, ...] = ()
     """BIOS settings that the machines do not have yet: nps=4."""
+    measurements: Path | None = None
+    """What advisor measure found on the first of them."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class About(NamedTuple):
 def commands() -> dict[str, About]:
     """Return what each command in the folder says of itself."""
     folder = Path(advisor.cli.commands.__path__[0])
-    return {info.name.replace("_", "-"): _about(folder / f"{info.name}.py") for info in pkgutil.iter_modules([str(folder)])}
+    return {info.name.replace("_", " "): _about(folder / f"{info.name}.py") for info in pkgutil.iter_modules([str(folder)])}
 
 
 def _about(path: Path) -> About:
@@ -59,16 +59,19 @@ class CommandFolder(TyperGroup):
         about = commands().get(cmd_name)
         if about is None:
             return None
-        module = import_module(f"advisor.cli.commands.{cmd_name.replace('-', '_')}")
+        module = import_module(f"advisor.cli.commands.{cmd_name.replace(' ', '_')}")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in about.examples), "", STATUS])
-        single.command(cmd_name, help=about.text, epilog=epilog, short_help=about.summary)(module.run)
+        kind = getattr(module, "CommandLine", None)  # of a command that reads its arguments in its own way
+        single.command(cmd_name, cls=kind, help=about.text, epilog=epilog, short_help=about.summary)(module.run)
         command = typer.main.get_command(single)
         command.name = cmd_name
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name; of a name that is none, say which is nearest."""
+        """Return the command that the arguments name, in two words too; of a name that is none, say which is nearest."""
+        if " ".join(args[:2]) in commands():
+            args = [" ".join(args[:2]), *args[2:]]
         if args and not args[0].startswith("-") and args[0] not in commands():
             cure = did_you_mean(args[0], commands(), f"there are {', '.join(commands())}")
             raise BadInput(f"No such command '{args[0][:40]}'", cure=cure)
@@ -81,13 +84,14 @@ class CommandFolder(TyperGroup):
         grouped: dict[str, list[str]] = defaultdict(list)
         for name, about in commands().items():
             grouped[about.group].append(name)
+        wide = max(map(len, commands()))
         order = [*GROUPS, *sorted(set(grouped) - set(GROUPS))]
         for group in (group for group in order if group in grouped):
             formatter.write(f"\n{group}:\n")
             for name in grouped[group]:
                 about = commands()[name]
-                formatter.write(f"  {name:10} {about.summary}\n")
-                formatter.write("".join(f"  {'':10}   $ {example}\n" for example in about.examples[:1]))
+                formatter.write(f"  {name:{wide}} {about.summary}\n")
+                formatter.write("".join(f"  {'':{wide}}   $ {example}\n" for example in about.examples[:1]))
         formatter.write(_TAIL)
 
 

@@ -8,6 +8,8 @@ from advisor.errors import BadInput, BadValue, did_you_mean
 
 if TYPE_CHECKING:
     from advisor.model.bios import Bios
+    from advisor.model.machine import Machine
+    from advisor.model.measurement import Measurements
 
 _LARGEST = 4 << 20
 
@@ -23,6 +25,15 @@ def bios_from(files: Iterable[Path]) -> "Bios | None":
     if not read:
         return None
     return with_pending(read[0], read[1]) if len(read) == 2 else read[0]
+
+
+def measurements_from(path: Path | None, machine: "Machine") -> "Measurements | None":
+    """Return the measurements of a file; those of another machine, or of this one cut in another way, are refused."""
+    if path is None:
+        return None
+    from advisor.cli.measuring import of_machine, saved
+
+    return of_machine(saved([path]), machine, str(path))
 
 
 def _text(path: Path) -> str:

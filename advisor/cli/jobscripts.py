@@ -39,6 +39,8 @@ def write_job(folder: Path, made: "Binding", told: "Told", command: list[str]) -
     files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
     values = script_values(made, place, command)
     for name, template in job_templates().items():
+        if made.launch.launcher == "srun" and name == "pbs":
+            continue  # srun starts nothing in a job of PBS
         text = fill(template, values, f"{FOLDER}/{name}.j2")
         files[f"job.{name}"] = File(text.splitlines(), program=True)
     if len(values["hosts"]) > _MOST_NAMED:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from advisor.judge.case import case_of, with_standings
 from advisor.judge.engine import judge
+from advisor.judge.measured import with_measurements
 from advisor.judge.origins import Origins
 from advisor.judge.rule import Words
 from advisor.judge.rulebook import Rulebook, load_rules, rule_files
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from advisor.model.case import Case
     from advisor.model.layout import Layout
     from advisor.model.machine import Machine
+    from advisor.model.measurement import Measurements
     from advisor.model.setting import Neutral
     from advisor.model.vendor import Vendor
 
@@ -78,8 +80,14 @@ def own_rules() -> Rulebook:
     return load_rules(rule_files(rules_folder()), (), words())
 
 
-def judged(machine: "Machine", scope: Scope = "mpi", site: Iterable[Path] = (), bios: "Bios | None" = None) -> Judgement:
-    """Return what the rules say of a machine, with the steps that mend it in its vendor's words."""
+def judged(
+    machine: "Machine",
+    scope: Scope = "mpi",
+    site: Iterable[Path] = (),
+    bios: "Bios | None" = None,
+    measurements: "Measurements | None" = None,
+) -> Judgement:
+    """Return what the rules say of a machine and what was measured on it, with the steps that mend it in its vendor's words."""
     from advisor.know.fixes import with_fixes
     from advisor.know.vendors import match_vendor, vendor_by_id
 
@@ -87,6 +95,7 @@ def judged(machine: "Machine", scope: Scope = "mpi", site: Iterable[Path] = (), 
     platform = match_platform(machine)
     vendor = match_vendor(machine.firmware)
     case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
+    case = with_measurements(case, measurements)
     applied, pending = _said(vendor, platform, bios or machine.bios)
     case = with_standings(case, standings(case, settings(), readers(settings()), applied, pending))
     origins = Origins(machine.sources, machine.gaps, case, settings())

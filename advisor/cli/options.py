@@ -27,6 +27,10 @@ Topic = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", hel
 ScopeOption = Annotated[
     Scope, typer.Option("--scope", help="What the machine is to be good at; guides disagree because they mean different work.")
 ]
+MeasurementsOption = Annotated[
+    Path | None,
+    typer.Option("--measurements", metavar="FILE", help="Take into account what advisor measure found on this machine."),
+]
 Bios = Annotated[
     list[Path] | None,
     typer.Option("--bios", metavar="FILE", help="A saved Redfish Bios resource; a second FILE is its pending Settings."),

@@ -73,6 +73,8 @@ class Origins:
         found = self._case.measured
         if found is None:
             return Lack(fact=MEASURED, why="nothing was measured", help=MEASURE)
+        if name == f"{MEASURED}.idle" and found.idle is None:
+            return Lack(fact=fact, why="nobody looked whether others worked meanwhile: it ran on other hosts", help=AGAIN)
         if name == f"{MEASURED}.idle":
             return Lack(fact=fact, why=f"others worked meanwhile: {'; '.join(found.busy) or 'the machine was busy'}", help=AGAIN)
         if name.endswith("spread"):

@@ -1,5 +1,6 @@
 """What is where: packages, dies, NUMA nodes, L3 groups, cores and PUs, by the kernel's own CPU numbers."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import Field, model_validator
@@ -73,6 +74,7 @@ class Distances(Value):
         return self.rows[self.nodes.index(a)][self.nodes.index(b)]
 
 
+_HasCpus = Package | Die | NumaNode | L3 | SharedL2 | Core
 _Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 
 
@@ -98,8 +100,14 @@ class Topology(Value):
     @model_validator(mode="after")
     def _is_plausible(self) -> "Topology":
         """Refuse parts that name the same CPUs again and again: a hostile file would take memory and time without end."""
-        most = ((self.packages, 1024), (self.dies, 4096), (self.nodes, 1024), (self.l3, 16384))
-        most = (*most, (self.shared_l2, LIMIT), (self.cores, LIMIT))
+        most: tuple[tuple[Sequence[_HasCpus], int], ...] = (
+            (self.packages, 1024),
+            (self.dies, 4096),
+            (self.nodes, 1024),
+            (self.l3, 16384),
+            (self.shared_l2, LIMIT),
+            (self.cores, LIMIT),
+        )
         for parts, limit in most:
             if len(parts) > limit:
                 kind = type(parts[0]).__name__

@@ -95,7 +95,8 @@ def written(figure: "Figure", form: Form) -> bytes:
 def entitle(figure: "Figure", title: str, measurements: Measurements, results: Sequence[Result], more: str = "") -> None:
     """Write what is drawn, of which machine, and under which conditions, in two lines where one is too short."""
     machine, told = measurements.machine, measurements.conditions
-    idle = "idle machine" if told.idle else "BUSY machine, disturbed figures"
+    known = {True: "idle machine", False: "BUSY machine, disturbed figures", None: "not known whether idle"}
+    idle = known[told.idle]
     parts = (plain(machine.cpu, 60) if machine.cpu else "", plain(told.started[:10], 10), idle, how(results), more)
     wide, high = figure.get_size_inches()
     lines = wrap("; ".join(part for part in parts if part), int((wide - 0.3) / _LETTER), max_lines=2, placeholder=" ...")

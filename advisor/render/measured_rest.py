@@ -37,6 +37,8 @@ def _machine(machine: Identity) -> str:
 def _idle(told: Conditions, width: int) -> list[Line]:
     if told.idle:
         return wrapped([("The machine was idle.", "good")], width)
+    if told.idle is None:
+        return wrapped([("Whether the hosts were idle was not looked at.", "unknown")], width)
     why = f": {'; '.join(plain(each) for each in told.busy)}" if told.busy else ""
     return wrapped([(f"! The machine was BUSY, the figures are disturbed{why}", "warn")], width)
 

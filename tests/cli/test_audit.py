@@ -11,7 +11,9 @@ import pytest
 
 from advisor.cli.commands import audit as command
 from advisor.cli.main import status
+from advisor.cli.pipeline import load
 from advisor.model.audit import Audit
+from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
 from tests.render import audits
 
@@ -147,6 +149,62 @@ def test_the_document_is_an_input(archive: Path, tmp_path: Path, capsys: Capture
     assert document(["--from", str(file)], capsys) == first
 
 
+@pytest.fixture(scope="module")
+def measurements(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return measurements of that server, one NUMA node of which is slow."""
+    file = tmp_path_factory.mktemp("measured") / "measured.json"
+    world = World(node=150e9, core=12e9, nodes={1: 0.7})
+    file.write_text(measured(load(str(archive)), world).model_dump_json())
+    return file
+
+
+def test_measurements_are_judged_too(archive: Path, measurements: Path, capsys: Capture) -> None:
+    """--measurements brings findings with a cost measured here, and goes on in the commands to go on with."""
+    line = ["audit", "--from", str(archive), "--measurements", str(measurements), "--width", "250"]
+    assert status(line) == 0
+    text = capsys.readouterr().out
+    wanted = ("measured-node-slow: NUMA node 1 reaches", "costs 30 % of the bandwidth of that node's ranks, measured",
+              "measured 2026-11-21 14:05 (advisor measure)", f"--measurements {measurements}")  # fmt: skip
+    assert [word for word in wanted if word not in text] == []
+    assert ("nothing was measured" in text, status([*line, "--fail-on", "high"])) == (False, 1)
+
+
+def test_without_measurements_one_line_says_so(archive: Path, capsys: Capture) -> None:
+    """All rules that wait for them are one line."""
+    assert status(["audit", "--from", str(archive), "--width", "120"]) == 0
+    assert capsys.readouterr().out.count("advisor measure --quick, about 40 s") == 1
+
+
+@pytest.mark.parametrize("arguments", [["audit"], ["explain", "measured-node-slow"], ["checklist"]])
+def test_measurements_of_another_machine(arguments: list[str], measurements: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Another cut of the same machine is refused in one line, by every command that judges."""
+    other = tmp_path / "other.tar.gz"
+    write_archive("b-c6525-2x7702-nps4", other)
+    assert status([*arguments, "--from", str(other), "--measurements", str(measurements)]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), "measured with 2 NUMA nodes, and the machine has 8 now" in error) == (1, True), error
+
+
+def test_explain_and_checklist_take_measurements(archive: Path, measurements: Path, capsys: Capture) -> None:
+    """The values behind a measured rule, and the line of the checklist."""
+    options = ["--from", str(archive), "--measurements", str(measurements)]
+    assert status(["explain", "measured-node-slow", *options]) == 0
+    assert "measured 2026-11-21 14:05 (advisor measure)" in capsys.readouterr().out
+    assert status(["checklist", "--todo", *options]) == 0
+    text = capsys.readouterr().out
+    assert ("every NUMA node as fast as the others" in text, "Nothing was measured" in text) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 9, "conditions": {}}', "\xff"])
+def test_what_are_no_measurements(text: str, archive: Path, tmp_path: Path, capsys: Capture) -> None:
+    """A file that holds no measurements is named in one line."""
+    file = tmp_path / "bad.json"
+    file.write_text(text, encoding="latin-1")
+    assert status(["audit", "--from", str(archive), "--measurements", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), str(file) in error) == (1, True), error
+
+
 def test_in_the_locale_c(archive: Path) -> None:
     """In the locale C the audit is ASCII."""
     line = [sys.executable, "-m", "advisor", "audit", "--from", str(archive)]
@@ -161,7 +219,15 @@ _WRITES = re.compile(
 _HARMLESS = re.compile(r'"/dev/(null|tty)"|= -1 |SIG')
 
 
-@pytest.mark.parametrize("arguments", [["audit"], ["audit", "-v"], ["audit", "--json"], ["explain", "numa-nps-below-best"]])
+READS_ONLY = [
+    ["audit", "--no-measure"],
+    ["audit", "--no-measure", "-v"],
+    ["audit", "--no-measure", "--json"],
+    ["explain", "numa-nps-below-best"],
+]
+
+
+@pytest.mark.parametrize("arguments", READS_ONLY)
 def test_nothing_is_written(arguments: list[str], tmp_path: Path) -> None:
     """Under a tracer an audit of this machine, with its rules, opens no file for writing and changes nothing."""
     strace = shutil.which("strace")

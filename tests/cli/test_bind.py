@@ -10,8 +10,10 @@ import pytest
 
 from advisor.cli.allocation import expand
 from advisor.cli.main import status
+from advisor.cli.pipeline import load
 from advisor.errors import BadValue
 from tests.conftest import Golden
+from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -195,11 +197,13 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
         (("--hosts", "a;b", "--", "a"), "--hosts: 'a;b' is no host name"),
         (("--hosts", "a,a", "--", "a"), "the host a stands twice"),
         (("--hosts", "a", "--nodes", "2", "--", "a"), "--hosts and --nodes both say which hosts there are"),
-        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4 is no part of a node"),
+        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4:1 is no part of a node; did you mean l3?"),
+        (("--ranks-per", "2", "l3", "--", "a"), "such as --ranks-per l3 2"),
+        (("--ranks-per", "l3:x", "--", "a"), "write --ranks-per l3 2"),
         (("--ranks-per", "l3", "0", "--", "a"), "--ranks-per 0: it must be greater than or equal to 1"),
         (("--ranks", "4", "--ranks-per-node", "4", "--", "a"), "--ranks and --ranks-per-node both say"),
         (("--slice", "5/4", "--", "a"), "--slice 5/4 is no part of a node"),
-        (("--per", "numa", "--", "a"), "did you mean --ranks-per numa 1?"),
+        (("--per", "numa", "--", "a"), "did you mean --ranks-per numa?"),
         (("--launcher", "openmpi4", "--launcher-version", "5.1", "--", "a"), "ask for the launcher openmpi5"),
         (("--nodes", "99999999", "--", "a"), "99999999 nodes are more than 65536"),
         (("-o", "/proc/x", "--", "a"), "name another folder to write into"),
@@ -209,6 +213,23 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
 def test_what_cannot_be_is_refused(words: tuple[str, ...], said: str, nodes: Path, capsys: Capture) -> None:
     """Each impossible wish is refused in one line that says what would do."""
     assert said in refused(capsys, *of(nodes, NAPLES), *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "command"),
+    [
+        (("--ranks-per", "l3", "--", "./app"), 32, ["./app"]),
+        (("--ranks-per", "l3", "./app"), 32, ["./app"]),
+        (("--ranks-per", "L3", "--threads", "4", "--", "2", "x"), 32, ["2", "x"]),
+        (("--ranks-per=l3", "2", "--", "./app", "4"), 64, ["./app", "4"]),
+        (("--ranks-per", "l3:2", "--", "./app"), 64, ["./app"]),
+        (("--ranks-per", "socket", "--", "./app", "--ranks-per", "l3", "2"), 2, ["./app", "--ranks-per", "l3", "2"]),
+    ],
+)
+def test_ranks_of_a_part(words: tuple[str, ...], ranks: int, command: list[str], nodes: Path, capsys: Capture) -> None:
+    """One rank in each part where no number follows; the command is never taken for one."""
+    found = document(capsys, *of(nodes, ROME), *words)
+    assert (len(found["ranks"]), found["command"][-len(command) :]) == (ranks, command)
 
 
 def test_a_dash_from_a_web_page_is_noticed(nodes: Path, capsys: Capture) -> None:
@@ -231,7 +252,9 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     assert stat.S_IMODE((folder / "launch.sh").stat().st_mode) & 0o100
     plan = json.loads((folder / "plan.json").read_text())
     assert (plan["schema"], len(plan["ranks"])) == ("advisor-plan/1", 16)
-    assert plan["ranks"][8] == {"rank": 8, "host": "b", "local": 0, "cpus": "5", "memory": [6]}
+    assert plan["ranks"][8] == {
+        "rank": 8, "host": "b", "local": 0, "cpus": "5", "numa_nodes": [6], "memory": [6], "hca": "mlx5_0", "gpu": None,
+    }  # fmt: skip
     assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
     assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
 
@@ -271,6 +294,12 @@ def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, 
     made = run / "advisor-5"
     assert (made / "rankfile").read_text().splitlines()[95] == "rank 95=real12 slot=55"
     assert json.loads((made / "plan.json").read_text())["ranks"][95]["host"] == "real12"
+
+
+def test_srun_gets_no_job_script_of_pbs(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Slurm's launcher starts nothing in a job of PBS."""
+    printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "--launcher", "srun", "-o", tmp_path / "job", "--", "./a")
+    assert sorted(file.name for file in (tmp_path / "job").iterdir()) == ["job.slurm", "launch.sh", "plan.json"]
 
 
 def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,3 +432,23 @@ def test_help_names_every_option(capsys: Capture) -> None:
     """The help says what the options are."""
     text = printed(capsys, "--help")
     assert all(option in text for option in ("--ranks-per", "--near", "--slice", "--launcher-version", "--benchmark", "--assume"))
+
+
+def test_measurements_decide_and_are_told(nodes: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Where one core of each L3 group gave more than all cores, ranks are dealt over the caches, and the figure is the reason."""
+    file = tmp_path / "measured.json"
+    machine = load(str(nodes / f"{ROME}.tar.gz"))
+    file.write_text(measured(machine, World(node=37e9, core=12e9, crowd=0.88)).model_dump_json())
+    line = ("--ranks", 32, *of(nodes, ROME), "--launcher", "openmpi", "--launcher-version", "4.1.5")
+    given = ("--measurements", file, "--explain")
+    assert "measured: one core each gives 1.14 times the bandwidth of all" in " ".join(
+        printed(capsys, *line, *given, "--", "app").split()
+    )
+
+
+def test_measurements_of_another_machine_are_refused(nodes: Path, tmp_path: Path, capsys: Capture) -> None:
+    """A plan rests on no other machine's figures."""
+    file = tmp_path / "measured.json"
+    file.write_text(measured(load(str(nodes / f"{NAPLES}.tar.gz"))).model_dump_json())
+    error = refused(capsys, "--ranks", 4, *of(nodes, ROME), "--measurements", file, "--", "app")
+    assert "measured on r7425, and this is c6525" in error

@@ -87,7 +87,7 @@ def completed(**asked: str) -> str:
 
 def test_completion_knows_the_commands() -> None:
     """The shell's completion offers the commands of the folder."""
-    offered = completed(_ADVISOR_COMPLETE="complete_bash", COMP_WORDS="advisor ", COMP_CWORD="1").split()
+    offered = completed(_ADVISOR_COMPLETE="complete_bash", COMP_WORDS="advisor ", COMP_CWORD="1").splitlines()
     assert set(commands()) <= set(offered)
 
 
@@ -95,6 +95,12 @@ def test_completion_knows_the_options() -> None:
     """The shell's completion offers the options of a command."""
     offered = completed(_ADVISOR_COMPLETE="complete_bash", COMP_WORDS="advisor topology --", COMP_CWORD="2").split()
     assert {"--from", "--json", "--svg", "--whole", "--width"} <= set(offered)
+
+
+def test_a_command_may_have_two_words() -> None:
+    """Help and completion of a command in two words are its own, not those of the one that its first word names."""
+    offered = completed(_ADVISOR_COMPLETE="complete_bash", COMP_WORDS="advisor measure network --", COMP_CWORD="3").split()
+    assert ({"--hosts", "--hca"} <= set(offered), "--build-only" in offered) == (True, False)
 
 
 def test_completion_of_other_shells_is_a_line_each() -> None:

@@ -1,28 +1,40 @@
 """Say what is wrong with the machine, what it costs, how to fix it, and how that is known.
 
 Prints the machine in three lines, its settings beside those wanted for the work, the findings by what they cost, and
-what could not be seen. --verbose prints everything: commands, prerequisites, the way back, guides, sources, and every
-fact with the file or command that told it. Reads the machine and changes nothing on it; root sees more. Ends with
-status 0 whatever it finds, unless --fail-on says from which severity on findings make it 1.
+what could not be seen. An idle machine is measured first with small kernels, under a minute, so that costs are its own;
+--no-measure leaves that out, and a busy machine is left alone. --verbose prints everything: commands, prerequisites,
+the way back, guides, sources, and every fact with the file or command that told it. Changes nothing on the machine; what
+it builds and measures is kept in ~/.cache/advisor. Root sees more. Ends with status 0 whatever it finds, unless --fail-on
+says from which severity on findings make it 1.
 
 Group: Look at a machine
 Example: sudo advisor audit
 Example: sudo advisor audit --scope hpl --verbose
+Example: sudo advisor audit --measurements measured.json
 Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from advisor.cli.options import Bios, From, Json, NoColor, Output, Rules, ScopeOption, Topic, Width
+from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Topic, Width
 from advisor.cli.pipeline import emit, emit_json, load
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from advisor.cli.judgement import Judgement
+    from advisor.cli.quick import Taken
     from advisor.model.audit import Audit
+    from advisor.model.machine import Machine
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
+Measure = Annotated[
+    bool,
+    typer.Option("--measure/--no-measure", help="Whether an idle machine is measured first, under a minute; not with --from."),
+]
 Limit = Literal["high", "medium", "low", "info", "never"]
 FailOn = Annotated[Limit, typer.Option("--fail-on", help="End with status 1 where a finding is as severe as this, or worse.")]
 
@@ -34,6 +46,8 @@ def run(
     topic: Topic = None,
     rules: Rules = None,
     bios: Bios = None,
+    measurements: MeasurementsOption = None,
+    measure: Measure = True,
     fail_on: FailOn = "never",
     verbose: Verbose = False,
     json: Json = False,
@@ -46,26 +60,40 @@ def run(
     from advisor.cli.judgement import judged
 
     given = bios_from(bios or ())
-    result = judged(load(source), scope, rules or (), given)
+    read = load(source)
+    measured = _measured(measurements, read, now=measure and source is None)
+    result = judged(read, scope, rules or (), given, measured.measurements)
     audit = _of_topics(result, topic) if topic else result.audit
-    machine, layout = result.machine, result.layout
     if json:
         from advisor.render.data import audit_document
 
-        emit_json(audit_document(machine, layout, audit), output)
+        emit_json(audit_document(result.machine, result.layout, audit), output)
     else:
-        from advisor.render.audit import audit_page, whole_audit_page
-
-        again = _again(source, scope)
-        steps = _steps(audit, again)
-        if verbose:
-            from advisor.know.publications import publications
-
-            page = whole_audit_page(audit, machine, layout, publications(), steps=steps, width=width)
-        else:
-            page = audit_page(audit, machine, layout, steps=steps, width=width)
-        emit([page], output, color=not no_color, width=width)
+        steps = _steps(audit, _again(source, scope, measured.file))
+        emit([_page(result, audit, steps, verbose=verbose, width=width)], output, color=not no_color, width=width)
     return _status(audit, fail_on)
+
+
+def _measured(file: Path | None, machine: "Machine", *, now: bool) -> "Taken":
+    """Return the measurements of a file, or what the quick set brings now, and where they are kept."""
+    from advisor.cli.inputs import measurements_from
+    from advisor.cli.quick import Taken, measured_now
+
+    if file is None and now:
+        return measured_now(machine)
+    return Taken(measurements_from(file, machine), file)
+
+
+def _page(
+    result: "Judgement", audit: "Audit", steps: list[tuple[str, str]], *, verbose: bool, width: int | None
+) -> "RenderableType":
+    from advisor.render.audit import audit_page, whole_audit_page
+
+    if verbose:
+        from advisor.know.publications import publications
+
+        return whole_audit_page(audit, result.machine, result.layout, publications(), steps=steps, width=width)
+    return audit_page(audit, result.machine, result.layout, steps=steps, width=width)
 
 
 def _of_topics(result: "Judgement", topics: list[str]) -> "Audit":
@@ -91,12 +119,13 @@ def _status(audit: "Audit", limit: Limit) -> int:
     return int(any(finding.severity in worst for finding in audit.found))
 
 
-def _again(source: str | None, scope: str) -> str:
+def _again(source: str | None, scope: str, measurements: Path | None) -> str:
     """Return the options that make the next command look at the same machine for the same work."""
     import shlex
 
     words = f" --from {shlex.quote(source)}" if source is not None else ""
-    return words + (f" --scope {scope}" if scope != "mpi" else "")
+    words += f" --scope {scope}" if scope != "mpi" else ""
+    return words + (f" --measurements {shlex.quote(str(measurements))}" if measurements is not None else "")
 
 
 def _steps(audit: "Audit", again: str) -> list[tuple[str, str]]:
@@ -104,7 +133,7 @@ def _steps(audit: "Audit", again: str) -> list[tuple[str, str]]:
     from advisor.cli.folder import commands
 
     first = next(iter(audit.found), None)
-    source = again.partition(" --scope")[0]
+    source = again.partition(" --scope")[0].partition(" --measurements")[0]
     steps = [
         ("explain", f"explain {first.id}{again}", "why: every value, and where it was read") if first else None,
         ("checklist", f"checklist{again}", "the steps in this vendor's words, to tick off"),

@@ -8,25 +8,29 @@ where. Nothing is started.
 
 Group: Run a job
 Example: advisor bind --ranks 64 --threads 2 -- ./app
-Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 1 --threads 4 -o job -- ./app input
+Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 --threads 4 -o job -- ./app input
 Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
 Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
 """
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
-from advisor.cli.options import Json, NoColor, Width
+from advisor.cli.options import Json, MeasurementsOption, NoColor, Width
 from advisor.model.job import STRATEGIES
 
 if TYPE_CHECKING:
     from advisor.cli.binding import Carrier, Wanted
     from advisor.cli.crew import There
     from advisor.render.binding import Told
+
+_RANKS_PER = "--ranks-per"
 
 Sources = Annotated[
     list[str] | None,
@@ -42,8 +46,8 @@ Assume = Annotated[
 Ranks = Annotated[int | None, typer.Option("--ranks", metavar="R", min=1, help="Ranks in all.")]
 PerNode = Annotated[int | None, typer.Option("--ranks-per-node", metavar="R", min=1, help="Ranks on each host.")]
 PerPart = Annotated[
-    tuple[str, int] | None,
-    typer.Option("--ranks-per", metavar="PART K", help="K ranks in each numa, l3, socket, core or node."),
+    str | None,
+    typer.Option(_RANKS_PER, metavar="PART [K]", help="K ranks, 1 if not said, in each numa, l3, socket, core or node."),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", metavar="T", min=1, help="Threads of each rank: cores of its own.")]
 Way = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.")]
@@ -71,6 +75,35 @@ Explain = Annotated[bool, typer.Option("--explain", help="List every rank, every
 Command = Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="What is to be started.", show_default=False)]
 
 
+class CommandLine(TyperCommand):
+    """Takes the number after ``--ranks-per PART`` to it, where there is one: an option cannot have one value or two."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        return super().parse_args(ctx, list(joined(args)))
+
+
+def joined(words: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments with ``--ranks-per l3 2`` as ``--ranks-per l3:2``; only a number is taken, never the command.
+
+    >>> list(joined(["--ranks-per", "l3", "2", "--", "app", "--ranks-per", "l3", "2"]))
+    ['--ranks-per', 'l3:2', '--', 'app', '--ranks-per', 'l3', '2']
+    """
+    end = words.index("--") if "--" in words else len(words)
+    at = 0
+    while at < end:
+        option, equals, _ = words[at].partition("=")
+        part = at + (not equals)
+        if option == _RANKS_PER and part + 1 < end and words[part + 1].isascii() and words[part + 1].isdecimal():
+            yield from words[at:part]
+            yield f"{words[part]}:{words[part + 1]}"
+            at = part + 2
+        else:
+            yield words[at]
+            at += 1
+    yield from words[end:]
+
+
 @dataclass(frozen=True)
 class Shown:
     """How the answer is given."""
@@ -91,6 +124,7 @@ def run(
     hostfile: Hostfile = None,
     nodes: Nodes = None,
     assume: Assume = None,
+    measurements: MeasurementsOption = None,
     ranks: Ranks = None,
     ranks_per_node: PerNode = None,
     ranks_per: PerPart = None,
@@ -115,12 +149,11 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Place a job."""
-    from advisor.cli.binding import Carrier, Wanted
-    from advisor.cli.crew import There
+    from advisor.cli import binding, crew
 
-    there = There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()))
-    wanted = Wanted(ranks, ranks_per_node, ranks_per, threads, strategy, near, smt, reserve, part)
-    carrier = Carrier(launcher, launcher_version, exact, wrapper, report)
+    there = crew.There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), measurements)
+    wanted = binding.Wanted(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
+    carrier = binding.Carrier(launcher, launcher_version, exact, wrapper, report)
     shown = Shown(output, svg, explain, json, width, not no_color)
     return _do(there, wanted, carrier, shown, measured=(benchmark, per), command=command or [])
 
@@ -142,7 +175,7 @@ def _do(
     if per is not None:
         from advisor.errors import BadValue
 
-        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per} 1?")
+        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per}?")
     from advisor.cli.binding import bind
 
     made = bind(there, wanted, carrier, command, os.environ)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli.options import Bios, From, NoColor, Output, Rules, ScopeOption, Width
+from advisor.cli.options import Bios, From, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width
 from advisor.cli.pipeline import emit, emit_json, load, say, write_whole
 from advisor.errors import BadValue
 
@@ -47,6 +47,7 @@ def run(
     scope: ScopeOption = "mpi",
     rules: Rules = None,
     bios: Bios = None,
+    measurements: MeasurementsOption = None,
     form: As = "txt",
     todo: Todo = False,
     output: Output = None,
@@ -58,15 +59,15 @@ def run(
     from advisor.cli.inputs import bios_from
     from advisor.know.vendors import vendor_by_id
 
-    if platform is not None and source is not None:
-        raise BadValue("--platform is hardware without a machine, --from is a machine", cure="give one of the two")
+    if platform is not None:
+        _alone(source, measurements)
     template = template_of(form)
     given = bios_from(bios or ())
     words = vendor_by_id(vendor) if vendor is not None else None
     if platform is not None:
         checklist, words = _of_platform(platform, words, scope, rules or [], given)
     else:
-        checklist, words, given = _of_machine(load(source), words, scope, rules or [], given)
+        checklist, words, given = _of_machine(load(source), words, scope, rules or [], given, measurements=measurements)
     shown = checklist.todo() if todo else checklist
     if form == "json":
         from advisor.render.checklist import document
@@ -78,6 +79,13 @@ def run(
         emit([checklist_page(shown, width)], output, color=not no_color, width=width)
     else:
         _write(form, template, shown, output, made=_staged(checklist, words, given), words=words)
+
+
+def _alone(source: str | None, measurements: Path | None) -> None:
+    """Refuse what is of a machine beside hardware that is none yet."""
+    given = {"--from is a machine": source, "--measurements are of one": measurements}
+    for what in (words for words, value in given.items() if value is not None):
+        raise BadValue(f"--platform is hardware without a machine, {what}", cure="give one of the two")
 
 
 def _staged(checklist: "Checklist", words: "Vendor", bios: "BiosValues | None") -> "Staging":
@@ -105,15 +113,22 @@ def _of_platform(
 
 
 def _of_machine(
-    machine: "Machine", words: "Vendor | None", scope: "Scope", rules: list[Path], bios: "BiosValues | None"
+    machine: "Machine",
+    words: "Vendor | None",
+    scope: "Scope",
+    rules: list[Path],
+    bios: "BiosValues | None",
+    *,
+    measurements: Path | None,
 ) -> "tuple[Checklist, Vendor, BiosValues | None]":
+    from advisor.cli.inputs import measurements_from
     from advisor.cli.judgement import judged
     from advisor.cli.order import maker_of
     from advisor.know.checklist import Sheets, checklist_of
     from advisor.know.publications import publications
     from advisor.know.settings import settings
 
-    result = judged(machine, scope, rules, bios)
+    result = judged(machine, scope, rules, bios, measurements_from(measurements, machine))
     words, bios = words or result.vendor, bios or machine.bios
     sheets = Sheets(settings(), words, publications(), bios, maker_of(result.platform))
     return checklist_of(result.audit, sheets, _named(machine)), words, bios

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli.options import Bios, From, Json, NoColor, Output, Rules, ScopeOption, Width
+from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width
 from advisor.cli.pipeline import emit, emit_json, load
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def run(
     scope: ScopeOption = "mpi",
     rules: Rules = None,
     bios: Bios = None,
+    measurements: MeasurementsOption = None,
     subject: Subject = None,
     why_not: WhyNot = False,
     json: Json = False,
@@ -40,11 +41,13 @@ def run(
     no_color: NoColor = False,
 ) -> None:
     """Show how a rule came to its verdict."""
-    from advisor.cli.inputs import bios_from, must_be_one_of
+    from advisor.cli.inputs import bios_from, measurements_from, must_be_one_of
     from advisor.cli.judgement import judged, rulebook
 
     must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
-    told = _explained(judged(load(source), scope, rules or (), bios_from(bios or ())), rule, subject)
+    machine, given = load(source), bios_from(bios or ())
+    result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine))
+    told = _explained(result, rule, subject)
     if json:
         from advisor.render.data import explain_document
 

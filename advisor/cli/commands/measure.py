@@ -1,0 +1,255 @@
+"""Measure this machine: bandwidth, latency and floating point of each core, CCX, NUMA node and socket.
+
+Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
+of a part of every kind, or with --per of all of one), scaling (threads from one to all), matrix (cores of each NUMA node
+against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips between cores),
+peak, roofline, or show FILE for what was saved. The kernels are built with this machine's compiler when first used. A
+busy machine is refused unless --busy-ok. Every figure is a median with its spread; what lies above the ceiling of DIMMs
+and clock is not believed. Ctrl-C keeps what is done.
+
+Group: Look at a machine
+Example: advisor measure
+Example: advisor measure membw --per numa --save node.json
+Example: advisor measure membw --per numa --dry-run --from node.tar.gz
+Example: advisor measure roofline --png roofline.png --intensity 0.25
+Example: advisor measure --build-only --march znver4 -o kernels
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from advisor.cli.options import From, Json, NoColor, Output, Width
+
+if TYPE_CHECKING:
+    from advisor.cli.measuring import How
+    from advisor.measure.wish import Wish
+    from advisor.model.machine import Machine
+    from advisor.model.measurement import Measurements
+
+Words = Annotated[list[str] | None, typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...")]
+Quick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
+Full = Annotated[bool, typer.Option("--full", help="Everything; many minutes. --dry-run says how many.")]
+Per = Annotated[
+    Literal["core", "l3", "numa", "socket", "node"] | None, typer.Option("--per", help="All parts of this kind: membw only.")
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option("--pattern", metavar="LIST", help="load, store, copy, scale, add, triad, update; with -nt; all."),
+]
+Cpus = Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="Use these CPUs only: 0-15,32.")]
+Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Take all memory from this NUMA node.")]
+Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
+Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Repeat each thing so often.")]
+BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be measured and how long it takes; run nothing.")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the measurements there, as JSON.")]
+Saved = Annotated[
+    list[Path] | None,
+    typer.Option("--measurements", metavar="FILE", help="Show what was saved of this machine; may be repeated."),
+]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw what was measured as SVG into FILE.")]
+Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw what was measured as PNG into FILE.")]
+Chart = Annotated[
+    str | None,
+    typer.Option(
+        "--chart", metavar="NAME", help="Of several: scaling, bandwidth-matrix, latency-matrix, ladder, map, roofline, ..."
+    ),
+]
+Intensity = Annotated[
+    float | None, typer.Option("--intensity", metavar="X", help="Mark a code of X flop a byte in the roofline.")
+]
+Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use kernels built elsewhere.")]
+BuildOnly = Annotated[bool, typer.Option("--build-only", help="Build all kernels into -o DIR and measure nothing.")]
+March = Annotated[str | None, typer.Option("--march", metavar="X", help="With --build-only: for this processor, such as znver4.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the answer is given."""
+
+    json: bool
+    output: Path | None
+    save: Path | None
+    svg: Path | None
+    png: Path | None
+    chart: str | None
+    intensity: float | None
+    width: int | None
+    color: bool
+
+
+def run(
+    words: Words = None,
+    *,
+    quick: Quick = False,
+    full: Full = False,
+    per: Per = None,
+    pattern: Pattern = None,
+    cpus: Cpus = None,
+    node: Node = None,
+    smt: Smt = "skip",
+    repeats: Repeats = None,
+    busy_ok: BusyOk = False,
+    dry_run: DryRun = False,
+    save: Save = None,
+    measurements: Saved = None,
+    svg: Svg = None,
+    png: Png = None,
+    chart: Chart = None,
+    intensity: Intensity = None,
+    kernels: Kernels = None,
+    build_only: BuildOnly = False,
+    march: March = None,
+    verbose: Verbose = False,
+    source: From = None,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Measure this machine."""
+    from advisor.cli.measuring import How
+
+    shown = Shown(json, output, save, svg, png, chart, intensity, width, not no_color)
+    if build_only or march is not None:
+        return _build(march, output, build_only=build_only)
+    if measurements or (words and words[0] == "show"):
+        return _show_saved(words or [], measurements or [], source, shown)
+    what = _what(words or [], quick=quick, full=full)
+    wish = _wish(what, per, pattern, cpus, node=node, repeats=repeats, smt=smt == "use")
+    return _plan(wish, source, shown) if dry_run else _measure(wish, How(busy_ok, kernels, verbose), source, shown)
+
+
+def _what(words: list[str], *, quick: bool, full: bool) -> str:
+    from advisor.cli.measuring import must_be_alone
+    from advisor.errors import BadValue
+
+    if len(words) > 1:
+        raise BadValue(f"{words[1][:40]} is one word too many", cure="measure one thing at a time, or --full for everything")
+    must_be_alone({"--quick": quick, "--full": full, "".join(words)[:40]: bool(words)})
+    if words and words[0] in ("network", "hpl"):
+        problem = f"measure {words[0]} is a command with options of its own"
+        raise BadValue(problem, cure=f"write them behind it: advisor measure {words[0]} --help")
+    return words[0] if words else "full" if full else "quick"
+
+
+def _wish(
+    what: str, per: str | None, pattern: str | None, cpus: str | None, *, node: int | None, repeats: int | None, smt: bool
+) -> "Wish":
+    from advisor.errors import BadValue
+    from advisor.measure.plan import PARTS
+    from advisor.measure.wish import Wish
+    from advisor.measure.words import patterns
+    from advisor.model.cpuset import CpuSet
+
+    if per is not None and what != "membw":
+        raise BadValue(f"--per goes with membw, not with {what[:40]}", cure=f"advisor measure membw --per {per}")
+    part = next((each for each in PARTS if each == ("machine" if per == "node" else per)), None)
+    chosen = patterns(pattern) if pattern is not None else None
+    only = CpuSet.parse(cpus) if cpus is not None else None
+    return Wish(what, part, chosen, only, node, repeats, smt)
+
+
+def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
+    from advisor.cli.building import build_all
+    from advisor.errors import BadValue
+
+    if not build_only:
+        raise BadValue("--march goes with --build-only", cure="kernels that are used here are built for this processor")
+    if folder is None:
+        raise BadValue("--build-only builds into a folder", cure="name it with -o DIR")
+    build_all(march, folder)
+    return 0
+
+
+def _plan(wish: "Wish", source: str | None, shown: Shown) -> int:
+    from advisor.cli.measuring import planned
+    from advisor.cli.pipeline import emit, emit_json, load
+    from advisor.render.measured import plan_page
+
+    made = planned(load(source), wish)
+    if shown.json:
+        document = {
+            "schema": "advisor-measure-plan/1",
+            "seconds": round(made.seconds, 1),
+            "tasks": [task.model_dump(mode="json") for task in made.tasks],
+            "left_out": [each.model_dump(mode="json") for each in made.left_out],
+        }
+        emit_json(document, shown.output)
+    else:
+        tasks_by_kernel = sorted(
+            made.tasks, key=lambda task: list(dict.fromkeys(t.kernel for t in made.tasks)).index(task.kernel)
+        )
+        page = [plan_page(tasks_by_kernel, shown.width), *(f"not: {each.task}: {each.why}" for each in made.left_out)]
+        emit(page, shown.output, color=shown.color, width=shown.width)
+    return 0
+
+
+def _measure(wish: "Wish", how: "How", source: str | None, shown: Shown) -> int:
+    from advisor.cli.measuring import QUICK_SECONDS, measure
+    from advisor.cli.pipeline import load
+    from advisor.errors import BadValue
+
+    if source is not None:
+        raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
+    if (shown.svg or shown.png) and shown.chart is None and wish.what in _OWN_CHART:
+        shown = replace(shown, chart=wish.what)
+    machine = load(None)
+    found = measure(machine, wish, replace(how, budget=QUICK_SECONDS if wish.what == "quick" else None))
+    _show(found.measurements, machine, shown)
+    return 130 if found.interrupted else 0
+
+
+def _show_saved(words: list[str], files: list[Path], source: str | None, shown: Shown) -> int:
+    from advisor.cli.measuring import of_machine, saved
+    from advisor.cli.pipeline import load
+    from advisor.errors import BadValue
+    from advisor.model.identity import mismatch
+
+    if words and (words[0] != "show" or len(words) < 2 or files):
+        raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
+    found = saved(files or [Path(word) for word in words[1:]])
+    machine = load(source)
+    if files or source is not None:
+        of_machine(found, machine, str((files or words[1:])[0]))
+    _show(found, machine if mismatch(found.machine, machine) is None else None, shown)
+    return 0
+
+
+def _show(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
+    from advisor.cli.measuring import document
+    from advisor.cli.pipeline import emit, emit_json
+    from advisor.render.measured import measured_page
+
+    if shown.save is not None:
+        emit_json(document(found), shown.save)
+    if shown.json:
+        emit_json(document(found), shown.output)
+    else:
+        emit([measured_page(found, shown.width, machine=machine)], shown.output, color=shown.color, width=shown.width)
+    _draw(found, machine, shown)
+
+
+_OWN_CHART = ("scaling", "matrix", "ladder", "loaded", "c2c", "roofline")
+_CHART_OF = {"matrix": "bandwidth-matrix", "c2c": "map"}
+"""What is drawn of a thing to measure, where its name is another."""
+
+
+def _draw(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
+    from advisor.cli.pipeline import write_whole
+    from advisor.errors import BadValue
+    from advisor.render.charts import KINDS, chart, charts_of
+
+    files = [(file, form) for file, form in ((shown.svg, "svg"), (shown.png, "png")) if file is not None]
+    if not files:
+        return
+    there = charts_of(found)
+    name = _CHART_OF.get(shown.chart or "", shown.chart) or (there[0] if len(there) == 1 else None)
+    if name is None:
+        raise BadValue(f"there are {len(there)} charts to draw", cure=f"choose with --chart: {', '.join(there or KINDS)}")
+    for file, form in files:
+        write_whole(file, chart(found, name, form, shown.intensity, machine=machine))

@@ -1,0 +1,117 @@
+"""Measure messages between two hosts, near the network adapter and far from it: bandwidth, message rate, latency.
+
+Says what article [000] found by hand: what every NUMA node, every socket and all cores reach, what distance from the
+adapter costs, and how much of the line that is. The plan comes from the machine, the lines from advisor bind, and every
+rank says where it really was: what ran elsewhere is not believed. The kernel is built with the mpicc that lies beside
+the launcher, and must lie where both hosts see it: in your home, or in --kernels DIR. Under Slurm the hosts are those
+of the job. Both hosts count as machines like this one, unless --from says otherwise. With one host or none the pairs
+are inside it. --dry-run prints every line, ready to paste into a job; -o DIR writes them there.
+
+Group: Look at a machine
+Example: advisor measure network --hosts node01,node02
+Example: advisor measure network --hosts node01,node02 --hca mlx5_0 --per numa --save network.json
+Example: advisor measure network --hosts a,b --from node.tar.gz --launcher openmpi --launcher-version 4.1.5 --dry-run
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from advisor.cli.options import Json, NoColor, Width
+
+if TYPE_CHECKING:
+    from advisor.cli.networking import Experiment
+
+Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option("--from", metavar="FILE", help="What the hosts are; NAME=FILE for one of them, may be repeated."),
+]
+LauncherName = Annotated[str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun.")]
+Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
+Per = Annotated[
+    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each of these, and no single pairs.")
+]
+Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only this adapter: mlx5_0. Else each in turn.")]
+Sizes = Annotated[
+    str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")
+]
+Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Repeat each thing so often.")]
+Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use the program mbw_mr of this folder.")]
+BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every line that would be run, and run none.")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the measurements there, as JSON.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Write there: a page, or with --dry-run a folder of lines.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
+
+
+def run(
+    *,
+    hosts: Hosts = None,
+    sources: Sources = None,
+    launcher: LauncherName = None,
+    launcher_version: Version = None,
+    per: Per = None,
+    hca: Adapter = None,
+    sizes: Sizes = None,
+    repeats: Repeats = None,
+    kernels: Kernels = None,
+    busy_ok: BusyOk = False,
+    dry_run: DryRun = False,
+    save: Save = None,
+    verbose: Verbose = False,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Measure messages between two hosts."""
+    from advisor.cli.binding import Carrier
+    from advisor.cli.crew import There
+    from advisor.cli.networking import Ask, experiment
+
+    part = "machine" if per == "node" else per
+    ask = Ask(part, hca, sizes, repeats, kernels, busy_ok, verbose)
+    there = There(tuple(sources or ()), hosts)
+    made = experiment(there, Carrier(launcher, launcher_version), ask, os.environ, dry=dry_run)
+    if dry_run:
+        return _lines(made, output, json=json, width=width, color=not no_color)
+    return _measure(made, save, output, json=json, width=width, color=not no_color)
+
+
+def _lines(made: "Experiment", folder: Path | None, *, json: bool, width: int | None, color: bool) -> int:
+    from advisor.cli.jobscripts import write_benchmark
+    from advisor.cli.networking import steps
+    from advisor.cli.pipeline import emit, emit_json
+    from advisor.render.benchmark import benchmark_document, benchmark_page
+
+    found, notes = steps(made, folder_given=folder is not None)
+    if folder is not None:
+        found, written = write_benchmark(folder, found)
+        notes = (*notes, f"written: {', '.join(written)}")
+    if json:
+        emit_json(benchmark_document(found, notes), None)
+    else:
+        emit([benchmark_page(found, notes, width)], None, color=color, width=width)
+    return 0
+
+
+def _measure(made: "Experiment", save: Path | None, output: Path | None, *, json: bool, width: int | None, color: bool) -> int:
+    from advisor.cli.measuring import document
+    from advisor.cli.network_run import measure
+    from advisor.cli.pipeline import emit, emit_json
+    from advisor.render.measured import measured_page
+
+    done = measure(made)
+    if save is not None:
+        emit_json(document(done.measurements), save)
+    if json:
+        emit_json(document(done.measurements), output)
+    else:
+        notes = [f"Note: {note}" for note in made.notes]
+        emit([measured_page(done.measurements, width, machine=made.machine), *notes], output, color=color, width=width)
+    return 130 if done.interrupted else 0

@@ -1,0 +1,233 @@
+"""Measures this machine: gate, plan, build, run, belief; and reads what was measured before."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from advisor import __version__
+from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.host.files import open_here
+from advisor.host.live import LiveHost
+from advisor.know.platforms import match_platform
+from advisor.measure import gate
+from advisor.measure.believe import believed
+from advisor.measure.build import Builder, Compiler, Ready, Recipe, cache_folder, cpu_of, find_compiler, flags_for
+from advisor.measure.conditions import conditions, free_memory
+from advisor.measure.ground import Ground
+from advisor.measure.plan import Plan, plan
+from advisor.measure.run import Outcome, Programs, Progress, Surroundings, run
+from advisor.measure.wish import Wish
+from advisor.model.identity import identity_of, mismatch
+from advisor.model.machine import Machine
+from advisor.model.measurement import MEASUREMENTS_SCHEMA, Measurements
+from advisor.paths import kernels
+
+QUICK_SECONDS: Final = 55.0
+"""The quick set ends by then, with the gate and the first build beside it."""
+_LARGEST: Final = 64 << 20
+
+
+@dataclass(frozen=True)
+class How:
+    """How the user wants it done."""
+
+    busy_ok: bool = False
+    kernels: Path | None = None
+    verbose: bool = False
+    budget: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured, and whether Ctrl-C ended it."""
+
+    measurements: Measurements
+    interrupted: bool
+
+
+def planned(machine: Machine, wish: Wish) -> Plan:
+    """Return what would be measured on a machine, here or elsewhere."""
+    return _with_work(plan(machine, wish), wish)
+
+
+def _with_work(made: Plan, wish: Wish) -> Plan:
+    if not made.tasks:
+        why = made.left_out[0].why if made.left_out else "one core alone has nothing to compare"
+        raise CannotWork(f"there is nothing to measure for {wish.what} here: {why}")
+    return made
+
+
+def measure(machine: Machine, wish: Wish, how: How) -> Measured:
+    """Measure this machine."""
+    host, ground = LiveHost(), Ground(machine, wish.cpus, smt=wish.smt)
+    made = _with_work(plan(machine, wish, free_memory(host, machine)), wish)
+    programs, compiler, flags = programs_for(host, machine, how)
+    for kernel in dict.fromkeys(task.kernel for task in made.tasks):
+        programs.program(kernel)
+    watch = Watch(host, machine, ground)
+    before = watch.before()
+    if before and not how.busy_ok:
+        raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure all the same with --busy-ok")
+    begun, started = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
+    with told(how.verbose) as report:
+        outcome = run(made.tasks, Surroundings(host, programs, report, watch.look, budget=how.budget))
+    platform = match_platform(machine)
+    under = conditions(machine, started, watch.words())
+    under = under.model_copy(
+        update={"seconds": round(time.monotonic() - begun, 1), "compiler": compiler.version if compiler else None, "flags": flags}
+    )
+    measurements = Measurements(
+        advisor=__version__,
+        machine=identity_of(machine),
+        conditions=under,
+        results=believed(outcome.results, ground, platform.flops_per_cycle if platform else None),
+        missing=(*made.left_out, *outcome.missing),
+    )
+    return Measured(_something(measurements, outcome), outcome.interrupted)
+
+
+def _something(measurements: Measurements, outcome: Outcome) -> Measurements:
+    if not measurements.results and not outcome.interrupted:
+        why = measurements.missing[0].why if measurements.missing else "no kernel printed a result"
+        raise CannotWork(f"nothing was measured: {why}")
+    return measurements
+
+
+def programs_for(host: LiveHost, machine: Machine, how: How) -> tuple[Programs, Compiler | None, str | None]:
+    """Return where the kernels are: built elsewhere, or built here as they are needed."""
+    if how.kernels is not None:
+        return Ready(how.kernels), None, None
+    recipe = Recipe(kernels(), find_compiler(host, os.environ.get("CC")), flags_for(machine))
+    folder = cache_folder(os.environ)
+    return Builder(host, recipe, cpu_of(machine), folder, announce), recipe.compiler, " ".join(recipe.flags)
+
+
+def announce(text: str) -> None:
+    """Say on standard error what is being done."""
+    sys.stderr.write(f"advisor: {text}\n")
+    sys.stderr.flush()
+
+
+class Watch:
+    """Looks at who else works, again and again."""
+
+    def __init__(self, host: LiveHost, machine: Machine, ground: Ground) -> None:
+        self._host, self._cpus = host, ground.inside.pus
+        self._last = gate.look(host, time.monotonic(), self._cpus)
+        self._standing = gate.job_part(machine, Ground(machine).usable)
+        self._busy: gate.Busy = {}
+        self._stolen = 0.0
+
+    def before(self) -> tuple[str, ...]:
+        """Return what speaks against measuring now; takes a moment."""
+        first = self._last
+        time.sleep(gate.MOMENT)
+        self.look()
+        crowded = () if self._busy else gate.crowded(first, self._last)
+        self._standing = (*self._standing, *crowded)
+        return self.words()
+
+    def look(self) -> None:
+        """Note who worked since it last looked."""
+        last, self._last = self._last, gate.look(self._host, time.monotonic(), self._cpus)
+        for who, used in gate.others(self._host, last, self._last, os.getpid()).items():
+            self._busy[who] = max(used, self._busy.get(who, 0.0))
+        self._stolen = max(self._stolen, gate.stolen(last, self._last))
+
+    def words(self) -> tuple[str, ...]:
+        """Return all that spoke against measuring so far."""
+        return (*self._standing, *gate.spoken(self._busy), *gate.taken(self._stolen))
+
+
+@contextmanager
+def told(verbose: bool) -> Iterator[Callable[[Progress], None]]:  # noqa: FBT001 - the one thing it is told
+    """Show how far it is: a line of its own for each task, or on a terminal one line that changes."""
+    terminal = sys.stderr.isatty() and not verbose
+
+    def report(now: Progress) -> None:
+        text = f"{now.number}/{now.of} {now.task.name}, about {max(1, round(now.left))} s left"
+        if verbose:
+            announce(text)
+        elif terminal:
+            sys.stderr.write(f"\r\x1b[Kadvisor: measuring {text[:100]}")
+            sys.stderr.flush()
+
+    try:
+        yield report
+    finally:
+        if terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def saved(files: Sequence[Path]) -> Measurements:
+    """Return what was measured before; of several runs, the later one first where both have a thing."""
+    read = [_read(file) for file in files]
+    first = read[0]
+    for other, file in zip(read[1:], files[1:], strict=True):
+        if other.machine != first.machine:
+            raise BadInput("measured on another machine, or on one cut otherwise, than the file before", file=str(file))
+    seen = {task.task for one in read for task in one.results}
+    return first.model_copy(
+        update={
+            "results": tuple(result for one in read for result in one.results),
+            "missing": tuple(each for one in read for each in one.missing if each.task not in seen),
+        }
+    )
+
+
+def of_machine(measurements: Measurements, machine: Machine, name: str) -> Measurements:
+    """Return measurements; refuse those of another machine."""
+    wrong = mismatch(measurements.machine, machine)
+    if wrong is not None:
+        raise BadInput(wrong, file=name, cure="show them with advisor measure show FILE, or measure again")
+    return measurements
+
+
+def _read(file: Path) -> Measurements:
+    cure = "write it with advisor measure --save FILE"
+    try:
+        with open_here(file) as opened:
+            raw = opened.read(_LARGEST + 1) or b""
+        if len(raw) > _LARGEST:
+            raise BadInput("larger than any Measurements", file=str(file), cure="refused as unsafe")
+        data: Any = json.loads(raw)
+    except OSError as error:
+        raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=cure) from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput("not well-formed JSON", file=str(file), cure=cure) from error
+    if isinstance(data, dict) and isinstance(data.get("measurements"), dict):
+        data = data["measurements"]
+    if not isinstance(data, dict) or "conditions" not in data:
+        raise BadInput("no Measurements", file=str(file), cure=cure)
+    if data.get("schema_version") != MEASUREMENTS_SCHEMA:
+        problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {MEASUREMENTS_SCHEMA}"
+        raise BadInput(problem, file=str(file), cure="update advisor, or measure again")
+    try:
+        return Measurements.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        worst = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in worst["loc"])[:120]
+        raise BadInput(f"no Measurements: {worst['msg'][:120]}", file=str(file), place=place or None, cure=cure) from error
+
+
+def document(measurements: Measurements) -> dict[str, Any]:
+    """Return measurements as they are written."""
+    found: dict[str, Any] = measurements.model_dump(mode="json")
+    return found
+
+
+def must_be_alone(given: dict[str, bool]) -> None:
+    """Refuse options that do not go together."""
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")

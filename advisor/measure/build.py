@@ -1,0 +1,195 @@
+"""Builds a kernel on first use with the machine's own compiler, and keeps it until anything that it was made of changes."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Protocol
+
+from advisor.errors import CannotWork
+from advisor.host.base import Ran, Why
+from advisor.model.machine import Machine
+
+_SHARED: Final = ("kernel.c",)
+_PATIENCE: Final = 180.0
+"""Seconds; a login node under load compiles the largest kernel in ten."""
+_KEY: Final = 16
+_ERROR: Final = re.compile(r"(?:^|\s)(?:fatal )?error:|undefined reference")
+ELSEWHERE: Final = (
+    "build them on a node that has one with advisor measure --build-only --march X -o DIR, and give --kernels DIR here"
+)
+
+
+class Starter(Protocol):
+    """What a host must be able to do here."""
+
+    def run(self, argv: tuple[str, ...], timeout: float = ...) -> Ran:
+        """Return what a command printed."""
+        ...
+
+    def launch(
+        self, argv: tuple[str, ...], hear: Callable[[bytes], None], *, timeout: float, variables: Mapping[str, str] | None = ...
+    ) -> Ran:
+        """Run a line; ``hear`` gets what it prints as it comes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """The compiler as it is called, and the line that it says of itself."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a kernel is made of."""
+
+    sources: Path
+    compiler: Compiler
+    flags: tuple[str, ...]
+    shared: tuple[str, ...] = _SHARED
+    libraries: tuple[str, ...] = ("-lm",)
+
+    def key(self, name: str, cpu: str) -> str:
+        """Return what names this build of a kernel for a processor, and no other."""
+        digest = sha256()
+        for part in (cpu, *self.compiler.command, self.compiler.version, *self.flags, *self.libraries, *self._texts(name)):
+            digest.update(f"{len(part)}:{part}".encode())
+        return digest.hexdigest()[:_KEY]
+
+    def _texts(self, name: str) -> list[str]:
+        files = sorted([*self.sources.glob("*.h"), *(self.sources / file for file in (f"{name}.c", *self.shared))])
+        try:
+            return [text for file in files for text in (file.name, file.read_text(encoding="utf-8"))]
+        except OSError as error:
+            raise CannotWork(f"{error.filename}: {error.strerror}; install advisor again, this copy is not whole") from error
+
+    def argv(self, name: str, program: Path) -> tuple[str, ...]:
+        """Return the line that builds a kernel."""
+        files = (str(self.sources / file) for file in (f"{name}.c", *self.shared))
+        return (*self.compiler.command, *self.flags, "-o", str(program), *files, *self.libraries)
+
+
+def find_compiler(host: Starter, named: str | None) -> Compiler:
+    """Return $CC, or the first of cc, gcc and clang that is here."""
+    for command in [tuple(named.split())] if named and named.split() else [("cc",), ("gcc",), ("clang",)]:
+        ran = host.run((*command, "--version"), timeout=20)
+        if ran.text is not None:
+            return Compiler(command, next(iter(ran.text.splitlines()), "")[:200])
+    what = f"the compiler {named[:60]} of $CC does not run here" if named and named.split() else "there is no C compiler here"
+    raise CannotWork(f"{what}; load one, or {ELSEWHERE}")
+
+
+def flags_for(machine: Machine, march: str | None = None) -> tuple[str, ...]:
+    """Return the flags of a build for this machine, or for the architecture that ``march`` names."""
+    if march is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}", march):
+        raise CannotWork(f"--march {march[:40]!a} is no architecture; give one that the compiler knows, such as znver4")
+    native = "-mcpu=native" if machine.architecture == "aarch64" else "-march=native"
+    return ("-std=c11", "-O3", native if march is None else f"-march={march}", "-pthread", "-fdiagnostics-color=never")
+
+
+def cpu_of(machine: Machine) -> str:
+    """Return what a build for this processor depends on."""
+    cpu = machine.cpu
+    known = (cpu.vendor, cpu.family, cpu.model, cpu.stepping, *(cpu.flags or ())) if cpu else ()
+    return " ".join(map(str, (machine.architecture, *known)))
+
+
+def cache_folder(variables: Mapping[str, str]) -> Path:
+    """Return where built kernels are kept; an XDG_CACHE_HOME that is no absolute path is not one."""
+    named = variables.get("XDG_CACHE_HOME", "")
+    home = Path(named) if named.startswith("/") else Path(variables.get("HOME") or tempfile.gettempdir()) / ".cache"
+    return home / "advisor" / "kernels"
+
+
+def kernel_names(sources: Path) -> tuple[str, ...]:
+    """Return the kernels that need a C compiler and no MPI."""
+    return tuple(
+        sorted(path.stem for path in sources.glob("*.c") if path.stem not in ("kernel", "ranks") and not _needs_mpi(path))
+    )
+
+
+def _needs_mpi(path: Path) -> bool:
+    return '#include "ranks.h"' in path.read_text(encoding="utf-8", errors="replace")
+
+
+class Builder:
+    """Gives the program of a kernel, building it where it is not kept yet."""
+
+    def __init__(self, host: Starter, recipe: Recipe, cpu: str, folder: Path, tell: Callable[[str], None]) -> None:
+        self._host, self._recipe, self._cpu, self._folder, self._tell = host, recipe, cpu, folder, tell
+
+    def program(self, name: str) -> str:
+        """Return the path of a kernel's program."""
+        place = self._folder / f"{name}-{self._recipe.key(name, self._cpu)}"
+        if not is_ours(place):
+            self._tell(f"building {name}")
+            build(self._host, self._recipe, name, place)
+        return str(place)
+
+
+def is_ours(program: Path) -> bool:
+    """Return whether a program is there that nobody else could have put there."""
+    try:
+        about = program.stat()
+    except OSError:
+        return False
+    return program.is_file() and about.st_uid == os.geteuid() and not about.st_mode & 0o022 and os.access(program, os.X_OK)
+
+
+def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:
+    """Build a kernel so that nobody ever sees half of it."""
+    unfinished: Path | None = None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, text = tempfile.mkstemp(dir=place.parent, prefix=".building.")
+        os.close(handle)
+        unfinished = Path(text)
+        ran = host.launch(recipe.argv(name, unfinished), _unheard, timeout=_PATIENCE)
+        if ran.why is not None or ran.status != 0:
+            raise CannotWork(f"kernel {name}: {recipe.compiler.command[0]} {_complaint(ran)}")
+        unfinished.chmod(0o755)
+        unfinished.replace(place)
+    except OSError as error:
+        why = (error.strerror or "cannot be written").lower()
+        raise CannotWork(f"{place.parent}: {why}; set XDG_CACHE_HOME to another folder, or name another with -o") from error
+    finally:
+        if unfinished is not None:
+            with suppress(OSError):
+                unfinished.unlink()
+
+
+def _unheard(data: bytes) -> None:
+    """Drop what a compiler prints on its standard output: its complaints are elsewhere."""
+    del data
+
+
+def _complaint(ran: Ran) -> str:
+    """Return the compiler's first error."""
+    if ran.why is Why.TIMEOUT:
+        return f"did not end within {_PATIENCE:g} s"
+    lines = [line.strip() for line in ran.err.decode("utf-8", "replace").splitlines() if line.strip()]
+    first = next((line for line in lines if _ERROR.search(line)), lines[-1] if lines else f"ended with status {ran.status}")
+    return f"says: {first[:300]}"
+
+
+class Ready:
+    """Gives the programs of a folder that were built elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise CannotWork(f"--kernels {folder}: there is no such folder; advisor measure --build-only -o DIR fills one")
+        self._folder = folder
+
+    def program(self, name: str) -> str:
+        """Return the path of a kernel's program."""
+        place = (self._folder / name).resolve()
+        if not place.is_file() or not os.access(place, os.X_OK):
+            raise CannotWork(f"{place}: there is no such program; advisor measure --build-only -o DIR builds every kernel")
+        return str(place)

@@ -1,0 +1,95 @@
+"""advisor measure hpl: the line that it would run, another's HPL, and our own."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.cli.main import status
+from tests.kernels.mpi import ROOT, blas, tools
+
+Capture = pytest.CaptureFixture[str]
+FAKE = """#!/bin/sh
+test "$(sed -n 6p HPL.dat | cut -d' ' -f1)" -gt 0 || exit 9
+test "${OMPI_COMM_WORLD_RANK:-0}" = 0 || exit 0
+echo "WR11C2R4 $(sed -n 6p HPL.dat | cut -d' ' -f1) $(sed -n 8p HPL.dat | cut -d' ' -f1) 1 2 4.27 1.5633e+02"
+echo "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.44107740e-03 ...... PASSED"
+"""
+"""What netlib's HPL prints, of the HPL.dat that lies where it is started."""
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let mpirun run as root, away from any job; skip where it is not Open MPI 4."""
+    if tools("openmpi4") is None:
+        pytest.skip("openmpi4 is not installed, or has no compiler")
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "PBS_")):
+            monkeypatch.delenv(name)
+    for name, value in ROOT.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def xhpl(tmp_path: Path, here: None) -> str:
+    """Return a program that answers as HPL does."""
+    (tmp_path / "xhpl").write_text(FAKE)
+    (tmp_path / "xhpl").chmod(0o755)
+    return str(tmp_path / "xhpl")
+
+
+def document(capsys: Capture, *words: str) -> dict[str, Any]:
+    """Return what a command that ends well says."""
+    code, said = status(["measure", "hpl", *words, "--json"]), capsys.readouterr()
+    assert code == 0, said.err
+    found: dict[str, Any] = json.loads(said.out)
+    return found
+
+
+def test_another_s_hpl_gets_its_input(xhpl: str, capsys: Capture, tmp_path: Path) -> None:
+    """--dry-run -o DIR writes HPL.dat with N, NB and grid beside the line."""
+    folder = tmp_path / "job"
+    (step,) = document(capsys, "--xhpl", xhpl, "--n", "5000", "--nb", "100", "--dry-run", "-o", str(folder))["lines"]
+    rows = (folder / "HPL.dat").read_text().splitlines()
+    assert (step["command"][-1], rows[5].split()[0], rows[7].split()[0]) == (xhpl, "5000", "100")
+
+
+@pytest.mark.slow
+def test_another_s_hpl_is_run_and_read(xhpl: str, capsys: Capture) -> None:
+    """Every rank starts where HPL.dat lies, and the rate it prints is the result."""
+    found = document(capsys, "--xhpl", xhpl, "--n", "5000", "--nb", "100", "--busy-ok")
+    (hpl,) = (each for each in found["results"] if each["kernel"] == "hpl")
+    assert (hpl["values"], hpl["details"]["n"], hpl["details"]["nb"], hpl["refused"]) == ([156.33e9], 5000, 100, None)
+
+
+@pytest.mark.slow
+def test_our_own_is_run_where_it_was_planned(here: None, capsys: Capture) -> None:
+    """The rate, the residual, the BLAS and both peaks are told, and ranks were where the plan has them."""
+    if blas() is None:
+        pytest.skip("no BLAS to link with (Debian: libopenblas-dev)")
+    found = document(capsys, "--n", "2000", "--nb", "128", "--busy-ok")
+    (hpl,) = (each for each in found["results"] if each["kernel"] == "hpl")
+    told = hpl["details"]
+    assert (hpl["refused"], told["n"], told["nb"], told["residual"] < 16, told["dgemm_all"] > 0) == (None, 2000, 128, True, True)
+    assert told["peak_load"] > 0
+
+
+REFUSED = {
+    "no program": (["--xhpl", "/nowhere/xhpl"], "--xhpl /nowhere/xhpl: there is no such program"),
+    "two wishes": (["--full", "--n", "5"], "--full and --n do not go together"),
+    "no part": (["--ranks-per", "gpu"], "--ranks-per gpu is no part of a node"),
+    "too many": (["--ranks-per", "core:2"], "there are not so many cores in each"),
+    "no BLAS": (["--blas", "-lnosuch"], "--blas -lnosuch: nothing is linked with it that has dgemm"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused(case: str, here: None, capsys: Capture) -> None:
+    """One line says what, and what to do."""
+    words, why = REFUSED[case]
+    dry = [] if case == "no BLAS" else ["--dry-run"]
+    assert status(["measure", "hpl", "--busy-ok", *dry, *words]) == 2
+    error = capsys.readouterr().err
+    assert (why in error, error.count("\n")) == (True, 1), error
