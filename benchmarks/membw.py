@@ -1,11 +1,12 @@
 """Our membw beside likwid-bench's streams and plain C loops, on one CPU and on all, by turns behind the quiet gate.
 
-Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN]... [--threads one|all] [--json FILE]``.
+Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN]... [--threads one|all] [--json FILE]
+[--programs FOLDER]``.
 Plain C is benchmarks/stream.c: STREAM's definition, by gcc and clang, with regular stores and past the cache. One round finds
 the two best references through the cache and past it; those take turns with ours, the gate before every round. Every side has
 arrays of the same size, and counts bytes as STREAM does. Ours chooses its shape anew in every turn, as a user's run does. A
 reference that is not installed is named and left out. With --json, results are added to those that the file has, so that a
-long comparison may run in pieces.
+long comparison may run in pieces; --programs keeps what was built for the next piece.
 """
 
 import argparse
@@ -50,6 +51,8 @@ TARGET = {"load": 1.15}
 
 Side = Callable[[], float]
 
+_asked: dict[str, Path] = {}
+
 
 @dataclass
 class Row:
@@ -77,8 +80,10 @@ def is_past(name: str, pattern: str) -> bool:
 
 @cache
 def folder() -> Path:
-    """Return where programs are built."""
-    return Path(tempfile.mkdtemp(prefix="advisor-membw-"))
+    """Return where programs are built: in a folder of their own, or where an earlier run was told to."""
+    place = _asked.get("programs") or Path(tempfile.mkdtemp(prefix="advisor-membw-"))
+    place.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 @cache
@@ -95,7 +100,8 @@ def plain(build: str) -> str:
     compiler, *flags = BUILDS[build]
     program, source = folder() / build.replace(" ", "-"), Path(__file__).with_name("stream.c")
     line = [compiler, "-O3", "-march=native", "-ffast-math", *flags, "-pthread", "-o", str(program), str(source)]
-    subprocess.run(line, check=True)
+    if not program.exists():
+        subprocess.run(line, check=True)
     return str(program)
 
 
@@ -127,7 +133,11 @@ def likwid(test: str, pattern: str, cpus: list[int], size: int) -> float:
     """Return bytes/s of one of likwid's streams."""
     arrays, counted = ARRAYS[pattern]
     sweeps = max(3, round(SECONDS * len(cpus) * 15e9 / (counted * size)))
-    told = said("likwid-bench", "-t", test, "-w", f"N:{arrays * size}B:{len(cpus)}", "-i", str(sweeps))
+    try:
+        told = said("likwid-bench", "-t", test, "-w", f"N:{arrays * size}B:{len(cpus)}", "-i", str(sweeps))
+    except subprocess.CalledProcessError as error:  # stream_mem of 5.2.2 dies of signal 11
+        sys.stderr.write(f"likwid-bench -t {test} died ({error.returncode}): not compared\n")
+        return 0.0
     return 1e6 * float(next(line.split()[1] for line in told.splitlines() if line.startswith("MByte/s:")))
 
 
@@ -230,7 +240,7 @@ def places(threads: str) -> list[list[int]]:
     return sizes if len(cpus) > 1 else [cpus]
 
 
-def table(rounds: int = 7, patterns: tuple[str, ...] = tuple(ARRAYS)) -> str:
+def table(rounds: int = 5, patterns: tuple[str, ...] = tuple(ARRAYS)) -> str:
     """Return the whole comparison as a Markdown table: medians, their ratio, how far apart the rounds of each side were."""
     return fragment([measure(pattern, cpus, rounds) for cpus in places("both") for pattern in patterns])
 
@@ -242,7 +252,10 @@ def main(words: list[str]) -> None:
     parser.add_argument("patterns", nargs="*", choices=[*ARRAYS, []], default=[])
     parser.add_argument("--threads", choices=["one", "all", "both"], default="both")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--programs", type=Path)
     asked = parser.parse_args(words)
+    if asked.programs:
+        _asked["programs"] = asked.programs
     old = json.loads(asked.json.read_text(encoding="utf-8"))["rows"] if asked.json and asked.json.exists() else []
     rows = {(row["pattern"], row["cpus"]): Row(**row) for row in old}
     for cpus in places(asked.threads) if asked.rounds else []:

@@ -32,11 +32,11 @@ SECTIONS = {
 _SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def measured(name: str) -> str:
+def measured(name: str, rounds: int | None) -> str:
     """Return a section: what was compared, its table, its conditions."""
     module = import_module(name)
     about = (module.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-    body = module.table()
+    body = module.table() if rounds is None else module.table(rounds)
     return f"## {SECTIONS[name]}\n\n{about}\n\n{body}\n\nMeasured {date.today().isoformat()}:\n\n{conditions()}\n\n"  # noqa: DTZ011 - the day where it was measured
 
 
@@ -44,12 +44,15 @@ def main() -> None:
     """Measure the named sections, or all, and write the page."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("names", nargs="*", choices=[*SECTIONS, []], default=[])
-    asked = words.parse_args().names or list(SECTIONS)
+    words.add_argument("--rounds", type=int, help="turns of each side (default: what each comparison thinks enough)")
+    asked = words.parse_args()
     kept = dict(_SECTION.findall(PAGE.read_text(encoding="utf-8"))) if PAGE.exists() else {}
-    for name in asked:
+    for name in asked.names or SECTIONS:
         print(f"measuring {SECTIONS[name].lower()}", file=sys.stderr, flush=True)
-        kept[name] = measured(name)
+        kept[name] = measured(name, asked.rounds)
         parts = [f"<!-- {each} -->\n{kept[each].strip()}\n" for each in SECTIONS if each in kept]
+        absent = [title.lower() for each, title in SECTIONS.items() if each not in kept]
+        parts += [f"Not measured yet: {', '.join(absent)}.\n"] if absent else []
         PAGE.write_text("\n".join([HEAD, *parts]), encoding="utf-8")
 
 
