@@ -29,7 +29,7 @@ SECTIONS = {
     "peakflops": "Floating point",
     "hpl": "HPL",
 }
-_SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|\Z)", re.DOTALL | re.MULTILINE)
+_SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|^Not measured yet|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def measured(name: str, rounds: int | None) -> str:

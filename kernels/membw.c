@@ -13,7 +13,8 @@
  *   triad    a = b+s*c            24      2       3
  *   update   a = s*a              16      1       1
  *
- * NAME-nt stores past the cache, and load-nt loads past it, with the instructions that are there for it; copy-memcpy is the C library's copy, whatever stores that uses.
+ * NAME-nt stores past the cache, and load-nt loads past it, with the instructions that are there for it; copy-memcpy is the
+ * C library's copy, whatever stores that uses.
  *
  * --bytes is the size of all arrays of the pattern that needs most of them, of those asked for; rounded down so that every
  * thread has an odd number of 4 KiB pages of each array. For DRAM let every single array be several times the last cache.

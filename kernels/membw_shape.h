@@ -66,9 +66,10 @@ static inline bool useful(enum pattern pattern, bool past, enum hint hint) {
 static inline int list_shapes(enum pattern pattern, bool past, int streams, size_t part, struct shape list[MOST_SHAPES]) {
     static const struct shape places[] = {{1, false, 0, 0}, {4, false, 0, 0}, {8, false, 0, 0}, {2, true, 0, 0},  {3, true, 0, 0},
                                           {4, true, 0, 0},  {6, true, 0, 0},  {8, true, 0, 0},  {16, true, 0, 0}};
-    static const struct shape hints[] = {{0, 0, HINT_NONE, 0},    {0, 0, HINT_L1, 256},  {0, 0, HINT_L1, 1024},  {0, 0, HINT_L2, 1024},
-                                         {0, 0, HINT_L2, 4096},   {0, 0, HINT_ONCE, 128}, {0, 0, HINT_ONCE, 256}, {0, 0, HINT_ONCE, 512}, {0, 0, HINT_WRITE, 256},
-                                         {0, 0, HINT_WRITE, 1024}};
+    static const struct shape hints[] = {
+        {0, 0, HINT_NONE, 0},   {0, 0, HINT_L1, 256},   {0, 0, HINT_L1, 1024},  {0, 0, HINT_L2, 1024},   {0, 0, HINT_L2, 4096},
+        {0, 0, HINT_ONCE, 128}, {0, 0, HINT_ONCE, 256}, {0, 0, HINT_ONCE, 512}, {0, 0, HINT_WRITE, 256}, {0, 0, HINT_WRITE, 1024},
+    };
     int count = 0;
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (size_t h = 0; h < sizeof hints / sizeof *hints; h++) {
