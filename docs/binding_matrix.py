@@ -53,9 +53,9 @@ numactl the memory |
 OURS: Final = """\
 ## A fault of ours
 
-Where CPU numbers of cores under one L2 cache do not follow each other (Clovertown, some of the made-up machines), or L2 caches
-are shared by threads of one core (one Hygon dump), hwloc's order is not ours: forms that count cores or threads logically put
-ranks elsewhere. These are the wrong ranks below; tests/test_binding_real.py names the machines (MISCOUNTED).
+On one made-up machine (a Knights Landing with NUMA nodes at its root, in three versions of hwloc's XML) the first CPUs of some
+parts are offline. hwloc orders parts by these too, we by those that are there: forms that count cores logically put ranks
+elsewhere. These are the wrong ranks below; tests/test_binding_real.py names the files (MISCOUNTED).
 """
 
 

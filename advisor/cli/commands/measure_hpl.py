@@ -21,7 +21,7 @@ import typer
 from advisor.cli.options import Json, NoColor, Width
 
 if TYPE_CHECKING:
-    from advisor.cli.efficiency import Bench
+    pass
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; else the job's, or this one.")]
 LauncherName = Annotated[str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun.")]
@@ -70,49 +70,18 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure HPL."""
+    from advisor.cli.answers import Form, show_lines, show_measured
     from advisor.cli.binding import Carrier, per_part
     from advisor.cli.crew import There
-    from advisor.cli.efficiency import Ask, bench
+    from advisor.cli.efficiency import Ask, bench, steps
+    from advisor.cli.efficiency_run import measure
     from advisor.cli.measuring import must_be_alone
 
     must_be_alone({"--quick": quick, "--full": full, "--n": n is not None})
     must_be_alone({"--xhpl": xhpl is not None, "--blas": blas is not None, "--kernels": kernels is not None})
     ask = Ask(xhpl, full, n, nb, per_part(ranks_per), blas, kernels, busy_ok, verbose)
     made = bench(There(hosts=hosts), Carrier(launcher, launcher_version), ask, os.environ)
+    form = Form(output, json, width, not no_color)
     if dry_run:
-        return _lines(made, output, json=json, width=width, color=not no_color)
-    return _measure(made, save, output, json=json, width=width, color=not no_color)
-
-
-def _lines(made: "Bench", folder: Path | None, *, json: bool, width: int | None, color: bool) -> int:
-    from advisor.cli.efficiency import steps
-    from advisor.cli.jobscripts import write_benchmark
-    from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.benchmark import benchmark_document, benchmark_page
-
-    found, notes = steps(made)
-    if folder is not None:
-        found, written = write_benchmark(folder, found)
-        notes = (*notes, f"written: {', '.join(written)}")
-    if json:
-        emit_json(benchmark_document(found, notes), None)
-    else:
-        emit([benchmark_page(found, notes, width)], None, color=color, width=width)
-    return 0
-
-
-def _measure(made: "Bench", save: Path | None, output: Path | None, *, json: bool, width: int | None, color: bool) -> int:
-    from advisor.cli.efficiency_run import measure
-    from advisor.cli.measuring import document
-    from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.measured import measured_page
-
-    done = measure(made)
-    if save is not None:
-        emit_json(document(done.measurements), save)
-    if json:
-        emit_json(document(done.measurements), output)
-    else:
-        page = measured_page(done.measurements, width, machine=made.machine)
-        emit([page, *(f"Note: {note}" for note in made.notes)], output, color=color, width=width)
-    return 130 if done.interrupted else 0
+        return show_lines(*steps(made), form)
+    return show_measured(measure(made), made.machine, made.notes, save, form)

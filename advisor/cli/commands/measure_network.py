@@ -22,7 +22,7 @@ import typer
 from advisor.cli.options import Json, NoColor, Width
 
 if TYPE_CHECKING:
-    from advisor.cli.networking import Experiment
+    pass
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
 Sources = Annotated[
@@ -70,48 +70,17 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure messages between two hosts."""
+    from advisor.cli.answers import Form, show_lines, show_measured
     from advisor.cli.binding import Carrier
     from advisor.cli.crew import There
-    from advisor.cli.networking import Ask, experiment
+    from advisor.cli.network_run import measure
+    from advisor.cli.networking import Ask, experiment, steps
 
     part = "machine" if per == "node" else per
     ask = Ask(part, hca, sizes, repeats, kernels, busy_ok, verbose)
     there = There(tuple(sources or ()), hosts)
     made = experiment(there, Carrier(launcher, launcher_version), ask, os.environ, dry=dry_run)
+    form = Form(output, json, width, not no_color)
     if dry_run:
-        return _lines(made, output, json=json, width=width, color=not no_color)
-    return _measure(made, save, output, json=json, width=width, color=not no_color)
-
-
-def _lines(made: "Experiment", folder: Path | None, *, json: bool, width: int | None, color: bool) -> int:
-    from advisor.cli.jobscripts import write_benchmark
-    from advisor.cli.networking import steps
-    from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.benchmark import benchmark_document, benchmark_page
-
-    found, notes = steps(made, folder_given=folder is not None)
-    if folder is not None:
-        found, written = write_benchmark(folder, found)
-        notes = (*notes, f"written: {', '.join(written)}")
-    if json:
-        emit_json(benchmark_document(found, notes), None)
-    else:
-        emit([benchmark_page(found, notes, width)], None, color=color, width=width)
-    return 0
-
-
-def _measure(made: "Experiment", save: Path | None, output: Path | None, *, json: bool, width: int | None, color: bool) -> int:
-    from advisor.cli.measuring import document
-    from advisor.cli.network_run import measure
-    from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.measured import measured_page
-
-    done = measure(made)
-    if save is not None:
-        emit_json(document(done.measurements), save)
-    if json:
-        emit_json(document(done.measurements), output)
-    else:
-        notes = [f"Note: {note}" for note in made.notes]
-        emit([measured_page(done.measurements, width, machine=made.machine), *notes], output, color=color, width=width)
-    return 130 if done.interrupted else 0
+        return show_lines(*steps(made, folder_given=output is not None), form)
+    return show_measured(measure(made), made.machine, made.notes, save, form)

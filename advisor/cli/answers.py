@@ -1,0 +1,53 @@
+"""How the commands that measure under MPI answer: with the lines they would run, or with what was measured."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.cli.measuring import Measured
+    from advisor.model.machine import Machine
+    from advisor.render.benchmark import Step
+
+
+@dataclass(frozen=True)
+class Form:
+    """Where an answer goes and what it looks like."""
+
+    output: Path | None
+    json: bool
+    width: int | None
+    color: bool
+
+
+def show_lines(found: "list[Step]", notes: tuple[str, ...], form: Form) -> int:
+    """Print the lines, or write them with their files into the folder that is named; return the exit status."""
+    from advisor.cli.jobscripts import write_benchmark
+    from advisor.cli.pipeline import emit, emit_json
+    from advisor.render.benchmark import benchmark_document, benchmark_page
+
+    if form.output is not None:
+        found, written = write_benchmark(form.output, found)
+        notes = (*notes, f"written: {', '.join(written)}")
+    if form.json:
+        emit_json(benchmark_document(found, notes), None)
+    else:
+        emit([benchmark_page(found, notes, form.width)], None, color=form.color, width=form.width)
+    return 0
+
+
+def show_measured(done: "Measured", machine: "Machine", notes: Sequence[str], save: Path | None, form: Form) -> int:
+    """Print what was measured, and keep it where that is wished; return the exit status."""
+    from advisor.cli.measuring import document
+    from advisor.cli.pipeline import emit, emit_json
+    from advisor.render.measured import measured_page
+
+    if save is not None:
+        emit_json(document(done.measurements), save)
+    if form.json:
+        emit_json(document(done.measurements), form.output)
+    else:
+        page = measured_page(done.measurements, form.width, machine=machine)
+        emit([page, *(f"Note: {note}" for note in notes)], form.output, color=form.color, width=form.width)
+    return 130 if done.interrupted else 0
