@@ -50,15 +50,6 @@ numactl the memory |
 """
 
 
-OURS: Final = """\
-## A fault of ours
-
-On one made-up machine (a Knights Landing with NUMA nodes at its root, in three versions of hwloc's XML) the first CPUs of some
-parts are offline. hwloc orders parts by these too, we by those that are there: forms that count cores logically put ranks
-elsewhere. These are the wrong ranks below; tests/test_binding_real.py names the files (MISCOUNTED).
-"""
-
-
 @dataclass
 class Cell:
     """What one launcher did on one machine."""
@@ -138,7 +129,6 @@ def page(matrix: Matrix) -> Iterator[str]:
         FAULTS,
         "Each is in `advisor/launch/`, with a test in `tests/launch/`; `advisor bind` prints the reason under Avoided.",
         "",
-        OURS,
         *_listed(matrix),
         "## Published machines",
         "",

@@ -44,17 +44,6 @@ GROUPS = [tuple(FILES)[i : i + TOGETHER] for i in range(0, len(FILES), TOGETHER)
 NOT_BOUND: Mapping[tuple[str, str], str] = {}
 """Launcher and machine where the launcher is at fault and no form does it; so far there is one everywhere."""
 
-_OFFLINE = "a fault of ours: hwloc orders parts by their first CPU even where that one is offline, and a Topology has it no more"
-MISCOUNTED: Mapping[str, str] = dict.fromkeys(
-    (
-        "hwloc-xml-8intel64-fakeKNL-A2A-hybrid.rootattachednumas",
-        "hwloc-xml-8intel64-fakeKNL-A2A-hybrid.rootattachednumas.v1tov2",
-        "hwloc-xml-8intel64-fakeKNL-A2A-hybrid.rootattachednumas.v2tov1",
-    ),
-    _OFFLINE,
-)
-"""Machines whose ranks land elsewhere in forms that count logically; the page shows how many."""
-
 Look = Callable[[Launch], Mapping[int, Observed]]
 
 
@@ -101,7 +90,7 @@ def test_every_strategy_on_a_published_machine(launcher: str, name: str) -> None
     planned = cases(name)
     assert planned
     faults = [fault for case in planned for fault in tried(launcher, name, case, partial(look, case))]
-    assert bool(faults) == (name in MISCOUNTED), faults
+    assert faults == []
 
 
 def faults_in_slurm(names: tuple[str, ...]) -> list[str]:

@@ -6,6 +6,9 @@ from advisor.model.cpuset import LIMIT, CpuSet, union
 
 Run = tuple[int, int]
 
+LANES = 16
+"""No core has more hardware threads; a file that names one with a million must not take a million lists."""
+
 FULL = 4
 """A sequence up to this long is written out: 0,16,32,48."""
 
@@ -35,7 +38,7 @@ def threads(cores: Sequence[CpuSet]) -> str:
     >>> threads([CpuSet([0, 64]), CpuSet([1, 65])]), threads([CpuSet([0, 1]), CpuSet([2, 3])])
     ('0-1 +64-65', '0-3')
     """
-    if all(_adjacent(core) for core in cores):
+    if all(_adjacent(core) for core in cores) or any(len(core) > LANES for core in cores):
         return listed(union(cores))
     lanes: dict[int, list[int]] = {}
     for core in cores:

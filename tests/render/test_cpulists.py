@@ -33,3 +33,8 @@ def test_listed(expected: str, cpus: str) -> None:
 def test_threads(expected: str, cores: list[str]) -> None:
     """Second threads stand apart where they are numbered apart."""
     assert expected == threads([CpuSet.parse(core) for core in cores])
+
+
+def test_a_core_of_a_million_threads_takes_no_million_lists() -> None:
+    """A hostile file may name such a core: its CPUs are listed as a set."""
+    assert threads([CpuSet(range(0, 1 << 20, 2))]) == "0,2,..,1048574"
