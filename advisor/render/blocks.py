@@ -120,7 +120,8 @@ def _reach(cache: L3, owned: Mapping[int, CpuSet]) -> tuple[int, ...]:
 
 
 def _member(seen: _Seen, cpus: CpuSet) -> Member:
-    cores = {(core & cpus).bits: core & cpus for core in (seen.cores.get(cpu) for cpu in cpus) if core}
+    known = {id(core): core for core in (seen.cores.get(cpu) for cpu in cpus) if core}  # each once: a hostile one is large
+    cores = {part.bits: part for part in (core & cpus for core in known.values())}
     denied = cpus - seen.topology.allowed if seen.limited else CpuSet()
     return Member(cpus, tuple(cores.values()), denied)
 
