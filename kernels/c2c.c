@@ -245,20 +245,14 @@ static void run(const struct common *common, struct game *game) {
     memory_give(game->memory, bytes);
 }
 
-static double *numbers(int count) {
-    double *room = malloc((size_t)count * sizeof *room);
-    if (!room) kernel_fail(KERNEL_CANNOT, "out of memory");
-    return room;
-}
-
 int main(int argc, char **argv) {
     struct common common;
     kernel_arguments(&KERNEL, argc, argv, &common);
     if (!wish.pair) all_pairs(&common.cpus);
     const double all = 20.0, least = 2e-4, most = 1e-2;
     struct game game = {.repeats = common.repeats, .lines = common.repeats + 1};
-    game.values = numbers(common.repeats);
-    game.seconds = numbers(common.repeats);
+    game.values = numbers_take(common.repeats);
+    game.seconds = numbers_take(common.repeats);
     game.slot = all / wish.pairs / game.lines;
     game.slot = game.slot < least ? least : game.slot > most ? most : game.slot;
     for (int i = 0; i < wish.pairs; i++) {

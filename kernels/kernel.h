@@ -71,6 +71,7 @@ bool cpu_has(const char *isa); /* scalar, sse2, avx2, avx512, neon, sve */
 /* Memory: not touched yet; on the node where one is named. Ends the program where there is not enough. */
 void *memory_take(const struct common *common, size_t bytes);
 void memory_give(void *memory, size_t bytes);
+double *numbers_take(int count); /* to be freed; ends the program where there is no room */
 size_t page_bytes(void);
 
 /* A team of threads, each on its CPU for the whole run; thread 0 is the caller's. */

@@ -80,8 +80,7 @@ static void print_line(const struct way *way, const double *values, const double
 static void measure(struct entry *entry) {
     const struct way *way = entry->way;
     int trials = 0, repeats = bench.common.repeats;
-    double *values = calloc(2 * (size_t)repeats, sizeof *values), *seconds = values + repeats;
-    if (!values) kernel_fail(KERNEL_CANNOT, "out of memory");
+    double *values = numbers_take(repeats), *seconds = numbers_take(repeats);
     if (entry->fixed && !fits(&entry->shape, bench.part)) kernel_fail(KERNEL_USAGE, "--pattern %s: its streams need more --bytes", way->name);
     team_run(bench.team, fill_target, (void *)(uintptr_t)way);
     if (!entry->fixed && !way->library) {
@@ -98,6 +97,7 @@ static void measure(struct entry *entry) {
     print_shape(way, &entry->shape, trials);
     line_end();
     free(values);
+    free(seconds);
 }
 
 static bool has(const struct way *way) {

@@ -334,12 +334,6 @@ static void run_size(const struct common *common, struct team *team, struct prob
     for (int step = STEPS - 1; wish.steps && step > 0; step--) run(common, team, probe, most * step / STEPS);
 }
 
-static double *numbers(int count) {
-    double *room = malloc((size_t)count * sizeof *room);
-    if (!room) kernel_fail(KERNEL_CANNOT, "out of memory");
-    return room;
-}
-
 int main(int argc, char **argv) {
     struct common common;
     kernel_arguments(&KERNEL, argc, argv, &common);
@@ -347,7 +341,7 @@ int main(int argc, char **argv) {
     size_t bytes = check_sizes(), room = bytes + (common.pages == PAGES_HUGE ? HUGE_PAGE : 0);
     struct cpu_list cpus = check_cpus(&common);
     struct team *team = team_start(&cpus);
-    struct probe probe = {.repeats = common.repeats, .values = numbers(common.repeats), .seconds = numbers(common.repeats)};
+    struct probe probe = {.repeats = common.repeats, .values = numbers_take(common.repeats), .seconds = numbers_take(common.repeats)};
     probe.loaders = check_loaders(&common);
     team_run(team, prepare, &probe);
     char *memory = memory_take(&common, room);

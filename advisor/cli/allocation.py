@@ -45,6 +45,10 @@ class Allocated:
     """What the names begin with that only stand for names: the job's own take their places."""
     notes: tuple[str, ...] = ()
 
+    def scheduler_of(self, launcher: str) -> str | None:
+        """Return whose job a line runs in: of srun, whose hosts have no names yet, it will be one of Slurm's."""
+        return "slurm" if self.placeholder is not None and launcher == "srun" else self.scheduler
+
 
 def expand(text: str) -> tuple[str, ...]:
     """Return the hosts that a list names, as Slurm writes it.

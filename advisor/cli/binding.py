@@ -109,13 +109,12 @@ def carried(crew: Crew, placement: Placement, carrier: Carrier, command: tuple[s
     hosts = crew.hosts
     needs = settings(placement, crew.machines)
     choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, hosts.scheduler)
-    unnamed = hosts.placeholder is not None and choice.launcher.NAME == "srun"
     wish = Wish(
         command=command,
         version=choice.version,
         exact=carrier.exact,
         report=carrier.report,
-        scheduler="slurm" if unnamed else hosts.scheduler,
+        scheduler=hosts.scheduler_of(choice.launcher.NAME),
         environment=needs.variables,
         wrap=carrier.wrap,
     )

@@ -1,5 +1,6 @@
 """Who carries a job: its hosts, from options or the scheduler, and the machine that each of them is."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from advisor.cli.pipeline import load
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.machine import Machine
+from advisor.model.observation import same_host
 from advisor.model.placement import Placement
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)
@@ -38,6 +40,12 @@ class Crew:
     machines: tuple[Machine, ...]
     affinity: CpuSet | None = None
     """The CPUs that this process may run on, where the job runs on this machine."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine is one of the hosts."""
+        names, own = self.hosts.names, os.uname().nodename
+        return not names or any(same_host(name, own) or name == "localhost" for name in names)
 
 
 def crew_of(there: There, command: Sequence[str], environment: Mapping[str, str]) -> Crew:

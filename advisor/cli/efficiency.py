@@ -1,6 +1,5 @@
 """Plans HPL: ranks placed and bound as advisor bind does it, N from the memory, and the lines for it."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 from advisor.cli.benchmark import files_of, step_of
 from advisor.cli.binding import Carrier, Wanted, carry, shape
 from advisor.cli.crew import Crew, There, crew_of, of_hosts
-from advisor.cli.mpi_programs import mpi_program
-from advisor.errors import BadValue, CannotWork
+from advisor.cli.mpi_programs import program_or_name
+from advisor.errors import BadValue
 from advisor.host.live import LiveHost, find
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import openmp, without_adapters, without_gpus
@@ -17,9 +16,9 @@ from advisor.launch.registry import Choice, choose
 from advisor.measure.conditions import free_memory
 from advisor.measure.ground import Ground
 from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grid, hpl_dat
+from advisor.measure.words import part_called
 from advisor.model.machine import Machine
-from advisor.model.measurement import Part, Task
-from advisor.model.observation import same_host
+from advisor.model.measurement import Task
 from advisor.model.placement import Placement
 from advisor.place.place import place
 from advisor.render.benchmark import Step
@@ -77,12 +76,9 @@ class Bench:
 
     def launch(self, command: tuple[str, ...]) -> Launch:
         """Return the line of a command."""
-        hosts = self.crew.hosts
-        unnamed = hosts.placeholder is not None and self.choice.launcher.NAME == "srun"
-        scheduler = "slurm" if unnamed else hosts.scheduler
-        return carry(
-            self.choice, self.placement, Wish(command, self.choice.version, scheduler=scheduler, environment=self.environment)
-        )[0]
+        scheduler = self.crew.hosts.scheduler_of(self.choice.launcher.NAME)
+        wish = Wish(command, self.choice.version, scheduler=scheduler, environment=self.environment)
+        return carry(self.choice, self.placement, wish)[0]
 
     def task(self, size: Size, seconds: float, name: str = "") -> Task:
         """Return a run as a task."""
@@ -114,24 +110,15 @@ def bench(there: There, carrier: Carrier, ask: Ask, environment: Mapping[str, st
     return Bench(crew, choice, placed, ask, said)
 
 
-_KINDS: Mapping[str, Part] = {"numa": "numa", "l3": "l3", "socket": "socket", "core": "core", "node": "machine"}
-
-
 def _threads(machine: Machine, part: str, count: int) -> int:
     """Return the cores that each of so many ranks gets in the smallest part of a kind."""
     ground = Ground(machine)
-    found = [len(piece.cpus) for piece in ground.pieces(_KINDS[part])]
+    found = [len(piece.cpus) for piece in ground.pieces(part_called(part))]
     if not found or min(found) < count:
         raise BadValue(
             f"--ranks-per {part}:{count}: there are not so many cores in each", cure="ask for fewer, or --ranks-per core"
         )
     return min(found) // count
-
-
-def is_here(made: Bench) -> bool:
-    """Return whether this machine is one of the hosts."""
-    names, own = made.crew.hosts.names, os.uname().nodename
-    return not names or any(same_host(name, own) or name == "localhost" for name in names)
 
 
 def program_of(path: Path) -> str:
@@ -152,7 +139,7 @@ def command_of(ask: Ask, program: str, size: Size, repeats: int, folder: Path) -
 def free_bytes(made: Bench, host: LiveHost) -> float:
     """Return the free bytes of all hosts: this one's as it is, of others what is installed."""
     hosts = max(1, len(made.crew.hosts.names))
-    if is_here(made):
+    if made.crew.is_here:
         return float(sum(free_memory(host, made.machine).values())) * hosts
     nodes = made.machine.topology.nodes if made.machine.topology else ()
     return 0.9 * sum(node.memory or 0 for node in nodes) * hosts
@@ -168,20 +155,10 @@ def steps(made: Bench) -> tuple[list[Step], tuple[str, ...]]:
         step = step_of(about, made.launch((program_of(ask.xhpl),)), "")
         dat = hpl_dat(size).splitlines()
         return [replace(step, files={**step.files, "HPL.dat": lambda: iter(dat)})], (*made.notes, _WHERE, *files_of([step]))
-    program, notes = _written(made, host)
+    launcher = made.launch((KERNEL,)).argv[0]
+    program, notes = program_or_name(host, made.machine, KERNEL, launcher, folder=ask.kernels, blas=ask.blas or "")
     step = step_of(about, made.launch(command_of(ask, program, size, 1, Path())), "")
     return [step], (*made.notes, *notes, *files_of([step]))
 
 
 _WHERE = "HPL.dat is to lie where the line is started: -o DIR writes it"
-
-
-def _written(made: Bench, host: LiveHost) -> tuple[str, tuple[str, ...]]:
-    """Return the program as lines name it: as it is kept here, else by its plain name."""
-    launcher = made.launch((KERNEL,)).argv[0]
-    try:
-        return mpi_program(host, made.machine, KERNEL, launcher, folder=made.ask.kernels, blas=made.ask.blas or "")[0], ()
-    except CannotWork as error:
-        if made.ask.kernels is not None:
-            raise
-        return KERNEL, (f"{KERNEL} stands for the program, which is not built: {error}",)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from advisor import __version__
-from advisor.cli.efficiency import Bench, command_of, free_bytes, is_here, program_of
-from advisor.cli.jobscripts import located
-from advisor.cli.measuring import How, Measured, Watch, announce, programs_for
+from advisor.cli.efficiency import Bench, command_of, free_bytes, program_of
+from advisor.cli.measuring import How, Measured, Watch, announce, gathered, programs_for
 from advisor.cli.mpi_programs import mpi_program
-from advisor.cli.network_run import running_folder
-from advisor.cli.writing import File, write_folder
+from advisor.cli.mpi_start import heard_from, running_folder
+from advisor.cli.writing import File
 from advisor.errors import BadInput, CannotWork
 from advisor.host.live import LiveHost
 from advisor.know.platforms import match_platform
@@ -34,11 +32,10 @@ from advisor.measure.hpl import (
     read_own,
     read_xhpl,
 )
-from advisor.measure.mpi_run import started
+from advisor.measure.mpi_run import Heard
 from advisor.measure.run import STOPPED, Outcome, Surroundings, run
 from advisor.measure.tasks import Tasks
-from advisor.model.identity import identity_of
-from advisor.model.measurement import Measurements, Missing, Result, Task
+from advisor.model.measurement import Missing, Result, Task
 from advisor.model.observation import planned
 
 _PROBE = 1536
@@ -50,10 +47,9 @@ _SLOWEST = 1e9
 def measure(made: Bench) -> Measured:
     """Measure; Ctrl-C ends every rank and keeps what is done."""
     host, begun = LiveHost(), time.monotonic()
-    watch = _watch(made, host)
-    before = watch.before() if watch else ()
-    if before and not made.ask.busy_ok:
-        raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure all the same with --busy-ok")
+    watch = Watch(host, made.machine, Ground(made.machine)) if made.crew.is_here else None
+    if watch:
+        watch.must_be_idle(busy_ok=made.ask.busy_ok)
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     outcome = Outcome()
     with running_folder("hpl-") as folder:
@@ -67,26 +63,14 @@ def measure(made: Bench) -> Measured:
     if watch:
         watch.look()
     busy = watch.words() if watch else None
-    under = conditions(made.machine, when, busy or ())
-    idle = None if busy is None else not busy
-    under = under.model_copy(update={"idle": idle, "seconds": round(time.monotonic() - begun, 1), **runner.built})
-    measurements = Measurements(
-        advisor=__version__,
-        machine=identity_of(made.machine),
-        conditions=under,
-        results=tuple(_with_peaks(made, outcome.results)),
-        missing=tuple(outcome.missing),
-    )
+    under = conditions(made.machine, when, busy, seconds=time.monotonic() - begun, **runner.built)
+    measurements = gathered(made.machine, under, list(_with_peaks(made, outcome.results)), outcome.missing)
     return Measured(measurements, outcome.interrupted)
-
-
-def _watch(made: Bench, host: LiveHost) -> Watch | None:
-    return Watch(host, made.machine, Ground(made.machine)) if is_here(made) else None
 
 
 def _peaks(made: Bench, host: LiveHost, outcome: Outcome) -> None:
     """Measure the floating-point peak of all cores and its clock, where this machine is one of the hosts."""
-    if not is_here(made):
+    if not made.crew.is_here:
         return
     tasks = list(peaks.quick(Tasks(Ground(made.machine))))[-1:]
     try:
@@ -131,18 +115,12 @@ class _Runner:
             announce(f"hpl: N={size.n} NB={size.nb} on {size.p} x {size.q} ranks, about {max(1, round(seconds))} s")
         command = command_of(self.made.ask, self.program, size, repeats, self.folder)
         launch = self.made.launch(command)
-        files = {each: File(lines(), program=True) for each, lines in launch.files.items()}
-        if self.made.ask.xhpl is not None:
-            files["HPL.dat"] = File(hpl_dat(size).splitlines())
-        if files:
-            write_folder(self.folder, files)
-        put = located(launch, str(self.folder), list(command))
-        heard: list[bytes] = []
-        lines, why = started(self.host, put.argv, put.environment, seconds, heard)
+        more = {"HPL.dat": File(hpl_dat(size).splitlines())} if self.made.ask.xhpl is not None else None
+        heard = heard_from(self.host, launch, command, self.folder, seconds=seconds, more=more)
         try:
-            found = self._read(task, lines, b"".join(heard))
+            found, why = self._read(task, heard), heard.why
         except BadInput as error:
-            found, why = None, why or str(error)
+            found, why = None, heard.why or str(error)
         if found is None:
             self.outcome.lacks(task, why or "it ended without a result")
             return None
@@ -150,11 +128,11 @@ class _Runner:
         self.dgemm = max(self.dgemm, _dgemm(found))
         return found.model_copy(update={"details": {**found.details, **details}})
 
-    def _read(self, task: Task, lines: list[bytes], text: bytes) -> Result | None:
+    def _read(self, task: Task, heard: Heard) -> Result | None:
         if self.made.ask.xhpl is not None:
-            return read_xhpl(task, text.decode("utf-8", "replace"))
+            return read_xhpl(task, heard.text.decode("utf-8", "replace"))
         topology = self.made.machine.topology
-        return read_own(task, lines, planned(self.made.placement), topology.pus if topology else task.cpus)
+        return read_own(task, heard.lines, planned(self.made.placement), topology.pus if topology else task.cpus)
 
 
 def _linpack(runner: _Runner) -> None:

@@ -28,7 +28,7 @@ from advisor.measure.run import Outcome, Programs, Progress, Surroundings, run
 from advisor.measure.wish import Wish
 from advisor.model.identity import identity_of, mismatch
 from advisor.model.machine import Machine
-from advisor.model.measurement import MEASUREMENTS_SCHEMA, Measurements
+from advisor.model.measurement import MEASUREMENTS_SCHEMA, Conditions, Measurements, Missing, Result
 from advisor.paths import kernels
 
 QUICK_SECONDS: Final = 55.0
@@ -70,29 +70,31 @@ def measure(machine: Machine, wish: Wish, how: How) -> Measured:
     """Measure this machine."""
     host, ground = LiveHost(), Ground(machine, wish.cpus, smt=wish.smt)
     made = _with_work(plan(machine, wish, free_memory(host, machine)), wish)
+    watch = Watch(host, machine, ground)
+    watch.must_be_idle(busy_ok=how.busy_ok)
     programs, compiler, flags = programs_for(host, machine, how)
     for kernel in dict.fromkeys(task.kernel for task in made.tasks):
         programs.program(kernel)
-    watch = Watch(host, machine, ground)
-    before = watch.before()
-    if before and not how.busy_ok:
-        raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure all the same with --busy-ok")
     begun, started = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
     with told(how.verbose) as report:
         outcome = run(made.tasks, Surroundings(host, programs, report, watch.look, budget=how.budget))
     platform = match_platform(machine)
-    under = conditions(machine, started, watch.words())
-    under = under.model_copy(
-        update={"seconds": round(time.monotonic() - begun, 1), "compiler": compiler.version if compiler else None, "flags": flags}
-    )
-    measurements = Measurements(
+    version = compiler.version if compiler else None
+    under = conditions(machine, started, watch.words(), seconds=time.monotonic() - begun, compiler=version, flags=flags)
+    results = believed(outcome.results, ground, platform.flops_per_cycle if platform else None)
+    measurements = gathered(machine, under, results, (*made.left_out, *outcome.missing))
+    return Measured(_something(measurements, outcome), outcome.interrupted)
+
+
+def gathered(machine: Machine, under: Conditions, results: Sequence[Result], missing: Sequence[Missing]) -> Measurements:
+    """Return what was measured of a machine, with who it is and under which conditions."""
+    return Measurements(
         advisor=__version__,
         machine=identity_of(machine),
         conditions=under,
-        results=believed(outcome.results, ground, platform.flops_per_cycle if platform else None),
-        missing=(*made.left_out, *outcome.missing),
+        results=tuple(results),
+        missing=tuple(missing),
     )
-    return Measured(_something(measurements, outcome), outcome.interrupted)
 
 
 def _something(measurements: Measurements, outcome: Outcome) -> Measurements:
@@ -126,6 +128,12 @@ class Watch:
         self._standing = gate.job_part(machine, Ground(machine).usable)
         self._busy: gate.Busy = {}
         self._stolen = 0.0
+
+    def must_be_idle(self, *, busy_ok: bool) -> None:
+        """Refuse to measure a busy machine, unless that is wished."""
+        before = self.before()
+        if before and not busy_ok:
+            raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure all the same with --busy-ok")
 
     def before(self) -> tuple[str, ...]:
         """Return what speaks against measuring now; takes a moment."""

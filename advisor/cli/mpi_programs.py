@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor.cli.measuring import announce
+from advisor.errors import CannotWork
 from advisor.host.live import LiveHost, find
 from advisor.measure.build import Builder, Compiler, Ready, cache_folder, cpu_of, flags_for
 from advisor.measure.mpi_build import find_blas, find_mpicc, mpi_recipe
@@ -30,3 +31,15 @@ def mpi_program(
     cpu = cpu_of(machine) if library else os.uname().machine
     program = Builder(host, recipe, cpu, cache_folder(os.environ), announce).program(kernel)
     return program, compiler, " ".join((*recipe.flags, *recipe.libraries))
+
+
+def program_or_name(
+    host: LiveHost, machine: Machine, kernel: str, launcher: str, *, folder: Path | None, blas: str | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Return a kernel as lines that are only printed name it: as it is kept here, else its plain name with a note why."""
+    try:
+        return mpi_program(host, machine, kernel, launcher, folder=folder, blas=blas)[0], ()
+    except CannotWork as error:
+        if folder is not None:
+            raise
+        return kernel, (f"{kernel} stands for the program, which is not built: {error}",)

@@ -8,8 +8,8 @@ from advisor.cli.allocation import placeholders
 from advisor.cli.benchmark import files_of, spelled, step_of
 from advisor.cli.binding import Carrier, Wanted, carry, shape
 from advisor.cli.crew import Crew, There, crew_of, of_hosts
-from advisor.cli.mpi_programs import mpi_program
-from advisor.errors import BadValue, CannotWork
+from advisor.cli.mpi_programs import program_or_name
+from advisor.errors import BadValue
 from advisor.host.live import LiveHost
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import article, unusable, without_adapters, without_gpus
@@ -71,14 +71,12 @@ class Experiment:
 
     def launch(self, leg: Leg, placement: Placement, program: str) -> Launch:
         """Return the line of a leg."""
-        crew = self.crew
-        unnamed = crew.hosts.placeholder is not None and self.choice.launcher.NAME == "srun"
         command = (program, *leg.arguments(self.sizes, self.repeats))
         wish = Wish(
             command=command,
             version=self.choice.version,
             exact=self.carrier.exact,
-            scheduler="slurm" if unnamed else crew.hosts.scheduler,
+            scheduler=self.crew.hosts.scheduler_of(self.choice.launcher.NAME),
             environment=self._settings(leg.hca),
         )
         made, _ = carry(self.choice, placement, wish)
@@ -174,7 +172,7 @@ def _adapters(crew: Crew, wanted: str | None) -> tuple[tuple[str, ...], tuple[st
 def steps(made: Experiment, *, folder_given: bool) -> tuple[list[Step], tuple[str, ...]]:
     """Return every line, ready to paste."""
     first = made.launch(made.legs[0], made.placement(made.legs[0]), KERNEL).argv[0]
-    program, notes = _written(made, first)
+    program, notes = program_or_name(LiveHost(), made.machine, KERNEL, first, folder=made.ask.kernels)
     found = []
     for leg in made.legs:
         launch = made.launch(leg, made.placement(leg), program)
@@ -184,13 +182,3 @@ def steps(made: Experiment, *, folder_given: bool) -> tuple[list[Step], tuple[st
 
 
 _DISTANCES = {"local": "is here", "same-socket": "is on another node of this socket", "other-socket": "is on the other socket"}
-
-
-def _written(made: Experiment, launcher: str) -> tuple[str, tuple[str, ...]]:
-    """Return the program as lines name it: as it is kept here, else by its plain name."""
-    try:
-        return mpi_program(LiveHost(), made.machine, KERNEL, launcher, folder=made.ask.kernels)[0], ()
-    except CannotWork as error:
-        if made.ask.kernels is not None:
-            raise
-        return KERNEL, (f"{KERNEL} stands for the program, which is not built: {error}",)

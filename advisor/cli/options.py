@@ -31,6 +31,15 @@ MeasurementsOption = Annotated[
     Path | None,
     typer.Option("--measurements", metavar="FILE", help="Take into account what advisor measure found on this machine."),
 ]
+Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
+MpiLauncher = Annotated[str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun.")]
+Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Repeat each thing so often.")]
+BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the measurements there, as JSON.")]
+PageOrLines = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Write there: a page, or with --dry-run a folder of lines.")
+]
+Steps = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
 Bios = Annotated[
     list[Path] | None,
     typer.Option("--bios", metavar="FILE", help="A saved Redfish Bios resource; a second FILE is its pending Settings."),

@@ -24,7 +24,7 @@ def measured_now(machine: "Machine") -> Taken:
     from advisor.measure.wish import Wish
 
     try:
-        seconds = sum(task.seconds for task in planned(machine, Wish()).tasks)
+        seconds = planned(machine, Wish()).seconds
         announce(f"measuring for about {max(1, round(seconds))} s if the machine is idle; --no-measure leaves it out")
         done = measure(machine, Wish(), How(budget=QUICK_SECONDS))
     except AdvisorError as error:

@@ -24,13 +24,24 @@ def _available(text: str | None) -> str | None:
     )
 
 
-def conditions(machine: Machine, started: str, busy: tuple[str, ...]) -> Conditions:
-    """Return the conditions at the start."""
+def conditions(
+    machine: Machine,
+    started: str,
+    busy: tuple[str, ...] | None,
+    *,
+    seconds: float = 0.0,
+    compiler: str | None = None,
+    flags: str | None = None,
+) -> Conditions:
+    """Return the conditions of a run; ``busy`` is None where nobody looked."""
     cpu, kernel = machine.cpu, machine.kernel
     return Conditions(
         started=started,
-        idle=not busy,
-        busy=busy,
+        seconds=round(seconds, 1),
+        idle=None if busy is None else not busy,
+        busy=busy or (),
+        compiler=compiler,
+        flags=flags,
         governor=",".join(cpu.governors) if cpu and cpu.governors else None,
         hugepages=kernel.thp if kernel else None,
     )

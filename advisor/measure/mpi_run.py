@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from advisor.host.base import Ran, Why
 from advisor.measure.build import Starter
@@ -16,18 +16,28 @@ _TELLING: Final = re.compile(
     r"ssh: |Could not resolve|No route to host|Connection (?:refused|timed out)|not find an executable"
     r"|unable to access or execute|No such file|error while loading|execvp|[Pp]ermission denied|as root|not enough slots",
 )
+_AS_ROOT: Final = "start it as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 _NO_PAIRS: Final = re.compile(r"\b1 ranks: pairs need")
 
 
-def started(
-    host: Starter, argv: Sequence[str], variables: Mapping[str, str], seconds: float, heard: list[bytes] | None = None
-) -> tuple[list[bytes], str | None]:
-    """Return the lines of a start, and in words why it ended badly; None where it did not.
+class Heard(NamedTuple):
+    """What a start printed, and in words why it ended badly; None where it did not."""
+
+    text: bytes
+    why: str | None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines of our kernels."""
+        return [line for line in self.text.splitlines() if line.lstrip().startswith(b"{")]
+
+
+def started(host: Starter, argv: Sequence[str], variables: Mapping[str, str], seconds: float) -> Heard:
+    """Return what a start printed.
 
     A launcher that hangs when its ranks have ended (both Open MPI do, one time in hundreds) leaves whole lines behind.
-    ``heard`` gets everything that was printed.
     """
-    heard = [] if heard is None else heard
+    heard: list[bytes] = []
 
     def hear(data: bytes) -> None:
         if sum(map(len, heard)) <= _LARGEST:
@@ -35,8 +45,7 @@ def started(
 
     limit = max(_LEAST, _PATIENCE * seconds)
     ran = host.launch(tuple(argv), hear, timeout=limit, variables=variables)
-    lines = [line for line in b"".join(heard).splitlines() if line.lstrip().startswith(b"{")]
-    return lines, _failed(argv[0], ran, limit)
+    return Heard(b"".join(heard), _failed(argv[0], ran, limit))
 
 
 def _failed(launcher: str, ran: Ran, limit: float) -> str | None:
@@ -58,4 +67,5 @@ def _said(errors: bytes) -> str:
     telling = next((line for line in words if _TELLING.search(line)), None)
     own = next((line for line in words if line.startswith(("mbw_mr:", "hpl:"))), None)
     found = own or telling or (words[-1] if words else None)
-    return f": {found[:240]}" if found else " and said nothing"
+    cure = f"; {_AS_ROOT}" if found and "as root" in found else ""
+    return f": {found[:240]}{cure}" if found else " and said nothing"

@@ -1,6 +1,6 @@
 """Runs tasks one after the other: reads what kernels say, repeats what spreads, ends what hangs, keeps what is done."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from time import monotonic
@@ -41,6 +41,14 @@ class Outcome:
     results: list[Result] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     interrupted: bool = False
+
+    def stopped(self, tasks: Iterable[Task]) -> None:
+        """Note that Ctrl-C ended the run, and the tasks that it left undone."""
+        self.interrupted = True
+        done = {result.task for result in self.results} | {each.task for each in self.missing}
+        for task in tasks:
+            if task.name not in done:
+                self.lacks(task, STOPPED)
 
     def lacks(self, task: Task, why: str) -> None:
         """Note a task without a result."""
@@ -88,11 +96,7 @@ def run(tasks: Sequence[Task], around: Surroundings) -> Outcome:
             pace = _pace(tasks[: number + 1], around.clock() - begun)
             around.look()
     except KeyboardInterrupt:
-        outcome.interrupted = True
-        done = {result.task for result in outcome.results} | {each.task for each in outcome.missing}
-        for task in tasks:
-            if task.name not in done:
-                outcome.lacks(task, STOPPED)
+        outcome.stopped(tasks)
     return outcome
 
 

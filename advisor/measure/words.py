@@ -1,9 +1,10 @@
 """How the kernels want to be asked: their own arguments, in one place."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from advisor.errors import BadValue, did_you_mean
+from advisor.model.measurement import Part
 
 _STORING: Final = ("store", "copy", "scale", "add", "triad", "update")
 PATTERNS: Final = ("load", *(f"{name}{past}" for name in _STORING for past in ("", "-nt")), "copy-memcpy")
@@ -22,6 +23,15 @@ def patterns(text: str) -> tuple[str, ...]:
             cure=did_you_mean(wrong or "", PATTERNS, f"there are {', '.join(PATTERNS)}, and all of them"),
         )
     return names
+
+
+_CALLED: Final[Mapping[str, Part]] = {"core": "core", "l3": "l3", "numa": "numa", "socket": "socket", "node": "machine"}
+"""What the articles call a node is the whole machine."""
+
+
+def part_called(word: str) -> Part:
+    """Return the part that an option names."""
+    return _CALLED[word]
 
 
 def arrays(variant: str) -> int:

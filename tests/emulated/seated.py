@@ -1,6 +1,7 @@
 """Starts a kernel and asks Linux where its threads and its pages are while it runs: ``seated.py KERNEL ARGUMENT...``.
 
-Prints one JSON object: the CPU list of each thread and the pages of its memory by NUMA node, both as the kernel has them.
+Prints one JSON object: the CPU list of each thread, the pages of its memory by NUMA node and the policies of that memory,
+all as the kernel has them.
 """
 
 import json
@@ -24,14 +25,16 @@ def threads(process: int) -> list[str]:
     return found
 
 
-def pages(process: int) -> dict[str, int]:
-    """Return the pages of its large anonymous mappings by NUMA node."""
+def pages(process: int) -> tuple[dict[str, int], set[str]]:
+    """Return the pages of its large anonymous mappings by NUMA node, and by which policies they are where they are."""
     count: Counter[str] = Counter()
+    policies = set()
     for line in Path(f"/proc/{process}/numa_maps").read_text().splitlines():
         anonymous = re.search(r" anon=(\d+)", line)
         if anonymous and int(anonymous[1]) > LARGEST:
+            policies.add(line.split()[1])
             count.update({node: int(number) for node, number in re.findall(r" N(\d+)=(\d+)", line)})
-    return dict(count)
+    return dict(count), policies
 
 
 def main() -> None:
@@ -39,15 +42,17 @@ def main() -> None:
     kernel = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, text=True)
     end = monotonic() + 120
     seen: dict[str, int] = {}
+    policies: set[str] = set()
     while kernel.poll() is None and monotonic() < end:
-        now = pages(kernel.pid)
+        now, policies = pages(kernel.pid)
         if now and now == seen:  # memory is touched, and nothing comes any more
             break
         seen = now
         sleep(0.5)
     where = threads(kernel.pid)
     out, _ = kernel.communicate(timeout=300)
-    sys.stdout.write(json.dumps({"threads": where, "pages": seen, "said": json.loads(out), "status": kernel.returncode}) + "\n")
+    told = {"threads": where, "pages": seen, "policies": sorted(policies), "said": json.loads(out), "status": kernel.returncode}
+    sys.stdout.write(json.dumps(told) + "\n")
 
 
 if __name__ == "__main__":

@@ -102,11 +102,12 @@ SAID = {
 def test_a_failed_start_is_one_line(case: str) -> None:
     """The line that tells most is taken out of what launchers frame with dashes."""
     errors, word = SAID[case]
-    lines, why = started(Fake(ended=Ran(err=errors, status=213)), ("mpirun",), {}, 1)
-    assert (lines, word in str(why), "\n" in str(why)) == ([], True, False)
+    heard = started(Fake(ended=Ran(err=errors, status=213)), ("mpirun",), {}, 1)
+    assert (heard.lines, word in str(heard.why), "\n" in str(heard.why)) == ([], True, False)
 
 
 def test_lines_before_a_hang_are_kept() -> None:
     """A launcher that hangs when all ranks have ended leaves whole lines; what launchers print beside them is no result."""
     host = Fake(ended=Ran(why=Why.TIMEOUT), out=b'noise\n{"a": 1}\n')
-    assert started(host, ("mpirun",), {}, 1) == ([b'{"a": 1}'], "mpirun did not end within 90 s and was ended and said nothing")
+    heard = started(host, ("mpirun",), {}, 1)
+    assert (heard.lines, heard.why) == ([b'{"a": 1}'], "mpirun did not end within 90 s and was ended and said nothing")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from advisor.cli.options import Json, MeasurementsOption, NoColor, Width
+from advisor.cli.options import Json, MeasurementsOption, NoColor, Version, Width
 from advisor.model.job import STRATEGIES
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use p
 LauncherName = Annotated[
     str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun, wrapper.")
 ]
-Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
 Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form does the same.")]
 Wrap = Annotated[bool, typer.Option("--wrapper", help="Let a small script bind each rank, not the launcher.")]
 Report = Annotated[bool, typer.Option("--report", help="Let the launcher print the bindings it makes.")]
@@ -219,18 +218,8 @@ def _benchmark(
     benchmark: tuple[str, str | None],
     command: list[str],
 ) -> int:
+    from advisor.cli.answers import Form, show_lines
     from advisor.cli.benchmark import steps
-    from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.benchmark import benchmark_document, benchmark_page
 
     made, notes = steps(there, wanted, carrier, benchmark, command=command, environment=os.environ)
-    if shown.folder is not None:
-        from advisor.cli.jobscripts import write_benchmark
-
-        made, written = write_benchmark(shown.folder, made)
-        notes = (*notes, f"written: {', '.join(written)}")
-    if shown.json:
-        emit_json(benchmark_document(made, notes), None)
-    else:
-        emit([benchmark_page(made, notes, shown.width)], None, color=shown.color, width=shown.width)
-    return 0
+    return show_lines(made, notes, Form(shown.folder, shown.json, shown.width, shown.color))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from advisor.cli.options import From, Json, NoColor, Output, Width
+from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
 
 if TYPE_CHECKING:
     from advisor.cli.measuring import How
@@ -42,10 +42,7 @@ Pattern = Annotated[
 Cpus = Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="Use these CPUs only: 0-15,32.")]
 Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Take all memory from this NUMA node.")]
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
-Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Repeat each thing so often.")]
-BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be measured and how long it takes; run nothing.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the measurements there, as JSON.")]
 Saved = Annotated[
     list[Path] | None,
     typer.Option("--measurements", metavar="FILE", help="Show what was saved of this machine; may be repeated."),
@@ -64,7 +61,6 @@ Intensity = Annotated[
 Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use kernels built elsewhere.")]
 BuildOnly = Annotated[bool, typer.Option("--build-only", help="Build all kernels into -o DIR and measure nothing.")]
 March = Annotated[str | None, typer.Option("--march", metavar="X", help="With --build-only: for this processor, such as znver4.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ def run(
     kernels: Kernels = None,
     build_only: BuildOnly = False,
     march: March = None,
-    verbose: Verbose = False,
+    verbose: Steps = False,
     source: From = None,
     json: Json = False,
     output: Output = None,
@@ -141,17 +137,15 @@ def _wish(
     what: str, per: str | None, pattern: str | None, cpus: str | None, *, node: int | None, repeats: int | None, smt: bool
 ) -> "Wish":
     from advisor.errors import BadValue
-    from advisor.measure.plan import PARTS
     from advisor.measure.wish import Wish
-    from advisor.measure.words import patterns
+    from advisor.measure.words import part_called, patterns
     from advisor.model.cpuset import CpuSet
 
     if per is not None and what != "membw":
         raise BadValue(f"--per goes with membw, not with {what[:40]}", cure=f"advisor measure membw --per {per}")
-    part = next((each for each in PARTS if each == ("machine" if per == "node" else per)), None)
     chosen = patterns(pattern) if pattern is not None else None
     only = CpuSet.parse(cpus) if cpus is not None else None
-    return Wish(what, part, chosen, only, node, repeats, smt)
+    return Wish(what, part_called(per) if per else None, chosen, only, node, repeats, smt)
 
 
 def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:

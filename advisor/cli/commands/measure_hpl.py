@@ -14,18 +14,13 @@ Example: advisor measure hpl --xhpl /opt/amd-hpl/xhpl --n 86400 --nb 232
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from advisor.cli.options import Json, NoColor, Width
-
-if TYPE_CHECKING:
-    pass
+from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines, Save, Steps, Version, Width
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; else the job's, or this one.")]
-LauncherName = Annotated[str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun.")]
-Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
 Xhpl = Annotated[Path | None, typer.Option("--xhpl", metavar="PATH", help="Run this HPL: netlib's, AMD's, Intel's.")]
 Quick = Annotated[bool, typer.Option("--quick", help="About a minute: the default.")]
 Full = Annotated[bool, typer.Option("--full", help="N for 85 % of the free memory.")]
@@ -38,19 +33,13 @@ BlasFlag = Annotated[str | None, typer.Option("--blas", metavar="FLAGS", help="L
 Kernels = Annotated[
     Path | None, typer.Option("--kernels", metavar="DIR", help="Use the programs hpl and peakflops of this folder.")
 ]
-BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the line of the largest run, and run none.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the measurements there, as JSON.")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Write there: a page, or with --dry-run a folder of lines.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
 
 
 def run(
     *,
     hosts: Hosts = None,
-    launcher: LauncherName = None,
+    launcher: MpiLauncher = None,
     launcher_version: Version = None,
     xhpl: Xhpl = None,
     quick: Quick = False,
@@ -63,9 +52,9 @@ def run(
     busy_ok: BusyOk = False,
     dry_run: DryRun = False,
     save: Save = None,
-    verbose: Verbose = False,
+    verbose: Steps = False,
     json: Json = False,
-    output: Output = None,
+    output: PageOrLines = None,
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:

@@ -15,22 +15,17 @@ Example: advisor measure network --hosts a,b --from node.tar.gz --launcher openm
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from advisor.cli.options import Json, NoColor, Width
-
-if TYPE_CHECKING:
-    pass
+from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines, Repeats, Save, Steps, Version, Width
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
 Sources = Annotated[
     list[str] | None,
     typer.Option("--from", metavar="FILE", help="What the hosts are; NAME=FILE for one of them, may be repeated."),
 ]
-LauncherName = Annotated[str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun.")]
-Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
 Per = Annotated[
     Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each of these, and no single pairs.")
 ]
@@ -38,22 +33,15 @@ Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only
 Sizes = Annotated[
     str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")
 ]
-Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Repeat each thing so often.")]
 Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use the program mbw_mr of this folder.")]
-BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every line that would be run, and run none.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the measurements there, as JSON.")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Write there: a page, or with --dry-run a folder of lines.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
 
 
 def run(
     *,
     hosts: Hosts = None,
     sources: Sources = None,
-    launcher: LauncherName = None,
+    launcher: MpiLauncher = None,
     launcher_version: Version = None,
     per: Per = None,
     hca: Adapter = None,
@@ -63,9 +51,9 @@ def run(
     busy_ok: BusyOk = False,
     dry_run: DryRun = False,
     save: Save = None,
-    verbose: Verbose = False,
+    verbose: Steps = False,
     json: Json = False,
-    output: Output = None,
+    output: PageOrLines = None,
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
@@ -76,8 +64,7 @@ def run(
     from advisor.cli.network_run import measure
     from advisor.cli.networking import Ask, experiment, steps
 
-    part = "machine" if per == "node" else per
-    ask = Ask(part, hca, sizes, repeats, kernels, busy_ok, verbose)
+    ask = Ask("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok, verbose)
     there = There(tuple(sources or ()), hosts)
     made = experiment(there, Carrier(launcher, launcher_version), ask, os.environ, dry=dry_run)
     form = Form(output, json, width, not no_color)
