@@ -3,7 +3,8 @@
 Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN]... [--threads one|all] [--json FILE]
 [--programs FOLDER]``.
 Plain C is benchmarks/stream.c: STREAM's definition, by gcc and clang, with regular stores and past the cache. One round finds
-the two best references through the cache and past it; those take turns with ours, the gate before every round. Every side has
+the two best references through the cache and past it; those take turns with ours, the gate before every round. A ratio is the
+median of the rounds' ratios: a neighbour that comes and goes meets both sides of a round. Every side has
 arrays of the same size, and counts bytes as STREAM does. Ours chooses its shape anew in every turn, as a user's run does. A
 reference that is not installed is named and left out. With --json, results are added to those that the file has, so that a
 long comparison may run in pieces; --programs keeps what was built for the next piece.
@@ -218,7 +219,7 @@ def compare(row: Row, kind: str, past: bool | None) -> str | None:  # noqa: FBT0
     us, them = row.rates[mine], row.rates[other]
     wanted = TARGET.get(row.pattern, 1.0) if past is None else None
     ends = [
-        f"{middle(us) / middle(them):.3f}",
+        f"{middle([mine / other for mine, other in zip(us, them, strict=True)]):.3f}",
         f"{wanted:.2f}" if wanted else "",
         f"{noise(us):.0%}, {noise(them):.0%}",
         f"{mine} / {other}",

@@ -20,12 +20,13 @@
  * thread has an odd number of 4 KiB pages of each array. For DRAM let every single array be several times the last cache.
  *
  * One stream a thread keeps too few lines on their way. A thread therefore walks several streams of its part at once, with
- * or without prefetch hints; short trials find the shape that this CPU likes best for each pattern.
+ * or without prefetch hints; short trials find the shape that this CPU likes best for each pattern, and whether it likes the
+ * widest vectors or the next narrower ones; --isa leaves that out.
  *
- * Own fields: shape (streams-place-hint-ahead; --pattern NAME:SHAPE takes it again without trials), streams, spacing (near:
- * a page apart; far), prefetch (none; l1, l2, nta: what is read, with l1 also what is written; w: what is written),
- * prefetch_bytes ahead, trials, passes (in each repeat), counted_bytes (of a pass). `bytes` is the pattern's working set,
- * `seconds` the time of a pass.
+ * Own fields: shape (streams-place-hint-ahead, and the vectors where they are not the widest; --pattern NAME:SHAPE takes it
+ * again without trials), streams, spacing (near: a page apart; far), prefetch (none; l1, l2, nta: what is read, with l1 also
+ * what is written; w: what is written), prefetch_bytes ahead, trials, passes (in each repeat), counted_bytes (of a pass).
+ * `bytes` is the pattern's working set, `seconds` the time of a pass.
  *
  * It cannot tell which level answered: sizes that fit a cache measure the cache. */
 #include "membw_walks.h"
@@ -64,10 +65,10 @@ static void print_shape(const struct way *way, const struct shape *shape, int tr
     line_whole("trials", trials);
 }
 
-static void print_line(const struct way *way, const double *values, const double *seconds, long passes) {
+static void print_line(const struct way *way, const struct shape *shape, const double *values, const double *seconds, long passes) {
     size_t used = bench.array_bytes * (size_t)way->arrays;
     line_begin(&kernel, &bench.common, way->name, "bytes/s");
-    line_text("isa", way->library ? "library" : bench.set->name);
+    line_text("isa", way->library ? "library" : set_of(shape)->name);
     line_whole("bytes", (long long)used);
     line_numbers("values", values, bench.common.repeats);
     line_numbers("seconds", seconds, bench.common.repeats);
@@ -93,7 +94,7 @@ static void measure(struct entry *entry) {
         values[i] = (double)bench.array_bytes * way->counted / seconds[i];
     }
     check(way, &entry->shape, done);
-    print_line(way, values, seconds, passes);
+    print_line(way, &entry->shape, values, seconds, passes);
     print_shape(way, &entry->shape, trials);
     line_end();
     free(values);

@@ -6,7 +6,7 @@ from typing import Final
 
 from advisor.model.measurement import Distance, Part, Result, Task
 
-_SHAPE: Final = re.compile(r"[0-9]{1,3}-(?:near|far)-[a-z0-9]{1,6}-[0-9]{1,7}")
+_SHAPE: Final = re.compile(r"[0-9]{1,3}-(?:near|far)-[a-z0-9]{1,6}-[0-9]{1,7}(?:-[a-z0-9]{1,7})?")
 Kind = tuple[str, Part, int, Distance | None]
 """Pattern, kind of part, threads, distance to memory: what tasks have in common that a shape is good for."""
 Shapes = dict[Kind, str]

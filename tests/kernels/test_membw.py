@@ -105,6 +105,14 @@ def test_a_shape_can_be_asked_for(shape: str) -> None:
     assert names(found) == sorted([*REGULAR, *PAST])
 
 
+@pytest.mark.parametrize("isa", HERE)
+def test_a_shape_names_its_vectors(isa: str) -> None:
+    """The end of a shape says which instructions walk; without it, or in trials with --isa, the ones asked for do."""
+    found = lines("--pattern", f"load:{ONE}-{isa},triad:{ONE},load", "--isa", HERE[0])
+    assert [line["isa"] for line in found] == [isa, HERE[0], HERE[0]]
+    assert [line["shape"] for line in found[:2]] == [f"{ONE}-{isa}", ONE]
+
+
 def test_streams_limit_the_trials() -> None:
     """With --streams only shapes of so many are tried."""
     line = lines("--pattern", "load", "--streams", "4")[0]
@@ -127,6 +135,7 @@ def test_a_wrong_result_is_refused(name: str) -> None:
         (("--pattern", "load:8"), 2, "--pattern load:8: after a colon a shape such as 8-far-nta-256"),
         (("--pattern", "load:0-far-none-0"), 2, "after a colon a shape"),
         (("--pattern", "load:1-far-none-0x"), 2, "after a colon a shape"),
+        (("--pattern", "load:1-far-none-0-mmx"), 2, "after a colon a shape"),
         (("--pattern", "load:9999-far-none-0"), 2, "--pattern load: its streams need more --bytes"),
         (("--streams", "0"), 2, "--streams 0: auto, or how many"),
         (("--streams", "5"), 2, "--streams 5: 1, 2, 3, 4, 6, 8 or 16"),
