@@ -2,8 +2,8 @@
  *
  * Rank i of the first half is paired with rank i + n/2. All pairs work at the same time. Definitions are those of the OSU
  * micro-benchmarks, so that figures compare:
- * mbw_mr    bytes/s over all pairs: windows of non-blocking sends, each answered by one short message
- * bibw      the same with both ranks sending, bytes of both ways counted
+ * mbw_mr    bytes/s over all pairs: windows of non-blocking sends, each answered by 4 bytes
+ * bibw      windows both ways at once, without an answer, bytes of both ways counted
  * latency   seconds: half a ping-pong; the middle one of the pairs
  * sendrecv  bytes/s both ways: MPI_Sendrecv between the partners of each pair
  * With one pair, mbw_mr is osu_bw. Message rate is bytes/s divided by the size: `messages` (middle of the repeats).
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 64, TAG = 7, ANSWER = 8, MOST_WINDOW = 1024 };
+enum { MOST_SIZES = 64, TAG = 7, ANSWER = 8, ANSWER_BYTES = 4, MOST_WINDOW = 1024 };
 
 static const char *const VARIANTS[] = {
     "mbw_mr bytes/s: windows of sends over all pairs",
@@ -78,7 +78,7 @@ struct side {
     int rank, partner, pair, pairs;
     bool first; /* of the first half: it sends where only one side does */
     char *out, *in;
-    MPI_Request request[2 * MOST_WINDOW];
+    MPI_Request sends[MOST_WINDOW], receives[MOST_WINDOW];
 };
 
 struct test {
@@ -87,27 +87,33 @@ struct test {
     int directions; /* ways in which payload goes; 0: a latency */
 };
 
-static void send_window(struct side *side, int size) {
-    char answer = 0;
-    if (side->first) {
-        for (int i = 0; i < window; i++) MPI_Isend(side->out, size, MPI_CHAR, side->partner, TAG, MPI_COMM_WORLD, &side->request[i]);
-        MPI_Waitall(window, side->request, MPI_STATUSES_IGNORE);
-        MPI_Recv(&answer, 1, MPI_CHAR, side->partner, ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        return;
-    }
-    for (int i = 0; i < window; i++) MPI_Irecv(side->in, size, MPI_CHAR, side->partner, TAG, MPI_COMM_WORLD, &side->request[i]);
-    MPI_Waitall(window, side->request, MPI_STATUSES_IGNORE);
-    MPI_Send(&answer, 1, MPI_CHAR, side->partner, ANSWER, MPI_COMM_WORLD);
+static void post_sends(struct side *side, int size) {
+    for (int i = 0; i < window; i++) MPI_Isend(side->out, size, MPI_CHAR, side->partner, TAG, MPI_COMM_WORLD, &side->sends[i]);
 }
 
+static void post_receives(struct side *side, int size) {
+    for (int i = 0; i < window; i++) MPI_Irecv(side->in, size, MPI_CHAR, side->partner, TAG, MPI_COMM_WORLD, &side->receives[i]);
+}
+
+static void send_window(struct side *side, int size) {
+    char answer[ANSWER_BYTES] = {0};
+    if (side->first) {
+        post_sends(side, size);
+        MPI_Waitall(window, side->sends, MPI_STATUSES_IGNORE);
+        MPI_Recv(answer, ANSWER_BYTES, MPI_CHAR, side->partner, ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    post_receives(side, size);
+    MPI_Waitall(window, side->receives, MPI_STATUSES_IGNORE);
+    MPI_Send(answer, ANSWER_BYTES, MPI_CHAR, side->partner, ANSWER, MPI_COMM_WORLD);
+}
+
+/* No answer: what a rank receives tells it how far the other one is. */
 static void send_both_ways(struct side *side, int size) {
-    char answer = 0;
-    for (int i = 0; i < window; i++) MPI_Irecv(side->in, size, MPI_CHAR, side->partner, TAG, MPI_COMM_WORLD, &side->request[i]);
-    for (int i = 0; i < window; i++)
-        MPI_Isend(side->out, size, MPI_CHAR, side->partner, TAG, MPI_COMM_WORLD, &side->request[window + i]);
-    MPI_Waitall(2 * window, side->request, MPI_STATUSES_IGNORE);
-    if (side->first) MPI_Recv(&answer, 1, MPI_CHAR, side->partner, ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    else MPI_Send(&answer, 1, MPI_CHAR, side->partner, ANSWER, MPI_COMM_WORLD);
+    post_receives(side, size);
+    post_sends(side, size);
+    MPI_Waitall(window, side->sends, MPI_STATUSES_IGNORE);
+    MPI_Waitall(window, side->receives, MPI_STATUSES_IGNORE);
 }
 
 static void ping_pong(struct side *side, int size) {

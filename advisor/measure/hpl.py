@@ -72,8 +72,27 @@ def for_time(rate: float, seconds: float, nb: int) -> int:
     return max(nb, _SMALLEST, int(n) // nb * nb)
 
 
-def hpl_dat(size: Size) -> str:
-    """Return the input of netlib's, AMD's and Intel's HPL for one run: one panel ahead, rings that send to the next first."""
+def steps_to(hosts: int) -> tuple[int, ...]:
+    """Return how many hosts each row of a scaling table has: doubled from one on, and all of them.
+
+    >>> steps_to(1), steps_to(4), steps_to(6)
+    ((1,), (1, 2, 4), (1, 2, 4, 6))
+    """
+    doubled = [1 << at for at in range(hosts.bit_length()) if 1 << at < hosts]
+    return (*doubled, hosts)
+
+
+def grown(n: int, times: float, nb: int) -> int:
+    """Return N for so many times the memory: each host keeps its share of the matrix, in whole blocks.
+
+    >>> grown(10000, 4, 100), grown(10000, 2, 100)
+    (20000, 14100)
+    """
+    return max(nb, int(n * times**0.5 + 1e-6) // nb * nb)
+
+
+def hpl_dat(size: Size, ahead: int = 1) -> str:
+    """Return the input of netlib's, AMD's and Intel's HPL for one run: panels ahead, rings that send to the next first."""
     lines = (
         ("HPLinpack benchmark input file", ""),
         ("written by advisor measure hpl", ""),
@@ -99,7 +118,7 @@ def hpl_dat(size: Size) -> str:
         ("1", "# of broadcast"),
         ("1", "BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)"),
         ("1", "# of lookahead depth"),
-        ("1", "DEPTHs (>=0)"),
+        (str(ahead), "DEPTHs (>=0)"),
         ("2", "SWAP (0=bin-exch,1=long,2=mix)"),
         ("64", "swapping threshold"),
         ("0", "L1 in (0=transposed,1=no-transposed) form"),

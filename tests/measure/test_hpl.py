@@ -1,5 +1,6 @@
 """How large HPL runs, what other builds are told and say, and which BLAS is doubted."""
 
+from itertools import pairwise
 from math import isqrt
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.measure.hpl import Size, blas_doubt, for_memory, for_time, grid, hpl_dat, read_own, read_xhpl
+from advisor.measure.hpl import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
 from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
 from advisor.model.observation import Planned
@@ -43,6 +44,21 @@ def test_n_takes_the_time() -> None:
     """The work of N at three quarters of dgemm's rate takes about as long as was wished."""
     size = Size(for_time(1e12, 14, 192), 192, 1, 2)
     assert 0.9 < size.work / 0.75e12 / 14 < 1.0
+
+
+@given(st.integers(min_value=1, max_value=100_000))
+def test_a_scaling_table_doubles_its_hosts(hosts: int) -> None:
+    """It begins with one host, has twice as many in each row, and ends with all of them."""
+    found = steps_to(hosts)
+    assert (found[0], found[-1], sorted(set(found))) == (1, hosts, list(found))
+    assert [b for a, b in pairwise(found) if b not in {2 * a, hosts}] == []
+
+
+@given(st.integers(min_value=1000, max_value=10**6), st.integers(min_value=1, max_value=4096), st.sampled_from([64, 192, 232]))
+def test_each_core_keeps_its_share_of_the_matrix(n: int, times: int, nb: int) -> None:
+    """The grown matrix takes at most so many times the memory, in whole blocks, and one block more would take more."""
+    more = grown(n, times, nb)
+    assert (more % nb, more**2 <= times * n**2 * 1.00001, (more + nb) ** 2 > times * n**2) == (0, True, True)
 
 
 def test_hpl_dat_is_what_hpl_reads() -> None:
