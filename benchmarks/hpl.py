@@ -1,8 +1,12 @@
 """Our HPL kernel beside netlib's, on the same MPI, BLAS, N, NB, grid and ranks, by turns.
 
-Run it from the project's folder: ``python benchmarks/hpl.py [--xhpl PATH] [--rounds N] [--n 10000,20000] [--nb 192]``.
+Run it from the project's folder: ``python benchmarks/hpl.py [--xhpl PATH] [--rounds N] [--n 10000,20000] [--nb 192]
+[--json FILE] [--turns N]``.
 Netlib's is the xhpl that is named (it may read HPL.dat or hpccinf.txt), else Debian's hpcc, which contains it and runs its
-whole suite each time, minutes a round. Both use one BLAS thread a rank, and netlib's better look-ahead of 0 and 1 counts.
+whole suite each time, minutes a round. ADVISOR_XHPL names it too, and ADVISOR_XHPL_ABOUT tells in words what it is. Both use
+one BLAS thread a rank, and netlib's better look-ahead of 0 and 1 counts. With --json, results are added to those that the
+file has; --turns ends after so many, so that a long comparison may run in pieces. ADVISOR_PIECES names a folder whose hpl.json is
+what the page takes, measuring what it lacks.
 """
 
 import argparse
@@ -14,138 +18,165 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from quiet import by_turns, conditions, middle, noise
+from quiet import conditions, middle, noise, wait_until_quiet
 
+from advisor.measure.hpl import Size, hpl_dat
 from advisor.paths import kernels
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 ENVIRONMENT = {**os.environ, **ROOT, "OPENBLAS_NUM_THREADS": "1", "BLIS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-INPUT = """HPL
-HPL
-HPL.out
-6 device
-1
-{n}
-1
-{nb}
-0 row-major
-1
-{p}
-{q}
-16.0 threshold
-1
-2 right-looking
-1
-4 columns end the recursion
-1
-2 halves
-1
-2 right-looking
-1
-1 ring, modified
-1
-{depth} look-ahead
-2 swap: mix
-64
-0 L1 transposed
-0 U transposed
-1 equilibration
-8 alignment
-"""
+ORDERS = {10000: 9, 20000: 3}
+"""N, and in how many rounds."""
 _RESULT = re.compile(r"^W\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+([\d.]+)\s+([\d.eE+]+)\s*$", re.MULTILINE)
 
+Seen = dict[str, dict[str, list[float]]]
+"""GFLOP/s by N and side."""
 
-def launched(argv: list[str], folder: Path, ranks: int) -> str:
+
+@dataclass(frozen=True)
+class Netlib:
+    """The HPL to compare with."""
+
+    program: str
+
+    @property
+    def flag(self) -> str:
+        """Return how to link with the BLAS that it has."""
+        if "BLAS" in os.environ:
+            return os.environ["BLAS"]
+        told = subprocess.run(["ldd", self.program], capture_output=True, text=True, check=False).stdout
+        return next((f"-l{name}" for name in ("openblas", "blis") if f"lib{name}.so" in told), "-lblas")
+
+    def run(self, depth: int, size: Size) -> float:
+        """Return netlib's GFLOP/s of a run whose residual passed."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for file in ("HPL.dat", "hpccinf.txt"):
+                (folder / file).write_text(hpl_dat(size, depth), encoding="ascii")
+            text = launched([self.program], folder, size)
+            outputs = (folder / "hpccoutf.txt", folder / "HPL.out")
+            text += "".join(file.read_text(encoding="utf-8") for file in outputs if file.exists())
+        found = _RESULT.findall(text)
+        if not found or "PASSED" not in text:
+            raise SystemExit(f"{self.program}: no result that passed in what it printed: {text[-300:]!r}")
+        return float(found[-1][5])
+
+    @property
+    def about(self) -> str:
+        """Return what it is, in the words of who built it."""
+        return os.environ.get("ADVISOR_XHPL_ABOUT") or f"netlib HPL as {Path(self.program).name}, linked with {self.flag}"
+
+
+def launched(argv: list[str], folder: Path, size: Size) -> str:
     """Return what a program prints on so many ranks, each on a core of its own."""
-    line = ["mpirun", "--bind-to", "core", "-np", str(ranks), *argv]
-    done = subprocess.run(line, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    return done.stdout
+    line = ["mpirun", "--bind-to", "core", "-np", str(size.p * size.q), *argv]
+    return subprocess.run(line, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
 
 
-def build(folder: Path) -> Path:
-    """Return our kernel, built as the product builds it."""
-    program = folder / "hpl"
+@cache
+def kernel(blas: str) -> str:
+    """Return our kernel, built as the product builds it, with a BLAS."""
+    program = str(Path(tempfile.mkdtemp(prefix="advisor-hpl-")) / "hpl")
     sources = [str(kernels() / f"{name}.c") for name in ("hpl", "ranks", "kernel")]
     flags = ["-std=c11", "-O3", "-march=native", "-pthread"]
-    subprocess.run(["mpicc", *flags, "-o", str(program), *sources, os.environ.get("BLAS", "-lblas"), "-lm"], check=True)
+    subprocess.run(["mpicc", *flags, "-o", program, *sources, blas, "-lm"], check=True)
     return program
 
 
-def ours(program: Path, n: int, nb: int, p: int, q: int) -> float:
+def ours(blas: str, size: Size) -> float:
     """Return our GFLOP/s; the kernel itself refuses a wrong result."""
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["--n", str(n), "--nb", str(nb), "--p", str(p), "--q", str(q)]
-        said: dict[str, list[float]] = json.loads(launched([str(program), *arguments], Path(folder), p * q))
+    said: dict[str, list[float]] = json.loads(launched([kernel(blas), *size.arguments], Path.cwd(), size))
     return said["values"][0] / 1e9
 
 
-def netlib(program: str, depth: int, n: int, nb: int, p: int, q: int) -> float:
-    """Return netlib's GFLOP/s of a run whose residual passed."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for file in ("HPL.dat", "hpccinf.txt"):
-            (folder / file).write_text(INPUT.format(n=n, nb=nb, p=p, q=q, depth=depth), encoding="ascii")
-        text = launched([program], folder, p * q)
-        text += "".join(
-            file.read_text(encoding="utf-8") for file in (folder / "hpccoutf.txt", folder / "HPL.out") if file.exists()
-        )
-    found = _RESULT.findall(text)
-    if not found or "PASSED" not in text:
-        raise SystemExit(f"{program}: no result that passed in what it printed: {text[-300:]!r}")
-    return float(found[-1][5])
-
-
-def reference() -> str:
-    """Return the HPL to compare with: the site's, else the one inside Debian's hpcc."""
-    found = os.environ.get("ADVISOR_XHPL") or shutil.which("hpcc")
+def reference(named: str = "") -> Netlib:
+    """Return the HPL to compare with: the one that is named, else the one inside Debian's hpcc."""
+    found = named or os.environ.get("ADVISOR_XHPL") or shutil.which("hpcc")
     if not found:
         raise SystemExit("no HPL to compare with: name one with --xhpl or ADVISOR_XHPL, or install Debian's hpcc")
-    return found
+    return Netlib(found)
 
 
-def table(
-    rounds: int = 3, orders: tuple[int, ...] = (10000, 20000), nb: int = 192, grid: tuple[int, int] | None = None, xhpl: str = ""
-) -> str:
-    """Return the comparison as a table."""
-    xhpl, (p, q) = xhpl or reference(), grid or (1, os.cpu_count() or 1)
-    rows = [
-        "| N | NB | P x Q | ours | netlib, look-ahead 0 | netlib, look-ahead 1 | ours / better netlib | noise |",
-        "|---" * 8 + "|",
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        program = build(Path(folder))
-        for n in orders:
-            sides: dict[str, Callable[[], float]] = {"ours": partial(ours, program, n, nb, p, q)}
-            sides |= {f"netlib {depth}": partial(netlib, xhpl, depth, n, nb, p, q) for depth in (0, 1)}
-            seen = by_turns(sides, rounds)
-            mid = {name: middle(values) for name, values in seen.items()}
-            best = max(mid["netlib 0"], mid["netlib 1"])
-            rows.append(
-                f"| {n} | {nb} | {p} x {q} | {mid['ours']:.1f} GFLOP/s | {mid['netlib 0']:.1f} | {mid['netlib 1']:.1f} | "
-                f"**{mid['ours'] / best:.3f}** | {max(map(noise, seen.values())):.0%} |"
-            )
-            print(rows[-1], file=sys.stderr, flush=True)
-    return "\n".join(rows)
+def turn(netlib: Netlib, size: Size, seen: dict[str, list[float]], rounds: int) -> bool:
+    """Let the next side run, in an order that changes with the rounds; return whether one was left to run."""
+    sides: dict[str, Callable[[], float]] = {"ours": partial(ours, netlib.flag, size)}
+    sides |= {f"netlib {depth}": partial(netlib.run, depth, size) for depth in (0, 1)}
+    done = min(len(seen.setdefault(name, [])) for name in sides)
+    if done >= rounds:
+        return False
+    names = list(sides)[done % len(sides) :] + list(sides)[: done % len(sides)]
+    name = next(name for name in names if len(seen[name]) == done)
+    wait_until_quiet()
+    seen[name].append(sides[name]())
+    print(f"N = {size.n}: {name}: {seen[name][-1]:.1f} GFLOP/s", file=sys.stderr, flush=True)
+    return True
+
+
+HEAD = """\
+| N | NB | P x Q | ours, GFLOP/s | netlib, look-ahead 0 | netlib, look-ahead 1 | ours / better netlib | spreads | rounds |
+| ---: | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: |"""
+
+
+def row(size: Size, seen: dict[str, list[float]]) -> str:
+    """Return the line of one N."""
+    mid = {name: middle(values) for name, values in seen.items()}
+    ratio = mid["ours"] / max(mid["netlib 0"], mid["netlib 1"])
+    rates = [f"{mid[name]:.1f}" for name in ("ours", "netlib 0", "netlib 1")]
+    spreads = ", ".join(f"{noise(values):.0%}" for values in seen.values())
+    cells = [f"{size.n}", f"{size.nb}", f"{size.p} x {size.q}", *rates, f"**{ratio:.3f}**", spreads, str(len(seen["ours"]))]
+    return f"| {' | '.join(cells)} |"
+
+
+def fragment(netlib: Netlib, sizes: list[Size], seen: Seen) -> str:
+    """Return what was seen as a Markdown table, and what was compared."""
+    rows = [row(size, seen[str(size.n)]) for size in sizes if all(seen.get(str(size.n), {"": []}).values())]
+    small = Size(200, 64, sizes[0].p, sizes[0].q)
+    told = json.loads(launched([kernel(netlib.flag), *small.arguments], Path.cwd(), small))
+    core = f", its kernels for {told['blas_core']}" if "blas_core" in told else ""
+    return "\n".join(
+        [HEAD, *rows, "", f"Compared with {netlib.about}. The BLAS of both: {told['blas']}{core}, one thread a rank."]
+    )
+
+
+def compare(netlib: Netlib, sizes: dict[Size, int], file: Path | None = None, turns: int | None = None) -> str:
+    """Let the sides take turns until each has its rounds, or so many turns; return the table."""
+    seen: Seen = json.loads(file.read_text(encoding="utf-8")) if file and file.exists() else {}
+    for size, rounds in sizes.items():
+        while turns != 0 and turn(netlib, size, seen.setdefault(str(size.n), {}), rounds):
+            turns = None if turns is None else turns - 1
+            if file:
+                file.write_text(json.dumps(seen) + "\n", encoding="utf-8")
+    return fragment(netlib, list(sizes), seen)
+
+
+def table(rounds: int | None = None) -> str:
+    """Return the comparison as a table, on one row of ranks, as many as there are CPUs."""
+    sizes = {Size(n, 192, 1, os.cpu_count() or 1): rounds or enough for n, enough in ORDERS.items()}
+    file = Path(os.environ.get("ADVISOR_PIECES", os.devnull)) / "hpl.json"
+    pieces = "\n\nMeasured in pieces, each behind the gate." if file.exists() else ""
+    return compare(reference(), sizes, file if file.parent.is_dir() else None) + pieces
 
 
 def main() -> None:
     """Compare, and print the table with its conditions."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--xhpl", default="")
-    words.add_argument("--rounds", type=int, default=3)
-    words.add_argument("--n", default="10000,20000")
+    words.add_argument("--rounds", type=int)
+    words.add_argument("--n", default=",".join(map(str, ORDERS)))
     words.add_argument("--nb", type=int, default=192)
     words.add_argument("--p", type=int, default=1)
     words.add_argument("--q", type=int, default=os.cpu_count() or 1)
+    words.add_argument("--json", type=Path)
+    words.add_argument("--turns", type=int)
     asked = words.parse_args()
-    orders = tuple(int(n) for n in asked.n.split(","))
-    print(table(asked.rounds, orders, asked.nb, (asked.p, asked.q), asked.xhpl))
-    print(conditions())
+    sizes = {Size(n, asked.nb, asked.p, asked.q): asked.rounds or ORDERS.get(n, 3) for n in map(int, asked.n.split(","))}
+    print(f"{compare(reference(asked.xhpl), sizes, asked.json, asked.turns)}\n\n{conditions()}")
 
 
 if __name__ == "__main__":

@@ -19,14 +19,16 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 Our kernels beside the best that others offer, in one run, by turns (A B A B), each burst behind a gate that waits until
-little else runs; every figure is the median of its rounds, and every ratio one of such medians. `make bench` measures all
-of it anew and writes this page. Absolute figures are those of one machine on one day; ratios are what is compared.
-A ratio of 1 and more means that ours is as fast or faster; of latencies, that both see the same.
+little else runs. Every figure is the median of its rounds, and every ratio the median of the rounds' ratios or, where a
+section has many turns in a round, one of two medians. `make bench` measures all of it anew and writes this page. Absolute
+figures are those of one machine on one day; ratios are what is compared. A ratio of 1 and more means that ours is as fast
+or faster; of latencies, that both see the same.
 """
 SECTIONS = {
     "membw": "Memory bandwidth",
     "memlat": "Memory latency",
     "peakflops": "Floating point",
+    "network": "Messages",
     "hpl": "HPL",
 }
 _SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|^Not measured yet|\Z)", re.DOTALL | re.MULTILINE)
