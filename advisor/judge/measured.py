@@ -4,7 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from advisor.judge.linpack import linpack, published_hpl
+from advisor.judge.messages import adapters
+from advisor.judge.messages import ways as adapter_ways
 from advisor.judge.published import Parts, published, published_latency
+from advisor.judge.published_messages import published_network, published_network_latency
 from advisor.judge.roundtrips import caches
 from advisor.judge.speeds import interleaving, speeds, ways
 from advisor.model.case import Case
@@ -35,7 +39,22 @@ def measured_facts(measurements: Measurements, case: Case) -> MeasuredFacts:
         missing=tuple(each.task for each in measurements.missing),
         **_parts(measurements, case),
         **_ratios(measurements, case),
+        **_of_mpi(measurements, case, clocks),
     )
+
+
+def _of_mpi(measurements: Measurements, case: Case, clocks: Sequence[Clock]) -> dict[str, Any]:
+    """Return what ranks of MPI gave: messages between hosts, and HPL."""
+    through, runs = adapters(measurements, case), linpack(measurements, case, clocks)
+    return {
+        "adapters": through,
+        "adapter_ways": adapter_ways(measurements, case),
+        "hpl": runs[0] if runs else None,
+        "hpl_runs": runs,
+        "published_network": published_network(through, case),
+        "published_network_latency": published_network_latency(through, case),
+        "published_hpl": published_hpl(runs, case),
+    }
 
 
 def _parts(measurements: Measurements, case: Case) -> dict[str, Any]:

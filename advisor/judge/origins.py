@@ -10,12 +10,15 @@ from advisor.judge.scope import SETTING
 from advisor.model.case import Case
 from advisor.model.evidence import Gap, Source
 from advisor.model.finding import Lack
-from advisor.model.measured import MEASURE, MEASURED
+from advisor.model.measured import MEASURE, MEASURED, MeasuredFacts
 from advisor.model.setting import Setting
 
 ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 
-AGAIN = "measure again while nobody else works: advisor measure --quick"
+AGAIN = "measure again while nobody else works: {}"
+
+_OTHERS = {"hpl": "advisor measure hpl", "adapter": "advisor measure network --hosts A,B"}
+"""Commands that measure what the quick set does not, by how the names of its facts begin."""
 
 _COMPARED = {"measured.clocks": "cpu.base_hz", "measured.flops": "platform.flops_per_cycle", ".ceiling": "memory.sockets"}
 """What measured facts are compared with, and lack where they are known themselves."""
@@ -73,16 +76,17 @@ class Origins:
         found = self._case.measured
         if found is None:
             return Lack(fact=MEASURED, why="nothing was measured", help=MEASURE)
+        again = AGAIN.format(_experiment(fact, found))
         if name == f"{MEASURED}.idle" and found.idle is None:
-            return Lack(fact=fact, why="nobody looked whether others worked meanwhile: it ran on other hosts", help=AGAIN)
+            return Lack(fact=fact, why="nobody looked whether others worked meanwhile: it ran on other hosts", help=again)
         if name == f"{MEASURED}.idle":
-            return Lack(fact=fact, why=f"others worked meanwhile: {'; '.join(found.busy) or 'the machine was busy'}", help=AGAIN)
+            return Lack(fact=fact, why=f"others worked meanwhile: {'; '.join(found.busy) or 'the machine was busy'}", help=again)
         if name.endswith("spread"):
-            return Lack(fact=fact, why="its repeats lie too far apart, or are too few, to judge", help=AGAIN)
+            return Lack(fact=fact, why="its repeats lie too far apart, or are too few, to judge", help=again)
         part = ".".join(name.split(".")[:2]) if not name.endswith(".ceiling") else ".ceiling"
         if part in _COMPARED and not name.endswith((".clocks", ".flops")):
             return self.lack(_COMPARED[part])
-        return Lack(fact=fact, why="not among what was measured", help="advisor measure --full")
+        return Lack(fact=fact, why="not among what was measured", help=_OTHERS.get(_begins(fact), "advisor measure --full"))
 
     def _gap(self, name: str) -> Gap | None:
         """Return the gap of the fact, of what holds it, or of a part of it."""
@@ -92,6 +96,20 @@ class Origins:
                 return self._gaps[inner]
             inner = inner.rpartition(".")[0]
         return next((gap for fact, gap in self._gaps.items() if fact.startswith(f"{name}.")), None)
+
+
+def _begins(fact: str) -> str:
+    """Return what the name of a measured fact begins with: hpl of measured.hpl.rate, adapter of measured.adapter_ways."""
+    name = fact.removeprefix(f"{MEASURED}.")
+    return next((word for word in _OTHERS if name.startswith(word)), "")
+
+
+def _experiment(fact: str, found: MeasuredFacts) -> str:
+    """Return the command that measures a fact again; of what holds for all of a run the one that the run was."""
+    word = _begins(fact)
+    if not word and found.nodes is None and found.machine is None:
+        word = "hpl" if found.hpl else "adapter" if found.adapters else ""
+    return _OTHERS.get(word, "advisor measure --quick")
 
 
 @cache

@@ -1,7 +1,7 @@
 """Finds the published results whose conditions a machine meets, and what was measured of the same. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from advisor.model.amounts import memory_clock
@@ -33,7 +33,7 @@ _SLACK: Final = 0.02
 def published(parts: Parts, case: Case) -> tuple[Compared, ...]:
     """Return bandwidths that were published for such machines, beside what was measured here; the strictest of each source."""
     found = (_compared(one, parts, case) for one in _fitting(case) if one.benchmark in _PATTERNS)
-    return _strictest(each for each in found if each is not None)
+    return strictest(each for each in found if each is not None)
 
 
 def published_latency(parts: Parts, case: Case) -> tuple[Compared, ...]:
@@ -50,7 +50,7 @@ def published_latency(parts: Parts, case: Case) -> tuple[Compared, ...]:
             spread=spread,
             low=one.value.low,
             high=one.value.high,
-            conditions=", ".join(_conditions(one, case)),
+            conditions=", ".join(conditions(one, case)),
             ref=one.source,
         )
         for one in _fitting(case)
@@ -58,7 +58,7 @@ def published_latency(parts: Parts, case: Case) -> tuple[Compared, ...]:
     )
 
 
-def _strictest(found: Iterable[Compared]) -> tuple[Compared, ...]:
+def strictest(found: Iterable[Compared]) -> tuple[Compared, ...]:
     """Return of several results for the same thing from one source the one that asks most."""
     best: dict[tuple[str, str], Compared] = {}
     for each in found:
@@ -71,18 +71,20 @@ def _strictest(found: Iterable[Compared]) -> tuple[Compared, ...]:
 def _fitting(case: Case) -> Iterator[Reference]:
     """Yield the published results of the platform, each condition of which this machine is known to meet."""
     for one in case.platform.references if case.platform else ():
-        if one.kind in ("measured", "threshold") and one.source != _UNVERIFIED and _meets(one, case):
+        if one.kind in ("measured", "threshold") and meets(one, case):
             yield one
 
 
-def _meets(one: Reference, case: Case) -> bool:
+def meets(one: Reference, case: Case, words: Collection[str] = _MET) -> bool:
+    """Return whether the machine is known to meet every condition of a published result; of its words only those given."""
     return (
-        (not one.cpus or any(_is_model(name, case) for name in one.cpus))
+        one.source != _UNVERIFIED
+        and (not one.cpus or any(_is_model(name, case) for name in one.cpus))
         and (one.of != "node" or one.sockets in (None, case.shape.sockets if case.shape else 0))
         and (one.cut is None or _is_cut(one.cut, case))
         and (one.memory_speed is None or _runs_at(one.memory_speed, case))
         and _channels(case) is not False
-        and _met(one.condition, case)
+        and _met(one.condition, case, words)
     )
 
 
@@ -110,13 +112,18 @@ def _channels(case: Case) -> bool | None:
     return all(used == offered for used, offered in known)
 
 
-def _met(condition: str | None, case: Case) -> bool:
+def _met(condition: str | None, case: Case, words: Collection[str]) -> bool:
     """Return whether all that a condition says in words is so here; words that are not known are taken for not met."""
     said = condition or ""
     virtual = case.environment.virtual if case.environment else None
     if virtual is None or (_VIRTUAL in said) != (virtual != "none"):
         return False
-    return all(any(re.fullmatch(known, part.strip()) for known in _MET) for part in re.split("[,;]", said) if part.strip())
+    return all(any(re.fullmatch(known, part) for known in words) for part in phrases(said))
+
+
+def phrases(condition: str | None) -> tuple[str, ...]:
+    """Return what a condition says, point by point."""
+    return tuple(part.strip() for part in re.split("[,;]", condition or "") if part.strip())
 
 
 def _compared(one: Reference, parts: Parts, case: Case) -> Compared | None:
@@ -129,7 +136,7 @@ def _compared(one: Reference, parts: Parts, case: Case) -> Compared | None:
         spread=spread,
         low=one.value.low,
         high=one.value.high,
-        conditions=", ".join(_conditions(one, case)),
+        conditions=", ".join(conditions(one, case)),
         ref=one.source,
     )
 
@@ -157,7 +164,7 @@ def _rate(one: Reference, part: Speed) -> float | None:
     return rate
 
 
-def _conditions(one: Reference, case: Case) -> Sequence[str]:
+def conditions(one: Reference, case: Case) -> Sequence[str]:
     """Return in words what the machine and the publication have in common."""
     model = next((name for name in one.cpus if _is_model(name, case)), case.platform.name if case.platform else None)
     said = [model, f"{one.sockets} sockets" if one.of == "node" and (one.sockets or 0) > 1 else None, one.cut]

@@ -101,6 +101,103 @@ class Flops(Value):
     share: float | None = Field(default=None, description="rate as a share of the peak")
 
 
+class Reach(Value):
+    """What ranks of one place reach through an adapter to those of another host; medians over places of the same kind."""
+
+    bandwidth: float | None = Field(default=None, description="bytes a second one way, at the size that is fastest")
+    spread: float | None = Field(default=None, description="how far apart the repeats of bandwidth lie, as a share")
+    messages: float | None = Field(default=None, description="messages a second, at the smallest size")
+    messages_spread: float | None = Field(default=None, description="how far apart their repeats lie, as a share")
+    pairs: int | None = Field(default=None, description="pairs of ranks that sent")
+
+
+class Exchange(Value):
+    """What one rank on each host reaches through an adapter."""
+
+    latency: float | None = Field(default=None, description="seconds: half a ping-pong, at the smallest size")
+    latency_spread: float | None = Field(default=None, description="how far apart its repeats lie, as a share")
+    bandwidth: float | None = Field(default=None, description="bytes a second one way, at the size that is fastest")
+    both: float | None = Field(default=None, description="bytes a second both ways at once")
+    spread: float | None = Field(default=None, description="how far apart the repeats of bandwidth lie, as a share")
+
+
+class MeasuredAdapter(Value):
+    """Messages between hosts through one adapter."""
+
+    name: str = Field(description="mlx5_0")
+    hosts: tuple[str, ...] = Field(default=(), description="between which it was measured")
+    launcher: str | None = Field(default=None, description="which MPI, with its version: openmpi4 4.1.4")
+    line: float | None = Field(default=None, description="bytes a second one way that its port or PCIe path carries at most")
+    limit: str | None = Field(default=None, description="what says so: 100 Gbit/s (4X EDR)")
+    of_path: bool | None = Field(default=None, description="whether that is the PCIe path, which loses a part to its packets")
+    bandwidth: float | None = Field(default=None, description="the most bytes a second one way of any ranks beside it")
+    spread: float | None = Field(default=None, description="how far apart its repeats lie, as a share")
+    share: float | None = Field(default=None, description="that bandwidth as a share of the line")
+    messages: float | None = Field(default=None, description="the most messages a second of any ranks, wherever they are")
+    messages_spread: float | None = Field(default=None, description="how far apart their repeats lie, as a share")
+    messages_pairs: int | None = Field(default=None, description="pairs of ranks that sent those")
+    near: Reach | None = Field(default=None, description="all cores of its own NUMA node")
+    same_socket: Reach | None = Field(default=None, description="all cores of a NUMA node, of the other nodes of its socket")
+    other_socket: Reach | None = Field(default=None, description="all cores of a NUMA node of another socket")
+    socket: Reach | None = Field(default=None, description="all cores of its socket")
+    far_socket: Reach | None = Field(default=None, description="all cores of another socket")
+    everyone: Reach | None = Field(default=None, description="all cores of the machine")
+    one: Exchange | None = Field(default=None, description="one rank on each host, beside it")
+    one_far: Exchange | None = Field(default=None, description="one rank on each host, as far from it as can be")
+    gap: float | None = Field(default=None, description="what the other socket loses of the bandwidth beside it, as a share")
+    others: float | None = Field(default=None, description="median bandwidth through it between other hosts")
+    of_others: float | None = Field(default=None, description="bandwidth as a share of that between other hosts")
+
+
+class AdapterWay(Value):
+    """Ranks at one distance from an adapter, against those of its own NUMA node; medians over NUMA nodes."""
+
+    adapter: str = Field(description="mlx5_0")
+    hosts: tuple[str, ...] = Field(default=(), description="between which it was measured")
+    distance: str = Field(description="same-socket or other-socket")
+    near: float = Field(description="bytes a second of all cores of the adapter's NUMA node")
+    far: float = Field(description="bytes a second of all cores of a NUMA node at that distance")
+    bandwidth: float = Field(description="far as a share of near")
+    spread: float | None = Field(default=None, description="how far apart the repeats of bandwidth lie, as a share")
+    latency: float | None = Field(default=None, description="times that of one rank beside it")
+    published: float | None = Field(default=None, description="the same share of bandwidth in a publication of this platform")
+    ref: str | None = Field(default=None, description="that publication")
+
+
+class Linpack(Value):
+    """HPL, beside what bounds it."""
+
+    part: str = Field(default="machine", description="what worked: machine, of all hosts, or numa, socket, l3 of this one")
+    index: int | None = Field(default=None, description="which of those; None of the machine")
+    rate: float = Field(description="operations a second; median of the repeats")
+    spread: float | None = Field(default=None, description="how far apart the repeats lie, as a share; None of fewer than three")
+    repeats: int = Field(description="how often it ran")
+    n: int | None = Field(default=None, description="equations")
+    nb: int | None = Field(default=None, description="columns of a block")
+    grid: str | None = Field(default=None, description="P x Q: 8 x 8")
+    ranks: int | None = Field(default=None, description="MPI ranks")
+    threads: int | None = Field(default=None, description="threads of each")
+    hosts: int | None = Field(default=None, description="hosts that worked; None where that is not told")
+    cores: int | None = Field(default=None, description="cores that worked, of all hosts")
+    per_core: float | None = Field(default=None, description="threads of all ranks for each core that worked")
+    whole: bool | None = Field(default=None, description="whether every core of the hosts worked")
+    program: str | None = Field(default=None, description="hpl: our own; xhpl: another build")
+    blas: str | None = Field(default=None, description="OpenBLAS, BLIS, MKL, unknown")
+    blas_core: str | None = Field(default=None, description="the processor that OpenBLAS took this one for")
+    blas_doubt: str | None = Field(default=None, description="what speaks against that, in words; None where nothing does")
+    blas_better: str | None = Field(default=None, description="what OPENBLAS_CORETYPE should be, where it should not stay")
+    peak_base: float | None = Field(default=None, description="operations a second of those cores at their base clock")
+    of_base: float | None = Field(default=None, description="rate as a share of that peak")
+    peak_load: float | None = Field(default=None, description="operations a second of multiply-adds on all cores, as measured")
+    of_load: float | None = Field(default=None, description="rate as a share of that peak")
+    dgemm: float | None = Field(default=None, description="operations a second of DGEMM of all ranks at once")
+    of_dgemm: float | None = Field(default=None, description="rate as a share of DGEMM")
+    dgemm_of_load: float | None = Field(default=None, description="DGEMM as a share of the peak under load")
+    of_one: float | None = Field(default=None, description="rate of each of several hosts as a share of that of one alone")
+    memory_share: float | None = Field(default=None, description="what the matrix takes of the hosts' memory, as a share")
+    clock: Clock | None = Field(default=None, description="the clock of the widest instructions while all cores compute")
+
+
 class Refused(Value):
     """A result that is not believed."""
 
@@ -138,5 +235,16 @@ class MeasuredFacts(Value):
     flops: Flops | None = None
     published: tuple[Compared, ...] = Field(default=(), description="bandwidths published for machines like this one")
     published_latency: tuple[Compared, ...] = Field(default=(), description="latencies published for machines like this one")
+    adapters: tuple[MeasuredAdapter, ...] = Field(default=(), description="adapters that messages went through to other hosts")
+    adapter_ways: tuple[AdapterWay, ...] = Field(default=(), description="ranks far from an adapter, against those beside it")
+    hpl: Linpack | None = Field(
+        default=None, description="HPL on all cores of this machine; of several hosts where it ran on no fewer"
+    )
+    hpl_runs: tuple[Linpack, ...] = Field(default=(), description="every run of HPL that is believed: parts, and more hosts")
+    published_network: tuple[Compared, ...] = Field(default=(), description="bandwidths between such machines, published")
+    published_network_latency: tuple[Compared, ...] = Field(default=(), description="latencies between such machines, published")
+    published_hpl: tuple[Compared, ...] = Field(
+        default=(), description="rates of HPL published for such machines; shares of a peak as rates of this machine"
+    )
     refused: tuple[Refused, ...] = Field(default=(), description="results that are not believed")
     missing: tuple[str, ...] = Field(default=(), description="tasks without a result")

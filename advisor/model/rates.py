@@ -51,9 +51,9 @@ def measured_for_placement(measurements: Measurements, groups: int | None = None
 
 
 def _messages(measurements: Measurements, distances: tuple[str, ...]) -> float | None:
-    """Return the best message rate of cores at some distances from the adapter."""
-    own = (each for each in measurements.results if each.kernel == "mbw_mr" and each.refused is None)
-    return max((rate for each in own if each.distance in distances and (rate := _rate(each))), default=None)
+    """Return the best message rate of all cores of parts at some distances from the adapter that their messages took."""
+    own = (each for each in measurements.of("mbw_mr", "network") if not each.details.get("way"))
+    return max((rate for each in own if each.details.get("hca_distance") in distances and (rate := _rate(each))), default=None)
 
 
 def _rate(result: Result) -> float | None:

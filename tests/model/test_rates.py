@@ -15,10 +15,10 @@ def result(variant: str, *values: float, cpus: int = 8, purpose: Purpose = "part
     )  # fmt: skip
 
 
-def messages(distance: Distance, value: float) -> Result:
-    """Return a message rate of cores at a distance from the adapter, beside its bandwidth."""
-    told = {"kernel": "mbw_mr", "distance": distance, "details": {"messages": value}}
-    return result("mbw_mr", value * 8).model_copy(update=told)
+def messages(distance: Distance, value: float, way: str = "") -> Result:
+    """Return a message rate of cores at a distance from the adapter, beside its bandwidth, as mbw_mr is read."""
+    told = {"kernel": "mbw_mr", "details": {"messages": value, "hca_distance": distance, "way": way}}
+    return result("mbw_mr", value * 8, purpose="network").model_copy(update=told)
 
 
 def run(*results: Result) -> Measurements:
@@ -61,3 +61,9 @@ def test_what_bears_on_placement() -> None:
 def test_nothing_that_bears_on_placement() -> None:
     """None where it was not measured."""
     assert measured_for_placement(run()) == Measured()
+
+
+def test_messages_that_took_another_way_tell_nothing_of_an_adapter() -> None:
+    """Where the MPI chose the way, near and far from the adapter say nothing."""
+    whole = run(messages("local", 12e6, "left to the MPI"), messages("other-socket", 6e6, "left to the MPI"))
+    assert measured_for_placement(whole, 2).near_messages is None
