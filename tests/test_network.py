@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakenode import interrupted
 from tests.fakenode.netns import beside, hindrance
 from tests.fakenode.run import _marked
 from tests.kernels.mpi import tools
@@ -21,6 +23,9 @@ HOSTS = ("adv-h1", "adv-h2")
 BRIEF = ("--sizes", "8,65536", "--repeats", "3")
 ADVISOR = [sys.executable, "-m", "advisor", "measure", "network"]
 
+# The ranks of both hosts share this machine's cores: one that waits must let the others work.
+YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+
 
 def variables(mpi: str) -> dict[str, str]:
     """Return what an MPI needs to be found, or skip where there can be no two hosts, or none of it."""
@@ -28,7 +33,8 @@ def variables(mpi: str) -> dict[str, str]:
     if found is None:
         pytest.skip(f"{mpi} is not installed, or has no compiler")
     path = f"{Path(found[1][0]).parent}:{os.environ['PATH']}"
-    return {"PATH": path, "PYTHONPATH": str(Path(__file__).parents[1]), "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "")}
+    cache, project = os.environ.get("XDG_CACHE_HOME", ""), str(Path(__file__).parents[1])
+    return {"PATH": path, "PYTHONPATH": project, "XDG_CACHE_HOME": cache, **YIELDING}
 
 
 @pytest.fixture(params=LAUNCHERS)
@@ -94,6 +100,33 @@ def test_other_cpus_than_planned_are_not_believed(mpi: str, scratch: Path) -> No
     assert {each["refused"] for each in results} == {"rank 0 was on CPUs 0, the plan has 1"}, ended.stderr
 
 
+def test_a_host_that_refuses_ssh_gives_one_line(mpi: str, scratch: Path) -> None:
+    """Real ssh to hosts without a server, and to names that nobody knows: one line says what ssh said, well within a minute."""
+    if shutil.which("ssh") is None:
+        pytest.skip("there is no ssh (Debian: openssh-client)")
+    name, version = LAUNCHERS[mpi]
+    ssh = {"OMPI_MCA_plm_rsh_agent": "ssh", "PRTE_MCA_plm_ssh_agent": "ssh", "HYDRA_LAUNCHER_EXEC": "ssh"}
+    nobody = ("adv-nobody1", "adv-nobody2")
+    for hosts, why in ((HOSTS, "Connection refused"), (nobody, "Could not resolve hostname adv-nobody")):
+        argv = [*ADVISOR, "--launcher", name, "--launcher-version", version, "--hosts", ",".join(hosts), *BRIEF]
+        ended = beside(HOSTS, scratch / hosts[1], ["timeout", "55", *argv], {**variables(mpi), **ssh})
+        last = ended.stderr.strip().splitlines()[-1]
+        assert (ended.returncode, ended.stdout, last.startswith("advisor: nothing was measured: ")) == (2, "", True), ended.stderr
+        assert why in last, ended.stderr
+
+
+def test_ctrl_c_ends_the_ranks_of_both_hosts(mpi: str, scratch: Path) -> None:
+    """Ctrl-C while ranks of both hosts run leaves no rank and no daemon on either, and keeps what was measured."""
+    name, version = LAUNCHERS[mpi]
+    words = ["--hosts", ",".join(HOSTS), "--launcher", name, "--launcher-version", version, "--sizes", "8", "--repeats", "300"]
+    argv = [sys.executable, interrupted.__file__, "mbw_mr", *ADVISOR, *words, "--busy-ok", "--json"]
+    ended = beside(HOSTS, scratch / "hosts", argv, variables(mpi))
+    assert ended.stdout, ended.stderr
+    told = json.loads(ended.stdout)
+    assert (told["code"], told["hosts"], told["left"]) == (130, 2, []), ended.stderr
+    assert [each["why"] for each in told["said"]["missing"]][-1] == "stopped by Ctrl-C"
+
+
 def test_ctrl_c_ends_every_rank(mpi: str, scratch: Path) -> None:
     """Ctrl-C in the midst of it leaves no rank behind, and what was measured is printed."""
     name, version = LAUNCHERS[mpi]
@@ -113,7 +146,15 @@ def test_ctrl_c_ends_every_rank(mpi: str, scratch: Path) -> None:
     mark = str(scratch)
     root = {f"{n}_ALLOW_RUN_AS_ROOT{tail}": "1" for n in ("OMPI", "PRTE") for tail in ("", "_CONFIRM")}
     environment = {**os.environ, **root, **variables(mpi), "FAKENODE_RUN": mark}
-    process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        argv,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # A shell's job in the background ignores Ctrl-C, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not _ranks(mark):
         time.sleep(0.2)

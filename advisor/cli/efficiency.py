@@ -1,13 +1,11 @@
-"""Plans HPL: ranks placed and bound as advisor bind does it, N from the memory, and the lines for it."""
+"""Places the ranks of HPL and binds them as advisor bind does it: on every host, or on a part of one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from advisor.cli.benchmark import files_of, step_of
 from advisor.cli.binding import Carrier, Wanted, carry, shape
 from advisor.cli.crew import Crew, There, crew_of, of_hosts
-from advisor.cli.mpi_programs import program_or_name
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost, find
 from advisor.launch.base import Launch, Wish
@@ -15,13 +13,13 @@ from advisor.launch.environment import openmp, without_adapters, without_gpus
 from advisor.launch.registry import Choice, choose
 from advisor.measure.conditions import free_memory
 from advisor.measure.ground import Ground
-from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grid, hpl_dat
+from advisor.measure.hpl import KERNEL, Size, grid
 from advisor.measure.words import part_called
+from advisor.model.cpuset import CpuSet
 from advisor.model.machine import Machine
-from advisor.model.measurement import Task
+from advisor.model.measurement import Part, Task
 from advisor.model.placement import Placement
 from advisor.place.place import place
-from advisor.render.benchmark import Step
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,16 @@ class Ask:
     kernels: Path | None = None
     busy_ok: bool = False
     verbose: bool = False
+    scaling: bool = False
+
+
+@dataclass(frozen=True)
+class Area:
+    """A part of a host that ranks are kept to."""
+
+    part: Part
+    index: int
+    cpus: CpuSet
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,10 @@ class Bench:
     placement: Placement
     ask: Ask
     notes: tuple[str, ...]
+    area: Area | None = None
+    """The part of the host that is used; None: all of it."""
+    job: int = 1
+    """Hosts of which these are the first."""
 
     @property
     def machine(self) -> Machine:
@@ -65,6 +77,28 @@ class Bench:
         return self.placement.job.threads
 
     @property
+    def cores(self) -> int:
+        """How many work, on all hosts."""
+        return self.ranks * self.threads
+
+    @property
+    def hosts(self) -> int:
+        """How many have ranks."""
+        return max(1, sum(1 for host in self.placement.hosts if host.ranks))
+
+    @property
+    def label(self) -> str:
+        """What names it beside others: ``2-hosts``, ``numa0``; of all of one host nothing."""
+        if self.area is not None:
+            return f"{self.area.part}{self.area.index}"
+        return f"{self.hosts}-host{'s' * (self.hosts > 1)}" if self.ask.scaling and self.job > 1 else ""
+
+    @property
+    def where(self) -> str:
+        """Where it runs, in words: ``2 hosts``, ``numa 0``; nothing where that is all of one host."""
+        return f"{self.area.part} {self.area.index}" if self.area else self.label.replace("-", " ")
+
+    @property
     def environment(self) -> dict[str, str]:
         """Threads of every BLAS that a site may have."""
         count = str(self.threads)
@@ -75,8 +109,10 @@ class Bench:
         return Size(n, nb, *grid(self.ranks))
 
     def launch(self, command: tuple[str, ...]) -> Launch:
-        """Return the line of a command."""
-        scheduler = self.crew.hosts.scheduler_of(self.choice.launcher.NAME)
+        """Return the line of a command; srun is told the hosts where it may not take all of the job's."""
+        launcher = self.choice.launcher.NAME
+        fewer = launcher == "srun" and self.hosts < self.job and self.crew.hosts.placeholder is None
+        scheduler = None if fewer else self.crew.hosts.scheduler_of(launcher)
         wish = Wish(command, self.choice.version, scheduler=scheduler, environment=self.environment)
         return carry(self.choice, self.placement, wish)[0]
 
@@ -85,29 +121,38 @@ class Bench:
         first = next(host for host in self.placement.hosts if host.ranks)
         slots = self.placement.plans[first.plan].slots[: first.ranks]
         return Task(
-            name=f"hpl/hpl/machine/{name or 'lu'}-{size.n}-{size.nb}",
+            name=f"{self.name}/{name or 'lu'}-{size.n}-{size.nb}",
             kernel=KERNEL,
             purpose="hpl",
             variants=("lu",),
-            part="machine",
+            part=self.area.part if self.area else "machine",
+            index=self.area.index if self.area else None,
             cpus=tuple(sorted({cpu for slot in slots for cpu in slot.cpus})),
             arguments=size.arguments,
             seconds=round(seconds, 1),
         )
 
+    @property
+    def name(self) -> str:
+        """What its tasks' names begin with."""
+        return f"hpl/hpl/{self.label or 'machine'}"
+
 
 def bench(there: There, carrier: Carrier, ask: Ask, environment: Mapping[str, str]) -> Bench:
     """Return the placement: a rank for each core, or for each part with as many threads as it has cores."""
     crew = crew_of(there, (KERNEL,), environment)
-    machine = crew.machines[0]
-    choice = choose(machine.tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
-    part, count = ask.per or ("core", 1)
-    threads = _threads(machine, part, count)
-    wanted = Wanted(ranks_per=(part, count), threads=threads, strategy="compact" if part == "core" else "auto")
-    placed = without_adapters(without_gpus(place(shape(wanted, crew, []), crew.machines, allowed=crew.affinity)))
+    choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
     version = choice.version or "version not known"
     said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *of_hosts(crew.hosts))
-    return Bench(crew, choice, placed, ask, said)
+    return Bench(crew, choice, placed(crew, ask, crew.affinity), ask, said, job=max(1, len(crew.hosts.names)))
+
+
+def placed(crew: Crew, ask: Ask, allowed: CpuSet | None) -> Placement:
+    """Return where the ranks are, on the CPUs that they may use of each host."""
+    part, count = ask.per or ("core", 1)
+    threads = _threads(crew.machines[0], part, count)
+    wanted = Wanted(ranks_per=(part, count), threads=threads, strategy="compact" if part == "core" else "auto")
+    return without_adapters(without_gpus(place(shape(wanted, crew, []), crew.machines, allowed=allowed)))
 
 
 def _threads(machine: Machine, part: str, count: int) -> int:
@@ -137,28 +182,14 @@ def command_of(ask: Ask, program: str, size: Size, repeats: int, folder: Path) -
 
 
 def free_bytes(made: Bench, host: LiveHost) -> float:
-    """Return the free bytes of all hosts: this one's as it is, of others what is installed."""
-    hosts = max(1, len(made.crew.hosts.names))
+    """Return the free bytes of all hosts, or of the part that is used: this one's as it is, of others what is installed."""
+    nodes = [node for node in made.machine.topology.nodes if _is_near(node.cpuset, made)] if made.machine.topology else []
     if made.crew.is_here:
-        return float(sum(free_memory(host, made.machine).values())) * hosts
-    nodes = made.machine.topology.nodes if made.machine.topology else ()
-    return 0.9 * sum(node.memory or 0 for node in nodes) * hosts
+        free = free_memory(host, made.machine)
+        return float(sum(free.get(node.os_index, 0) for node in nodes)) * made.hosts
+    return 0.9 * sum(node.memory or 0 for node in nodes) * made.hosts
 
 
-def steps(made: Bench) -> tuple[list[Step], tuple[str, ...]]:
-    """Return the line of one run, and HPL.dat where another's HPL is named."""
-    ask, host = made.ask, LiveHost()
-    nb = ask.nb or BLOCKS[1]
-    size = made.size(ask.n or for_memory(free_bytes(made, host), FULL_SHARE, nb), nb)
-    about = f"HPL, N={size.n}, NB={size.nb}, {size.p} x {size.q} ranks of {made.threads} thread{'s' * (made.threads > 1)}"
-    if ask.xhpl is not None:
-        step = step_of(about, made.launch((program_of(ask.xhpl),)), "")
-        dat = hpl_dat(size).splitlines()
-        return [replace(step, files={**step.files, "HPL.dat": lambda: iter(dat)})], (*made.notes, _WHERE, *files_of([step]))
-    launcher = made.launch((KERNEL,)).argv[0]
-    program, notes = program_or_name(host, made.machine, KERNEL, launcher, folder=ask.kernels, blas=ask.blas or "")
-    step = step_of(about, made.launch(command_of(ask, program, size, 1, Path())), "")
-    return [step], (*made.notes, *notes, *files_of([step]))
-
-
-_WHERE = "HPL.dat is to lie where the line is started: -o DIR writes it"
+def _is_near(cpus: CpuSet, made: Bench) -> bool:
+    """Return whether a NUMA node's memory is that of the part that is used; one without CPUs is the whole machine's."""
+    return made.area is None or bool(cpus & made.area.cpus)

@@ -1,12 +1,13 @@
-"""Runs HPL: the rate by a small run, NB by trial, then the run that counts, against two peaks."""
+"""Runs HPL: the rate by a small run, NB by trial, then the runs that count, against two peaks."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from advisor.cli.efficiency import Bench, command_of, free_bytes, program_of
+from advisor.cli.ladder import size_after
 from advisor.cli.measuring import How, Measured, Watch, announce, gathered, programs_for
 from advisor.cli.mpi_programs import mpi_program
 from advisor.cli.mpi_start import heard_from, running_folder
@@ -44,27 +45,28 @@ _SLOWEST = 1e9
 """Flop/s of a rank: below it nothing is waited for."""
 
 
-def measure(made: Bench) -> Measured:
-    """Measure; Ctrl-C ends every rank and keeps what is done."""
-    host, begun = LiveHost(), time.monotonic()
-    watch = Watch(host, made.machine, Ground(made.machine)) if made.crew.is_here else None
+def measure(whole: Bench, runs: tuple[Bench, ...] = ()) -> Measured:
+    """Measure, of a scaling table the smallest run first; Ctrl-C ends every rank and keeps what is done."""
+    runs, host, begun = runs or (whole,), LiveHost(), time.monotonic()
+    watch = Watch(host, whole.machine, Ground(whole.machine)) if whole.crew.is_here else None
     if watch:
-        watch.must_be_idle(busy_ok=made.ask.busy_ok)
+        watch.must_be_idle(busy_ok=whole.ask.busy_ok)
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     outcome = Outcome()
     with running_folder("hpl-") as folder:
-        runner = _Runner(made, host, folder, outcome)
+        start = _Start.of(whole, host, folder)
         try:
-            _peaks(made, host, outcome)
-            _linpack(runner)
+            _peaks(whole, host, outcome)
+            _linpack([_Runner(made, start, outcome) for made in runs])
         except KeyboardInterrupt:
             outcome.interrupted = True
-            outcome.missing.append(Missing(task="hpl/hpl/machine", why=STOPPED))
+            done = {each.task.rpartition("/")[0] for each in outcome.results}
+            outcome.missing += [Missing(task=made.name, why=STOPPED) for made in runs if made.name not in done]
     if watch:
         watch.look()
     busy = watch.words() if watch else None
-    under = conditions(made.machine, when, busy, seconds=time.monotonic() - begun, **runner.built)
-    measurements = gathered(made.machine, under, list(_with_peaks(made, outcome.results)), outcome.missing)
+    under = conditions(whole.machine, when, busy, seconds=time.monotonic() - begun, **start.built)
+    measurements = gathered(whole.machine, under, list(_with_peaks(whole, outcome.results)), outcome.missing)
     return Measured(measurements, outcome.interrupted)
 
 
@@ -86,37 +88,43 @@ def _peaks(made: Bench, host: LiveHost, outcome: Outcome) -> None:
         raise KeyboardInterrupt
 
 
-@dataclass
-class _Runner:
-    """Starts HPL, ours or another."""
+@dataclass(frozen=True)
+class _Start:
+    """What every run is started with: our HPL, built here, or another."""
 
-    made: Bench
     host: LiveHost
     folder: Path
+    program: str
+    built: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, made: Bench, host: LiveHost, folder: Path) -> "_Start":
+        """Build our own kernel where no other HPL is named."""
+        ask = made.ask
+        if ask.xhpl is not None:
+            return cls(host, folder, program_of(ask.xhpl), {})
+        launcher = made.launch((KERNEL,)).argv[0]
+        program, compiler, flags = mpi_program(host, made.machine, KERNEL, launcher, folder=ask.kernels, blas=ask.blas or "")
+        return cls(host, folder, program, {"compiler": compiler.version if compiler else None, "flags": flags})
+
+
+@dataclass
+class _Runner:
+    """Starts HPL on one placement of ranks."""
+
+    made: Bench
+    start_with: _Start
     outcome: Outcome
     dgemm: float = 0.0
     """The most that a rank's BLAS gave while all worked: a neighbour holds back one short look, not all of them."""
-
-    def __post_init__(self) -> None:
-        """Build our own kernel where no other HPL is named."""
-        ask, self.built = self.made.ask, dict[str, str | None]()
-        if ask.xhpl is not None:
-            self.program = program_of(ask.xhpl)
-            return
-        launcher = self.made.launch((KERNEL,)).argv[0]
-        blas = ask.blas or ""
-        self.program, compiler, flags = mpi_program(self.host, self.made.machine, KERNEL, launcher, folder=ask.kernels, blas=blas)
-        self.built = {"compiler": compiler.version if compiler else None, "flags": flags}
 
     def start(self, size: Size, repeats: int, seconds: float, name: str = "") -> Result | None:
         """Return the result of one run; None where there is none, which is noted."""
         task = self.made.task(size, seconds, name)
         if self.made.ask.verbose:
-            announce(f"hpl: N={size.n} NB={size.nb} on {size.p} x {size.q} ranks, about {max(1, round(seconds))} s")
-        command = command_of(self.made.ask, self.program, size, repeats, self.folder)
-        launch = self.made.launch(command)
-        more = {"HPL.dat": File(hpl_dat(size).splitlines())} if self.made.ask.xhpl is not None else None
-        heard = heard_from(self.host, launch, command, self.folder, seconds=seconds, more=more)
+            where = f" on {self.made.where}" if self.made.where else ""
+            announce(f"hpl{where}: N={size.n} NB={size.nb} on {size.p} x {size.q} ranks, about {max(1, round(seconds))} s")
+        heard = self._heard(size, repeats, seconds)
         try:
             found, why = self._read(task, heard), heard.why
         except BadInput as error:
@@ -124,9 +132,27 @@ class _Runner:
         if found is None:
             self.outcome.lacks(task, why or "it ended without a result")
             return None
-        details = {"ranks": self.made.ranks, "threads": self.made.threads, "program": "xhpl" if self.made.ask.xhpl else KERNEL}
-        self.dgemm = max(self.dgemm, _dgemm(found))
-        return found.model_copy(update={"details": {**found.details, **details}})
+        self.dgemm = max(self.dgemm, _figure(found, "dgemm"))
+        return found.model_copy(update={"details": {**found.details, **self._told()}})
+
+    def _heard(self, size: Size, repeats: int, seconds: float) -> Heard:
+        command = command_of(self.made.ask, self.start_with.program, size, repeats, self.start_with.folder)
+        more = {"HPL.dat": File(hpl_dat(size).splitlines())} if self.made.ask.xhpl is not None else None
+        return heard_from(
+            self.start_with.host, self.made.launch(command), command, self.start_with.folder, seconds=seconds, more=more
+        )
+
+    def _told(self) -> dict[str, float | int | str | bool]:
+        made = self.made
+        told: dict[str, float | int | str | bool] = {
+            "ranks": made.ranks,
+            "threads": made.threads,
+            "hosts": made.hosts,
+            "cores": made.cores,
+            "program": "xhpl" if made.ask.xhpl else KERNEL,
+        }
+        named = {"hosts_named": ",".join(made.crew.hosts.names)} if made.crew.hosts.names else {}
+        return told | named | ({"scaling": True} if made.ask.scaling else {})
 
     def _read(self, task: Task, heard: Heard) -> Result | None:
         if self.made.ask.xhpl is not None:
@@ -135,26 +161,47 @@ class _Runner:
         return read_own(task, heard.lines, planned(self.made.placement), topology.pus if topology else task.cpus)
 
 
-def _linpack(runner: _Runner) -> None:
-    """Find the rate, then NB, then measure."""
-    made, ask = runner.made, runner.made.ask
-    rate = _rate(runner)
+def _linpack(runners: list[_Runner]) -> None:
+    """Find the rate, then NB, then measure run after run; where one brings nothing, none with more hosts would."""
+    first, ask = runners[0], runners[0].made.ask
+    rate = _rate(first)
     if rate is None:
-        raise CannotWork(f"nothing was measured: {runner.outcome.missing[-1].why}")
-    memory = free_bytes(made, runner.host)
-    nb = ask.nb or _best_block(runner, rate, memory)
-    share = FULL_SHARE if ask.full else QUICK_SHARE
-    most = for_memory(memory, share, nb)
-    rate = max(rate, runner.dgemm * made.ranks)
-    n = ask.n or (most if ask.full else min(most, for_time(rate, QUICK_SECONDS, nb)))
-    size = made.size(n, nb)
+        raise CannotWork(f"nothing was measured: {first.outcome.missing[-1].why}")
+    memory = free_bytes(first.made, first.start_with.host)
+    nb = ask.nb or _best_block(first, rate, memory)
+    rate = max(rate, first.dgemm * first.made.ranks)
+    n = ask.n or _order(first, rate, memory, nb)
+    for number, runner in enumerate(runners):
+        if not _counted(runner, _size(first, n, runner, nb), rate * runner.made.cores / first.made.cores):
+            if number == 0:
+                raise CannotWork(f"nothing was measured: {first.outcome.missing[-1].why}")
+            why = f"not started, as there was no result on {runner.made.where}"
+            first.outcome.missing += [Missing(task=each.made.name, why=why) for each in runners[number + 1 :]]
+            return
+
+
+def _order(runner: _Runner, rate: float, memory: float, nb: int) -> int:
+    """Return N of the first run: for the whole memory, or for the time."""
+    most = for_memory(memory, FULL_SHARE if runner.made.ask.full else QUICK_SHARE, nb)
+    return most if runner.made.ask.full else min(most, for_time(rate, QUICK_SECONDS, nb))
+
+
+def _size(first: _Runner, n: int, runner: _Runner, nb: int) -> Size:
+    if runner.made.ask.full:
+        return runner.made.size(for_memory(free_bytes(runner.made, runner.start_with.host), FULL_SHARE, nb), nb)
+    return size_after(first.made, n, runner.made, nb)
+
+
+def _counted(runner: _Runner, size: Size, rate: float) -> bool:
+    """Measure what counts of one placement; return whether there is a result."""
+    ask = runner.made.ask
     repeats = 1 if ask.full or ask.xhpl else 3
     found = runner.start(size, repeats, repeats * size.work / max(rate / 2, _SLOWEST))
-    if found is not None:
-        best = {"dgemm": runner.dgemm} if runner.dgemm else {}
-        runner.outcome.results.append(found.model_copy(update={"details": {**found.details, **best}}))
-    elif not runner.outcome.results:
-        raise CannotWork(f"nothing was measured: {runner.outcome.missing[-1].why}")
+    if found is None:
+        return False
+    best = {"dgemm": runner.dgemm} if runner.dgemm else {}
+    runner.outcome.results.append(found.model_copy(update={"details": {**found.details, **best}}))
+    return True
 
 
 def _rate(runner: _Runner) -> float | None:
@@ -166,8 +213,8 @@ def _rate(runner: _Runner) -> float | None:
     return runner.dgemm * runner.made.ranks or found.median
 
 
-def _dgemm(result: Result) -> float:
-    value = result.details.get("dgemm", 0.0)
+def _figure(result: Result, name: str) -> float:
+    value = result.details.get(name, 0.0)
     return float(value) if isinstance(value, int | float) else 0.0
 
 
@@ -184,21 +231,24 @@ def _best_block(runner: _Runner, rate: float, memory: float) -> int:
 
 def _with_peaks(made: Bench, results: list[Result]) -> Iterator[Result]:
     """Yield results; those of HPL with the peaks that they are compared with, and what speaks against the BLAS."""
-    hosts = max(1, sum(1 for host in made.placement.hosts if host.ranks))
-    cores = made.ranks * made.threads
     platform, cpu = match_platform(made.machine), made.machine.cpu
     each = platform.flops_per_cycle if platform else None
-    base = cores * each * cpu.base_hz if each and cpu and cpu.base_hz else 0.0
-    load = max((r.median for r in results if r.kernel == "peakflops" and r.unit == "flop/s" and r.refused is None), default=0.0)
+    base = each * cpu.base_hz if each and cpu and cpu.base_hz else 0.0
+    load = max((_of_core(r) for r in results if r.kernel == "peakflops" and r.unit == "flop/s" and not r.refused), default=0.0)
     for result in results:
         if result.kernel == KERNEL:
+            cores = _figure(result, "cores")
             doubt = blas_doubt(str(result.details.get("blas_core", "")), cpu)
             told = {
-                "peak_base": base,
-                "peak_load": load * hosts,
-                "dgemm_all": _dgemm(result) * made.ranks,
+                "peak_base": base * cores,
+                "peak_load": load * cores,
+                "dgemm_all": _figure(result, "dgemm") * _figure(result, "ranks"),
                 "blas_doubt": doubt or "",
             }
             yield result.model_copy(update={"details": {**result.details, **{name: v for name, v in told.items() if v}}})
         else:
             yield result
+
+
+def _of_core(result: Result) -> float:
+    return result.median / len(result.cpus)

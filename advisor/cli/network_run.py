@@ -76,7 +76,8 @@ def _run(made: Experiment, work: list[_Part], start: _Start) -> Outcome:
 def _nothing(made: Experiment, outcome: Outcome) -> str:
     hosts = made.crew.hosts.names
     why = outcome.missing[0].why if outcome.missing else "no rank printed a result"
-    cure = f"; see that {' and '.join(hosts)} answer: ssh {hosts[-1]} true" if len(hosts) > 1 else ""
+    silent = next((name for name in hosts if name in why), hosts[-1] if hosts else "")
+    cure = f"; see that {' and '.join(hosts)} answer: ssh {silent} true" if len(hosts) > 1 else ""
     return f"nothing was measured: {why}{cure}"
 
 
@@ -87,7 +88,7 @@ def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None
     heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
     version = f" {made.choice.version}" if made.choice.version else ""
     hosts = made.crew.hosts.names or (os.uname().nodename,)
-    seat = Seat(hosts, planned(placement), made.machine, f"{made.choice.launcher.NAME}{version}")
+    seat = Seat(hosts, planned(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
     try:
         found, why = read(leg, task, seat, heard.lines), heard.why
     except BadInput as error:

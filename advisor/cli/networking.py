@@ -1,6 +1,6 @@
 """Plans what to measure between two hosts, from both their machines, with the lines of the launcher that is there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from advisor.cli.mpi_programs import program_or_name
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost
 from advisor.launch.base import Launch, Wish
-from advisor.launch.environment import article, unusable, without_adapters, without_gpus
+from advisor.launch.environment import article, is_up, unusable, without_adapters, without_gpus
 from advisor.launch.registry import Choice, choose
 from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, Leg, Per, legs, sizes_of
 from advisor.model.machine import Machine
@@ -45,6 +45,8 @@ class Experiment:
     ask: Ask
     legs: tuple[Leg, ...]
     notes: tuple[str, ...]
+    asked: bool = True
+    """Whether UCX is told the adapter of a leg; else it is where the MPI most likely sends, and no more is known."""
 
     @property
     def machine(self) -> Machine:
@@ -84,7 +86,7 @@ class Experiment:
 
     def _settings(self, hca: str | None) -> Mapping[str, str]:
         """Return what article [000] sets, for an adapter that UCX can be told of; nothing without one."""
-        if hca is None:
+        if hca is None or not self.asked:
             return {}
         known = article(hca, self.crew.machines)
         kinds = {each.kind for machine in self.crew.machines for each in machine.hcas or () if each.name == hca}
@@ -107,14 +109,14 @@ def experiment(there: There, carrier: Carrier, ask: Ask, environment: Mapping[st
     """Return the whole experiment; what cannot be is refused in one line."""
     crew = _crew(there, environment, dry=dry)
     choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
-    hcas, notes = _adapters(crew, ask.hca)
+    hcas, asked, notes = _adapters(crew, ask.hca)
     hosts = max(1, len(crew.hosts.names))
     found = legs(crew.machines, hcas if hosts > 1 else (), ask.per, hosts=hosts)
     if hosts == 1:
         notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
     version = choice.version or "version not known"
     said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *of_hosts(crew.hosts), *notes)
-    made = Experiment(crew, carrier, choice, ask, found, said)
+    made = Experiment(crew, carrier, choice, ask, found, said, asked)
     _ = made.sizes  # refused before anything is built
     return replace(made, legs=tuple(_different(made)))
 
@@ -150,23 +152,30 @@ def _crew(there: There, environment: Mapping[str, str], *, dry: bool) -> Crew:
     return crew
 
 
-def _adapters(crew: Crew, wanted: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the adapters to measure in turn, and why not others."""
+def _adapters(crew: Crew, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """Return the adapters to measure in turn, whether UCX is told them, and why not others."""
     machine = crew.machines[0]
     names = [hca.name for hca in machine.hcas or ()]
     if wanted is not None and wanted not in names:
         raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"there are: {', '.join(names) or 'none'}")
     if not names:
-        return (), ("no HCA is on this machine: messages take what the MPI has, TCP as a rule",)
+        return (), False, ("no HCA is on this machine: messages take what the MPI has, TCP as a rule",)
     chosen = [wanted] if wanted else names
     reasons = {name: unusable([name], crew.machines) for name in chosen}
     good = tuple(name for name in chosen if reasons[name] is None)
     notes = tuple(f"{name} is not asked for: {why}" for name, why in reasons.items() if why)
-    if good and machine.tools is None:
-        notes += ("UCX is supposed: which MPI and UCX the machine has is not known",)
-    if not good:
-        notes += ("which way messages take is left to the MPI",)
-    return good, notes
+    if good:
+        supposed = ("UCX is supposed: which MPI and UCX the machine has is not known",) if machine.tools is None else ()
+        return good, True, (*notes, *supposed)
+    only = _only(machine, chosen)
+    marked = tuple(f"{name} is marked all the same: no other adapter is active" for name in only)
+    return only, False, (*notes, "which way messages take is left to the MPI", *marked)
+
+
+def _only(machine: Machine, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the one adapter of some that has an active port; none where several have, for no one knows which is taken."""
+    active = tuple(hca.name for hca in machine.hcas or () if hca.name in names and is_up(hca))
+    return active if len(active) == 1 else ()
 
 
 def steps(made: Experiment, *, folder_given: bool) -> tuple[list[Step], tuple[str, ...]]:

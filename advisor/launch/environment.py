@@ -76,7 +76,7 @@ def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
     if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
         return "no UCX is on this machine"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
-    down = [name for name in hcas if name in there and not _up(there[name])]
+    down = [name for name in hcas if name in there and not is_up(there[name])]
     if down:
         return f"no port of {', '.join(down)} is active"
     unlike = [name for name in hcas if len({device(name, [each]) for each in machines if _has(each, name)}) > 1]
@@ -87,7 +87,8 @@ def _has(machine: Machine, name: str) -> bool:
     return any(hca.name == name for hca in machine.hcas or ())
 
 
-def _up(hca: Hca) -> bool:
+def is_up(hca: Hca) -> bool:
+    """Return whether an adapter has an active port, or none that is known to be down."""
     return hca.ports is None or any(_active(port) for port in hca.ports)
 
 

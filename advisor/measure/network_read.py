@@ -25,6 +25,8 @@ class Seat:
     planned: tuple[Planned, ...]
     machine: Machine
     launcher: str
+    asked: bool = True
+    """Whether the MPI was told the adapter; else what its line carries says nothing."""
 
 
 def read(leg: Leg, task: Task, seat: Seat, lines: Iterable[bytes]) -> tuple[Result, ...]:
@@ -37,7 +39,7 @@ def _result(leg: Leg, task: Task, seat: Seat, line: bytes) -> Result:
     (found,) = results_of(everywhere, [line])
     data = object_of(task, line)
     across = found.details.get("across", 0)
-    limit = line_rate(seat.machine, leg.hca) if leg.hca and across else None
+    limit = line_rate(seat.machine, leg.hca) if leg.hca and across and seat.asked else None
     ceiling = _ceiling(limit, found)
     why = misplaced(data.get("places"), seat.planned)
     if why is None and ceiling is not None and found.median > ceiling * _ABOVE:
@@ -65,6 +67,7 @@ def _told(leg: Leg, seat: Seat, data: Mapping[str, Any], limit: LineRate | None)
         "hca": leg.hca or "",
         "hca_distance": leg.distance,
         "hca_nodes": ",".join(map(str, home_of(seat.machine, leg.hca).numa_nodes)),
+        "way": "left to the MPI" if leg.hca and not seat.asked else "",
         "line": limit.why if limit else "",
         "slowest_pair": min(pairs, default=0.0),
         "fastest_pair": max(pairs, default=0.0),

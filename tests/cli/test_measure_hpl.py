@@ -76,11 +76,45 @@ def test_our_own_is_run_where_it_was_planned(here: None, capsys: Capture) -> Non
     assert told["peak_load"] > 0
 
 
+@pytest.fixture
+def program(tmp_path: Path, here: None) -> str:
+    """Return a folder with a program that need not run."""
+    (tmp_path / "hpl").write_text("#!/bin/sh\n")
+    (tmp_path / "hpl").chmod(0o755)
+    return str(tmp_path)
+
+
+def value(command: list[str], option: str) -> str:
+    """Return what stands behind an option."""
+    return command[command.index(option) + 1]
+
+
+def test_scaling_doubles_the_hosts(program: str, capsys: Capture) -> None:
+    """1, 2, 4 and all five hosts, N grown with the root of their cores, the first with N as it was asked for."""
+    words = ["--hosts", "a,b,c,d,e", "--scaling", "--n", "10000", "--nb", "100", "--kernels", program, "--dry-run"]
+    found = [each["command"] for each in document(capsys, *words)["lines"]]
+    hosts = [[each.partition(":")[0] for each in value(line, "--host").split(",")] for line in found]
+    assert hosts == [["a"], ["a", "b"], ["a", "b", "c", "d"], ["a", "b", "c", "d", "e"]]
+    assert [value(line, "--n") for line in found] == ["10000", "14100", "20000", "22300"]
+
+
+def test_scaling_of_a_part_of_a_slurm_job_names_its_hosts(program: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where srun may not take all of the job's hosts it is told which; for all of them it need not be."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-3]")
+    words = ["--scaling", "--n", "1000", "--kernels", program, "--launcher", "srun", "--launcher-version", "23.02", "--dry-run"]
+    found = [each["command"] for each in document(capsys, *words)["lines"]]
+    named = [value(line, "--nodelist") if "--nodelist" in line else None for line in found]
+    assert named == ["n1", "n1,n2", None]
+
+
 REFUSED = {
     "no program": (["--xhpl", "/nowhere/xhpl"], "--xhpl /nowhere/xhpl: there is no such program"),
     "two wishes": (["--full", "--n", "5"], "--full and --n do not go together"),
     "no part": (["--ranks-per", "gpu"], "--ranks-per gpu is no part of a node"),
     "too many": (["--ranks-per", "core:2"], "there are not so many cores in each"),
+    "nothing to compare": (["--scaling", "--hosts", "a"], "--scaling has nothing to compare"),
+    "files of one name": (["--scaling", "--hosts", "a,b", "--xhpl", "true"], "each would read an HPL.dat of its own"),
     "no BLAS": (["--blas", "-lnosuch"], "--blas -lnosuch: nothing is linked with it that has dgemm"),
 }
 

@@ -37,10 +37,20 @@ def _kernel() -> bool:
     return Path(cache, "vmlinux").exists() or b"linux-image" in subprocess.run(asked, capture_output=True, check=False).stdout
 
 
-def on_guest(server: str, script: str, out: Path) -> str:
-    """Return what a bash script prints on an emulated server; ``$PYTHON`` runs this Python, /run/vm is ``out``."""
+def lacking_link() -> str | None:
+    """Return why guests cannot reach each other by ssh, or None if they can."""
+    needed = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "dropbear": "dropbear-bin", "dropbearkey": "dropbear-bin"}
+    absent = [f"{tool} (Debian: {package})" for tool, package in needed.items() if shutil.which(tool) is None]
+    return f"linked guests need {', '.join(absent)}" if absent else None
+
+
+def on_guest(server: str, script: str, out: Path, *, guests: int = 1) -> str:
+    """Return what a bash script prints on an emulated server; ``$PYTHON`` runs this Python, /run/vm is ``out``.
+
+    Of several guests it runs on n1, and reaches n2 and the others by ssh.
+    """
     environment = os.environ | {"VM_OUT": str(out), "PYTHONPATH": str(ROOT)}
-    command = [str(HERE / "vm.sh"), server, "bash", "-ec", f'PYTHON="{sys.executable}"\n{script}']
+    command = [str(HERE / "vm.sh"), "-c", str(guests), server, "bash", "-ec", f'PYTHON="{sys.executable}"\n{script}']
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
     if done.returncode:
         raise AssertionError(f"{server}: {script!r} ended with {done.returncode}: {done.stderr[-2000:]}")

@@ -40,10 +40,10 @@ def said(places: Any = None, **fields: Any) -> bytes:
     return line(**(usual | fields))
 
 
-def heard(line_of_kernel: bytes) -> Any:
+def heard(line_of_kernel: bytes, *, asked: bool = True) -> Any:
     """Return the result that such a line becomes."""
     leg, node = near(), machine(NAPLES)
-    seat = Seat(("a", "b"), TWO, node, "openmpi4 4.1.4")
+    seat = Seat(("a", "b"), TWO, node, "openmpi4 4.1.4", asked)
     return read(leg, leg.task("65536", 2, (5,)), seat, [line_of_kernel])[0]
 
 
@@ -125,6 +125,14 @@ def test_both_ways_have_twice_the_line() -> None:
         None,
         "instrument error: 1.04 of what the line carries",
     )
+
+
+def test_an_adapter_that_the_mpi_was_not_told_is_no_ceiling() -> None:
+    """Messages may have gone another way: how far the adapter is stands in the result, what its line carries does not."""
+    found = heard(said(values=[13e9]), asked=False)
+    told = {name: found.details.get(name) for name in ("hca", "hca_distance", "way", "line")}
+    assert (found.refused, found.ceiling) == (None, None)
+    assert told == {"hca": "mlx5_0", "hca_distance": "local", "way": "left to the MPI", "line": None}
 
 
 def test_ranks_elsewhere_are_not_believed() -> None:

@@ -18,14 +18,24 @@ DETAILS = {
 }
 
 
+def run(**fields: Any) -> Result:
+    """Return one run."""
+    details = {**DETAILS, **fields.pop("details", {})}
+    found: dict[str, Any] = {"task": "hpl/hpl/machine/lu", "kernel": "hpl", "purpose": "hpl", "variant": "lu", "part": "machine"}
+    found |= {"cpus": (0,), "unit": "flop/s", "values": (1133e9,), "details": details}
+    return Result(**(found | fields))
+
+
+def shown(*runs: Result, width: int = 120) -> list[str]:
+    """Return the sections of some runs as plain lines."""
+    under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
+    measured = Measurements(advisor="0", machine=Identity(), conditions=under, results=runs)
+    return [" ".join("".join(words for words, _ in line).split()) for line in efficiency(measured, width)]
+
+
 def text(**fields: Any) -> list[str]:
     """Return the section of one run as plain lines."""
-    details = {**DETAILS, **fields.pop("details", {})}
-    run: dict[str, Any] = {"task": "hpl/hpl/machine/lu", "kernel": "hpl", "purpose": "hpl", "variant": "lu", "part": "machine"}
-    run |= {"cpus": (0,), "unit": "flop/s", "values": (1133e9,), "details": details}
-    under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
-    measured = Measurements(advisor="0", machine=Identity(), conditions=under, results=(Result(**(run | fields)),))
-    return [" ".join("".join(words for words, _ in line).split()) for line in efficiency(measured, 120)]
+    return shown(run(**fields))
 
 
 def test_it_stands_against_both_peaks() -> None:
@@ -51,3 +61,41 @@ def test_a_wrong_kernel_is_named() -> None:
 def test_what_is_refused_is_in_no_table() -> None:
     """A failed residual is no rate."""
     assert text(refused="its residual test failed") == []
+
+
+def step(hosts: int, rate: float, **fields: Any) -> Result:
+    """Return a row of a scaling table, of hosts with 32 cores whose peak is 1 TFLOP/s each."""
+    names = ",".join(f"n{number}" for number in range(hosts))
+    details = {"scaling": True, "hosts": hosts, "cores": 32 * hosts, "hosts_named": names, "peak_base": hosts * 1e12}
+    return run(values=(rate,), details={**details, **fields.pop("details", {})}, **fields)
+
+
+def test_a_scaling_table_compares_with_one_host_and_with_the_peak() -> None:
+    """As in article [003]: from 102 % of the peak on one host to 97 % on four, which is 95 % of the first host's."""
+    lines = shown(step(1, 1.02e12), step(2, 1.98e12), step(4, 3.88e12), width=80)
+    assert lines[1:6] == [
+        "HPL scaling hpl, OpenBLAS Zen, NB 192, one run",
+        "on cores N P x Q GFLOP/s spread of 1 host of base of load",
+        "1 host 32 86400 8 x 8 1020 100 % 102 % -",
+        "2 hosts 64 86400 8 x 8 1980 97 % 99 % -",
+        "4 hosts 128 86400 8 x 8 3880 95 % 97 % -",
+    ]
+
+
+def test_parts_of_one_host_are_named() -> None:
+    """A NUMA node, a socket and all of a host; core by core against the first."""
+    parts = [("numa", 0, 8, 1.1e11), ("socket", 0, 32, 4e11), ("machine", None, 64, 7.04e11)]
+    rows = [
+        run(part=part, index=index, values=(rate,), details={"scaling": True, "hosts": 1, "cores": cores})
+        for part, index, cores, rate in parts
+    ]
+    lines = shown(*rows)
+    assert [line.partition(" 86400")[0] for line in lines[3:6]] == ["NUMA node 0 8", "socket 0 32", "machine 64"]
+    assert [line.split(" % ")[0].split()[-1] for line in lines[3:6]] == ["100", "91", "80"]
+
+
+def test_a_table_and_a_single_run_stand_apart() -> None:
+    """Runs that were measured alone keep their own table; what is refused is in neither."""
+    lines = shown(run(), step(1, 1e12), step(2, 2e12, refused="rank 3 was on n9, the plan has n1"))
+    assert [line.split()[:2] for line in lines if line.startswith("HPL")] == [["HPL", "hpl,"], ["HPL", "scaling"]]
+    assert [line for line in lines if line.startswith("2 hosts")] == []

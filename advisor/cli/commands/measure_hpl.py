@@ -4,21 +4,28 @@ Without --xhpl it runs the project's own HPL, built with the mpicc beside the la
 pkg-config openblas or blis, -lopenblas, -lblis, -lblas, or --blas. --xhpl PATH runs another, with an HPL.dat of its own.
 NB is the fastest of a short search, N what takes about a minute in all, or with --full 85 % of the free memory; P x Q is
 as square as can be. Ranks sit as advisor bind puts them, and our own say where they really were. The page names the kernel
-that OpenBLAS took, and says so where it has not the widest instructions of this processor.
+that OpenBLAS took, and says so where it has not the widest instructions of this processor. --scaling makes the table of
+articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and all, with as much of
+the matrix for each core; --n is N of the first of them.
 
 Group: Look at a machine
 Example: advisor measure hpl
 Example: advisor measure hpl --full --ranks-per numa --save hpl.json
 Example: advisor measure hpl --xhpl /opt/amd-hpl/xhpl --n 86400 --nb 232
+Example: advisor measure hpl --hosts node[01-16] --scaling --save scaling.json
 """
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines, Save, Steps, Version, Width
+
+if TYPE_CHECKING:
+    from advisor.cli.answers import Form
+    from advisor.cli.efficiency import Bench
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; else the job's, or this one.")]
 Xhpl = Annotated[Path | None, typer.Option("--xhpl", metavar="PATH", help="Run this HPL: netlib's, AMD's, Intel's.")]
@@ -29,11 +36,12 @@ Block = Annotated[int | None, typer.Option("--nb", metavar="NB", min=1, max=4096
 PerPart = Annotated[
     str | None, typer.Option("--ranks-per", metavar="PART", help="A rank in each core (the default), l3, numa, socket or node.")
 ]
+Scaling = Annotated[bool, typer.Option("--scaling", help="Measure 1, 2, 4, .. hosts; of one host a NUMA node, a socket and all.")]
 BlasFlag = Annotated[str | None, typer.Option("--blas", metavar="FLAGS", help="Link this BLAS: '-L/opt/blis/lib -lblis'.")]
 Kernels = Annotated[
     Path | None, typer.Option("--kernels", metavar="DIR", help="Use the programs hpl and peakflops of this folder.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the line of the largest run, and run none.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the line of the largest run, or of each of --scaling; run none.")]
 
 
 def run(
@@ -47,6 +55,7 @@ def run(
     n: Order = None,
     nb: Block = None,
     ranks_per: PerPart = None,
+    scaling: Scaling = False,
     blas: BlasFlag = None,
     kernels: Kernels = None,
     busy_ok: BusyOk = False,
@@ -59,18 +68,26 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure HPL."""
-    from advisor.cli.answers import Form, show_lines, show_measured
+    from advisor.cli.answers import Form
     from advisor.cli.binding import Carrier, per_part
     from advisor.cli.crew import There
-    from advisor.cli.efficiency import Ask, bench, steps
-    from advisor.cli.efficiency_run import measure
+    from advisor.cli.efficiency import Ask, bench
     from advisor.cli.measuring import must_be_alone
 
     must_be_alone({"--quick": quick, "--full": full, "--n": n is not None})
     must_be_alone({"--xhpl": xhpl is not None, "--blas": blas is not None, "--kernels": kernels is not None})
-    ask = Ask(xhpl, full, n, nb, per_part(ranks_per), blas, kernels, busy_ok, verbose)
+    ask = Ask(xhpl, full, n, nb, per_part(ranks_per), blas, kernels, busy_ok, verbose, scaling)
     made = bench(There(hosts=hosts), Carrier(launcher, launcher_version), ask, os.environ)
-    form = Form(output, json, width, not no_color)
+    return _answer(made, Form(output, json, width, not no_color), save, dry_run=dry_run)
+
+
+def _answer(made: "Bench", form: "Form", save: Path | None, *, dry_run: bool) -> int:
+    """Print the lines, or measure and print what came of it."""
+    from advisor.cli.answers import show_lines, show_measured
+    from advisor.cli.efficiency_run import measure
+    from advisor.cli.ladder import ladder, steps
+
+    runs = ladder(made)
     if dry_run:
-        return show_lines(*steps(made), form)
-    return show_measured(measure(made), made.machine, made.notes, save, form)
+        return show_lines(*steps(runs), form)
+    return show_measured(measure(made, runs), made.machine, made.notes, save, form)
