@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from advisor.cli.measuring import Measured
+    from advisor.model.beforeafter import BeforeAfter
     from advisor.model.machine import Machine
     from advisor.render.benchmark import Step
 
@@ -37,17 +38,28 @@ def show_lines(found: "list[Step]", notes: tuple[str, ...], form: Form) -> int:
     return 0
 
 
-def show_measured(done: "Measured", machine: "Machine", notes: Sequence[str], save: Path | None, form: Form) -> int:
-    """Print what was measured, and keep it where that is wished; return the exit status."""
+def show_measured(
+    done: "Measured",
+    machine: "Machine",
+    notes: Sequence[str],
+    save: Path | None,
+    form: Form,
+    *,
+    compared: "BeforeAfter | None" = None,
+) -> int:
+    """Print what was measured, and what that is beside an earlier run; keep it where that is wished; return the exit status."""
     from advisor.cli.measuring import document
     from advisor.cli.pipeline import emit, emit_json
     from advisor.render.measured import measured_page
+    from advisor.render.measured_before import before_document, before_page
 
     if save is not None:
         emit_json(document(done.measurements), save)
     if form.json:
-        emit_json(document(done.measurements), form.output)
+        told = document(done.measurements)
+        emit_json({**before_document(compared), "measurements": told} if compared else told, form.output)
     else:
         page = measured_page(done.measurements, form.width, machine=machine)
-        emit([page, *(f"Note: {note}" for note in notes)], form.output, color=form.color, width=form.width)
+        beside = [before_page(compared, form.width)] if compared else []
+        emit([page, *beside, *(f"Note: {note}" for note in notes)], form.output, color=form.color, width=form.width)
     return 130 if done.interrupted else 0

@@ -28,7 +28,7 @@ class There:
     nodes: int | None = None
     assume: tuple[str, ...] = ()
     """BIOS settings that the machines do not have yet: nps=4."""
-    measurements: Path | None = None
+    measurements: tuple[Path, ...] = ()
     """What advisor measure found on the first of them."""
 
 

@@ -1,6 +1,6 @@
 """Files and names beside the machine: the BIOS as its controller tells it, and what a name on the command line may mean."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,13 @@ def bios_from(files: Iterable[Path]) -> "Bios | None":
     return with_pending(read[0], read[1]) if len(read) == 2 else read[0]
 
 
-def measurements_from(path: Path | None, machine: "Machine") -> "Measurements | None":
-    """Return the measurements of a file; those of another machine, or of this one cut in another way, are refused."""
-    if path is None:
+def measurements_from(files: Sequence[Path] | None, machine: "Machine") -> "Measurements | None":
+    """Return the measurements of files together; those of another machine, or of this one cut in another way, are refused."""
+    if not files:
         return None
     from advisor.cli.measuring import of_machine, saved
 
-    return of_machine(saved([path]), machine, str(path))
+    return of_machine(saved(files), machine, str(files[0]))
 
 
 def _text(path: Path) -> str:

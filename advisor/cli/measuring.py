@@ -25,6 +25,7 @@ from advisor.measure.conditions import conditions, free_memory
 from advisor.measure.ground import Ground
 from advisor.measure.plan import Plan, plan
 from advisor.measure.run import Outcome, Programs, Progress, Surroundings, run
+from advisor.measure.together import together
 from advisor.measure.wish import Wish
 from advisor.model.identity import identity_of, mismatch
 from advisor.model.machine import Machine
@@ -178,19 +179,12 @@ def told(verbose: bool) -> Iterator[Callable[[Progress], None]]:  # noqa: FBT001
 
 
 def saved(files: Sequence[Path]) -> Measurements:
-    """Return what was measured before; of several runs, the later one first where both have a thing."""
+    """Return what was measured before, all files together; of a thing that two of them have, the later run's."""
     read = [_read(file) for file in files]
-    first = read[0]
     for other, file in zip(read[1:], files[1:], strict=True):
-        if other.machine != first.machine:
+        if other.machine != read[0].machine:
             raise BadInput("measured on another machine, or on one cut otherwise, than the file before", file=str(file))
-    seen = {task.task for one in read for task in one.results}
-    return first.model_copy(
-        update={
-            "results": tuple(result for one in read for result in one.results),
-            "missing": tuple(each for one in read for each in one.missing if each.task not in seen),
-        }
-    )
+    return together(read)
 
 
 def of_machine(measurements: Measurements, machine: Machine, name: str) -> Measurements:

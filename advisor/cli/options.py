@@ -28,8 +28,8 @@ ScopeOption = Annotated[
     Scope, typer.Option("--scope", help="What the machine is to be good at; guides disagree because they mean different work.")
 ]
 MeasurementsOption = Annotated[
-    Path | None,
-    typer.Option("--measurements", metavar="FILE", help="Take into account what advisor measure found on this machine."),
+    list[Path] | None,
+    typer.Option("--measurements", metavar="FILE", help="Take into account what advisor measure found here; may be repeated."),
 ]
 Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
 MpiLauncher = Annotated[str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun.")]

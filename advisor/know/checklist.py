@@ -5,15 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from advisor.know.checklist_notes import notes
 from advisor.know.fixes import fix_of
 from advisor.know.places import entries_of, not_offered
+from advisor.know.proofs import Known, bench_of, proofs
 from advisor.know.vendors import vendors
 from advisor.model.amounts import binary, count
 from advisor.model.audit import Audit, Row
 from advisor.model.bios import Bios
-from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other
+from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
 from advisor.model.finding import Finding, Fix, Want
 from advisor.model.measured import MEASURE, MEASURED
+from advisor.model.platform import Platform
 from advisor.model.publication import Publication
 from advisor.model.rule import SEVERITIES
 from advisor.model.setting import Maker, Setting
@@ -40,6 +43,9 @@ class Sheets:
     maker: Maker | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     """Setting -> what it should stand at in words, where no machine tells the value."""
+    platform: Platform | None = None
+    """Whose published results benchmarks are held against."""
+    known: Known = field(default_factory=Known)
 
 
 def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Checklist:
@@ -48,8 +54,9 @@ def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Ch
     wanted, absent = _offered(_by_setting(asked), sheets, audit.platform_id)
     rows = {row.name: row for row in audit.settings}
     items = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
-    items += _states(asked)
+    items = [_proved(item) for item in (*items, *_states(asked))]
     vendor = sheets.vendor
+    benches = proofs((item.proof for item in items if item.proof), sheets.platform, sheets.known)
     return Checklist(
         machine=machine,
         platform=audit.platform,
@@ -58,12 +65,17 @@ def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Ch
         vendor_id=vendor.id,
         scope=audit.scope,
         groups=_groups(items),
-        notes=(*_notes(items, vendor), *_to_measure(audit.findings)),
+        notes=(*notes(items, vendor), *_to_measure(audit.findings)),
         apply=tuple(dict.fromkeys(line for item in items if not item.done for line in item.fix.apply)),
         absent=absent,
         left_out=len({f.id for f in audit.findings if f.verdict == "not-applicable"} - {f.id for f in asked}),
-        sources=_sources(items, sheets.publications),
+        proofs=benches,
+        sources=_sources(items, benches, sheets.publications),
     )
+
+
+def _proved(item: Item) -> Item:
+    return item.model_copy(update={"proof": bench_of(item.rules, item.setting, item.fix.where)})
 
 
 def _unmeasured(finding: Finding) -> bool:
@@ -251,43 +263,9 @@ def _reasons(findings: list[Finding]) -> dict[str, Any]:
     }
 
 
-def _notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
-    """Return what holds for several lines: the way to the menus, what must be set first, one restart, the maker's quirks."""
-    left = [item for item in items if not item.done]
-    bios = [item for item in left if item.fix.where == "bios"]
-    restarts = [item for item in left if item.setting and item.fix.reboot != "no"]
-    notes = [f"The BIOS menus begin at: {vendor.setup}."] if bios and vendor.setup else []
-    if len(restarts) > 1:
-        notes.append(f"{len(restarts)} settings need a restart: make all of them, then restart once.")
-    if any(item.fix.reboot == "power-cycle" for item in restarts):
-        notes.append("One of them at least needs the power taken away, not only a restart: make it a power cycle.")
-    if any(item.undo == NOTE_FIRST for item in left):
-        notes.append("Where no way back is named, note the present value first: it is the way back.")
-    notes += _needs(bios, items)
-    effects = {effect for lock in vendor.locks for effect in lock.side_effects}
-    notes += [note for item in bios for note in item.fix.notes if note in effects]
-    notes += [*vendor.notes, *vendor.tools.notes] if bios else []
-    return tuple(dict.fromkeys(notes))
-
-
-def _needs(bios: list[Item], items: list[Item]) -> Iterator[str]:
-    """Yield what must be set first, and which line wants another value of the same."""
-    told: dict[str, str] = {}
-    for words in (words for item in bios for words in item.fix.before):
-        told.setdefault(words.partition(": ")[0], words)
-    for name, words in told.items():
-        lines = sum(any(each.startswith(f"{name}: ") for each in item.fix.before) for item in bios)
-        yield f"First, for {count(lines, 'line')}: {words}."
-    for item in items:
-        for name in told:
-            attribute, _, value = name.partition(" = ")
-            if item.fix.attribute == attribute and item.fix.attribute_value not in (None, value):
-                both = f"{attribute} cannot be both {value} and {item.fix.attribute_value} ({item.id})"
-                yield f"{both}: {value} is the one that lets the other lines be set."
-
-
-def _sources(items: list[Item], known: Mapping[str, Publication]) -> tuple[Cited, ...]:
+def _sources(items: list[Item], benches: Iterable[Proof], known: Mapping[str, Publication]) -> tuple[Cited, ...]:
     refs = dict.fromkeys(ref for item in items for ref in (*item.refs, *(guide.ref for guide in item.guides)))
+    refs |= dict.fromkeys(each.ref for bench in benches for each in bench.expected)
     return tuple(Cited(id=ref, text=_citation(known[ref])) for ref in refs if ref in known)
 
 

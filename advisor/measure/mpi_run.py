@@ -68,4 +68,4 @@ def _said(errors: bytes) -> str:
     own = next((line for line in words if line.startswith(("mbw_mr:", "hpl:"))), None)
     found = own or telling or (words[-1] if words else None)
     cure = f"; {_AS_ROOT}" if found and "as root" in found else ""
-    return f": {found[:240]}{cure}" if found else " and said nothing"
+    return f": {found[:240].rstrip('.')}{cure}" if found else " and said nothing"

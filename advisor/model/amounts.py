@@ -35,6 +35,16 @@ def bit_rate(rate: float | None) -> str:
     return _scaled(rate, 1000, tuple(f"{prefix}b/s" for prefix in _DECIMAL))
 
 
+def flop_rate(rate: float | None) -> str:
+    """Return floating-point operations a second as publications quote them: ``1133 GFLOP/s``."""
+    return UNKNOWN if rate is None else f"{_figure(rate / 1e9)} GFLOP/s"
+
+
+def message_rate(rate: float | None) -> str:
+    """Return messages a second: ``150 Mmsg/s``."""
+    return _scaled(rate, 1000, tuple(f"{prefix}msg/s" for prefix in _DECIMAL))
+
+
 def memory_clock(transfers: float | None) -> str:
     """Return transfers a second the way DIMMs are labelled: ``3200 MT/s``."""
     return UNKNOWN if transfers is None else f"{_figure(transfers / 1e6)} MT/s"

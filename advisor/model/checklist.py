@@ -34,6 +34,27 @@ class Other(Value):
     refs: tuple[str, ...] = ()
 
 
+class Expected(Value):
+    """A published result to hold a measurement against."""
+
+    what: str = Field(description="of what: STREAM triad of the machine")
+    value: str = Field(description="270 to 300 GB/s, 13 % above NPS1")
+    conditions: str | None = Field(default=None, description="processors, sockets, cut, memory: what it holds under")
+    ref: str = Field(description="the publication")
+
+
+class Proof(Value):
+    """A benchmark that shows whether steps have brought what they should."""
+
+    id: str = Field(description="what items name it by: bandwidth")
+    command: str = Field(description="advisor measure membw")
+    shows: str = Field(description="what it tells, in a few words")
+    figures: bool = Field(description="whether it gives figures that publications give, too")
+    expected: tuple[Expected, ...] = Field(
+        default=(), description="what was published for this platform; () where nothing was, the likest conditions first"
+    )
+
+
 class Item(Value):
     """One line to tick."""
 
@@ -54,6 +75,7 @@ class Item(Value):
     why: str
     cost: str | None = Field(default=None, description="what it is worth, with its source")
     check: str | None = None
+    proof: str | None = Field(default=None, description="the benchmark that proves it, one of proofs; None where none shows it")
     undo: str | None = None
     spare: str | None = None
     breaks: str | None = Field(default=None, description="what it can break")
@@ -92,6 +114,7 @@ class Checklist(Value):
     apply: tuple[str, ...] = Field(default=(), description="lines that make all BIOS changes take effect, once")
     absent: tuple[str, ...] = Field(default=(), description="what is wanted and this maker does not offer here")
     left_out: int = Field(default=0, description="rules that do not apply here")
+    proofs: tuple[Proof, ...] = Field(default=(), description="the benchmarks that items name")
     sources: tuple[Cited, ...] = ()
 
     @property
@@ -114,7 +137,13 @@ class Checklist(Value):
         """Return the lines for which rules want different values."""
         return tuple(item for item in self.items if item.others)
 
+    def proof_of(self, item: Item) -> Proof | None:
+        """Return the benchmark that proves a line; None where none shows it."""
+        return next((proof for proof in self.proofs if proof.id == item.proof), None)
+
     def todo(self) -> "Checklist":
         """Return the same list without what is done."""
         left = (group.model_copy(update={"items": tuple(i for i in group.items if not i.done)}) for group in self.groups)
-        return self.model_copy(update={"groups": tuple(group for group in left if group.items)})
+        groups = tuple(group for group in left if group.items)
+        named = {item.proof for group in groups for item in group.items}
+        return self.model_copy(update={"groups": groups, "proofs": tuple(each for each in self.proofs if each.id in named)})

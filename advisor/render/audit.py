@@ -1,6 +1,6 @@
 """The page of an audit: one screen, or everything."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from rich.cells import cell_len
 
@@ -21,9 +21,23 @@ from advisor.render.unseen import unseen
 Step = tuple[str, str]
 """A command, and what it shows."""
 
+Lines = Callable[[int], list[Line]]
+"""What has so many columns."""
 
-def audit_page(audit: Audit, machine: Machine, layout: Layout, *, steps: Iterable[Step] = (), width: int | None = None) -> Page:
-    """Return an audit on one screen: the machine, its settings, the findings, what could not be seen, where to go next."""
+
+def audit_page(
+    audit: Audit,
+    machine: Machine,
+    layout: Layout,
+    *,
+    added: Lines = lambda _: [],
+    steps: Iterable[Step] = (),
+    width: int | None = None,
+) -> Page:
+    """Return an audit on one screen: the machine, its settings, the findings, what could not be seen, where to go next.
+
+    ``added`` is what was asked for beside it, such as tables of what was measured.
+    """
     seen = picture(machine, layout)
 
     def lines(room: int) -> list[Line]:
@@ -33,6 +47,7 @@ def audit_page(audit: Audit, machine: Machine, layout: Layout, *, steps: Iterabl
             *findings(audit, room),
             *tally(audit, room),
             *unseen(audit, room),
+            *added(room),
             *_next(steps, room),
         ]
 
@@ -45,6 +60,7 @@ def whole_audit_page(
     layout: Layout,
     publications: Mapping[str, Publication],
     *,
+    added: Lines = lambda _: [],
     steps: Iterable[Step] = (),
     width: int | None = None,
 ) -> Page:
@@ -60,6 +76,7 @@ def whole_audit_page(
             *details(machine, room),
             *unseen(audit, room, verbose=True),
             *tally(audit, room),
+            *added(room),
             *_next(steps, room),
         ]
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from advisor.model.amounts import count, plain
 from advisor.model.checklist import NOTE_FIRST, Checklist, Group, Item
 from advisor.model.exports import Staging, System
+from advisor.render import checklist_proofs
 from advisor.render.lines import Line, labelled, wrapped
 from advisor.render.page import Page
 
@@ -38,6 +39,11 @@ def values(checklist: Checklist, staging: Staging, system: System, version: str)
         "version": plain(version, 40),
         "body": body,
         "note_first": NOTE_FIRST,
+        "proofs": {item.id: checklist_proofs.proof_of(checklist, item) for item in checklist.items},
+        "benches": [
+            {"command": proof.command, "shows": proof.shows, "expected": [checklist_proofs.told(each) for each in proof.expected]}
+            for proof in checklist_proofs.compared(checklist)
+        ],
     }
 
 
@@ -60,6 +66,7 @@ def _lines(checklist: Checklist, width: int) -> Iterator[Line]:
     for group in checklist.groups:
         yield from _group(group, checklist, at, width)
         at += len(group.items)
+    yield from checklist_proofs.lines(checklist, width)
     yield from _section(f"Not offered by {plain(checklist.vendor)} here", checklist.absent, width)
     if checklist.sources:
         yield ()
@@ -82,7 +89,7 @@ def _group(group: Group, checklist: Checklist, before: int, width: int) -> Itera
     for number, item in enumerate(group.items, before + 1):
         if not item.done or (number > before + 1 and not group.items[number - before - 2].done):
             yield ()
-        yield from _item(item, number, checklist.notes, width)
+        yield from _item(item, number, checklist, width)
     if group.where == "bios" and checklist.apply:
         yield ()
         yield from wrapped(
@@ -92,7 +99,7 @@ def _group(group: Group, checklist: Checklist, before: int, width: int) -> Itera
             yield from (((f"{'':{_INDENT}}{line}", ""),) for line in broken(plain(command, 2000), width - _INDENT))
 
 
-def _item(item: Item, number: int, notes: tuple[str, ...], width: int) -> Iterator[Line]:
+def _item(item: Item, number: int, checklist: Checklist, width: int) -> Iterator[Line]:
     box = "[x]" if item.done else "[ ]"
     title = f"{box} {number}. "
     if item.done:
@@ -103,7 +110,7 @@ def _item(item: Item, number: int, notes: tuple[str, ...], width: int) -> Iterat
     tag = f"  [{item.severity}, {_RESTART[item.fix.reboot]}{', waived' if item.verdict == 'waived' else ''}]"
     spans = [(title, "title"), (plain(item.title + change, 300), "title"), (tag, item.severity)]
     yield from wrapped(spans, width, indent=_INDENT)
-    for label, text in _facts(item, notes):
+    for label, text in _facts(item, checklist):
         head = f"{'':{_INDENT}}{label}"
         if label in ("run", "check", "or") and not text.startswith("advisor "):
             yield from _command(head, plain(text, 2000), width)
@@ -135,7 +142,7 @@ def broken(command: str, width: int) -> list[str]:
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:] if plainly else lines
 
 
-def _facts(item: Item, notes: tuple[str, ...]) -> Iterator[Fact]:
+def _facts(item: Item, checklist: Checklist) -> Iterator[Fact]:
     """Yield what is to be done, why, and how it is checked and undone."""
     yield from _states(item)
     yield from _steps(item)
@@ -144,9 +151,10 @@ def _facts(item: Item, notes: tuple[str, ...]) -> Iterator[Fact]:
     yield from (("guide", f"{guide.says} [{guide.ref}]") for guide in item.guides)
     yield from _said("leave it", item.spare)
     yield from _said("can break", item.breaks)
-    yield from (("note", note) for note in item.fix.notes if note not in notes)
+    yield from (("note", note) for note in item.fix.notes if note not in checklist.notes)
     yield from _said("check", item.check)
     yield from _said("or", item.fix.check if item.fix.check != item.check else None)
+    yield "prove", checklist_proofs.proof_of(checklist, item)
     yield from _said("undo", None if item.undo == NOTE_FIRST else item.undo)
     yield "rule", ", ".join(item.rules or (item.id,))
 

@@ -79,6 +79,26 @@ def test_hosts_of_the_job(naples: str, kernels: str, capsys: Capture, monkeypatc
     assert "the first two of the job's 3 hosts: n1 and n2" in found["notes"]
 
 
+@pytest.mark.parametrize(
+    ("name", "marked"), [(NAPLES, ["NUMA node 6, all cores, mlx5_0 is here: mbw_mr"]), ("two-hcas", [])], ids=["one", "two"]
+)
+def test_without_ucx_the_only_adapter_is_marked(
+    name: str, marked: list[str], kernels: str, capsys: Capture, tmp_path: Path
+) -> None:
+    """No line tells UCX of it, and a note says that; of two adapters no one knows which the MPI takes."""
+    tools = [{"name": "openmpi", "version": "4.1.4", "path": "/usr/bin/mpirun"}]
+    assert status(["topology", "--from", str(write_archive(name, tmp_path / "node.tar.gz")), "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)["machine"]
+    (tmp_path / "node.json").write_text(json.dumps({**whole, "tools": tools}))
+    found = lines(capsys, "--from", str(tmp_path / "node.json"), "--hosts", "a,b", "--per", "numa", "--kernels", kernels)
+    assert [each["about"] for each in found["lines"] if "is here" in each["about"]] == marked
+    assert ("UCX" in json.dumps(found["lines"]), "mlx5_0 is not asked for: no UCX is on this machine" in found["notes"]) == (
+        False,
+        True,
+    )
+    assert ("mlx5_0 is marked all the same: no other adapter is active" in found["notes"]) == bool(marked)
+
+
 REFUSED = {
     "three hosts": (["--hosts", "a,b,c"], "messages go between two hosts, and there are 3; name two: --hosts A,B"),
     "a host twice": (["--hosts", "a,a"], "stands twice"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 from advisor.know.checklist import Sheets, checklist_of
+from advisor.know.platforms import platform_by_id
 from advisor.know.publications import publications
 from advisor.know.settings import settings
 from advisor.know.vendors import vendors
@@ -10,10 +11,24 @@ from advisor.model.audit import Audit, Row
 from advisor.model.bios import Bios
 from advisor.model.checklist import Checklist
 from advisor.model.finding import Cost, Finding, Want
+from advisor.model.platform import Reference
 from advisor.model.rule import Guide
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
 """A name that would break out of every kind of file."""
+
+
+_DELL: dict[str, Any] = {"sockets": 2, "cut": "NPS4", "source": "dell-rome-2019"}
+PUBLISHED = tuple(
+    Reference.model_validate({**_DELL, **each})
+    for each in (
+        {"benchmark": "stream-triad", "kind": "gain", "value": "13 %", "memory_speed": "3200 MT/s", "against": "NPS1"},
+        {"benchmark": "stream-triad", "value": "270..300 GB/s", "memory_speed": "3200 MT/s", "cpus": ["EPYC 7702", "EPYC 7502"]},
+        {"benchmark": "hpl", "of": "cluster", "kind": "share", "value": "90.. %", "against": "peak at base clock"},
+        {"benchmark": "osu-bw", "of": "pair", "value": "100 Gb/s", "cores": 1, "fabric": "ConnectX-6 HDR100"},
+    )
+)
+"""Some of what the sheet of EPYC 7002 has: sheets grow, these do not."""
 
 
 def asks(name: str, setting: str, value: str | None, verdict: str = "finding", **more: Any) -> Finding:
@@ -69,7 +84,8 @@ def listed(
     **more: Any,
 ) -> Checklist:
     """Return the checklist of such an audit."""
-    sheets = Sheets(settings(), vendors()[vendor], publications(), bios, **more)
+    sheet = platform_by_id(platform).model_copy(update={"references": PUBLISHED}) if platform else None
+    sheets = Sheets(settings(), vendors()[vendor], publications(), bios, platform=sheet, **more)
     return checklist_of(audit(findings, now, platform), sheets, machine)
 
 

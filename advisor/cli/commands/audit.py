@@ -2,38 +2,62 @@
 
 Prints the machine in three lines, its settings beside those wanted for the work, the findings by what they cost, and
 what could not be seen. An idle machine is measured first with small kernels, under a minute, so that costs are its own;
---no-measure leaves that out, and a busy machine is left alone. --verbose prints everything: commands, prerequisites,
-the way back, guides, sources, and every fact with the file or command that told it. Changes nothing on the machine; what
-it builds and measures is kept in ~/.cache/advisor. Root sees more. Ends with status 0 whatever it finds, unless --fail-on
-says from which severity on findings make it 1.
+--no-measure leaves that out, and a busy machine is left alone. --hpl adds Linpack, --network A,B messages between two
+hosts, --full everything: all that advisor measure knows, HPL in most of the memory, and messages where a second host is
+named or the job has one. --measurements takes what was measured before, and --hpl and --network add to it. --verbose
+prints everything: commands, prerequisites, the way back, guides, sources, and every fact with the file or command that
+told it. Changes nothing on the machine; what it builds and measures is kept in ~/.cache/advisor. Root sees more. Ends
+with status 0 whatever it finds, unless --fail-on says from which severity on findings make it 1; Ctrl-C while it
+measures keeps what is done and ends with 130.
 
 Group: Look at a machine
 Example: sudo advisor audit
 Example: sudo advisor audit --scope hpl --verbose
-Example: sudo advisor audit --measurements measured.json
+Example: advisor audit --network node01,node02 --hpl
+Example: sudo advisor audit --measurements quick.json --measurements hpl.json
 Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Topic, Width
+from advisor.cli.options import (
+    Bios,
+    BusyOk,
+    From,
+    Json,
+    MeasurementsOption,
+    NoColor,
+    Output,
+    Rules,
+    ScopeOption,
+    Topic,
+    Width,
+)
 from advisor.cli.pipeline import emit, emit_json, load
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from advisor.cli.judgement import Judgement
-    from advisor.cli.quick import Taken
+    from advisor.cli.quick import Asked, Taken
     from advisor.model.audit import Audit
     from advisor.model.machine import Machine
+    from advisor.render.audit import Lines
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 Measure = Annotated[
     bool,
     typer.Option("--measure/--no-measure", help="Whether an idle machine is measured first, under a minute; not with --from."),
+]
+Network = Annotated[
+    str | None, typer.Option("--network", metavar="A,B", help="Measure messages between these two hosts too: minutes.")
+]
+Hpl = Annotated[bool, typer.Option("--hpl", help="Measure HPL on this machine too, about a minute more.")]
+Full = Annotated[
+    bool, typer.Option("--full", help="Measure everything: many minutes, said beforehand; HPL in most of the free memory.")
 ]
 Limit = Literal["high", "medium", "low", "info", "never"]
 FailOn = Annotated[Limit, typer.Option("--fail-on", help="End with status 1 where a finding is as severe as this, or worse.")]
@@ -48,6 +72,10 @@ def run(
     bios: Bios = None,
     measurements: MeasurementsOption = None,
     measure: Measure = True,
+    network: Network = None,
+    hpl: Hpl = False,
+    full: Full = False,
+    busy_ok: BusyOk = False,
     fail_on: FailOn = "never",
     verbose: Verbose = False,
     json: Json = False,
@@ -58,42 +86,78 @@ def run(
     """Say what is wrong with the machine."""
     from advisor.cli.inputs import bios_from
     from advisor.cli.judgement import judged
+    from advisor.cli.quick import Asked
 
-    given = bios_from(bios or ())
-    read = load(source)
-    measured = _measured(measurements, read, now=measure and source is None)
+    asked = Asked(not measurements, full, network, hpl, busy_ok)
+    _together(asked, {"--from": source is not None, "--no-measure": not measure})
+    given, read = bios_from(bios or ()), load(source)
+    measured = _measured(measurements or [], read, asked, now=measure and source is None)
     result = judged(read, scope, rules or (), given, measured.measurements)
     audit = _of_topics(result, topic) if topic else result.audit
     if json:
-        from advisor.render.data import audit_document
-
-        emit_json(audit_document(result.machine, result.layout, audit), output)
+        emit_json(_document(result, audit), output)
     else:
-        steps = _steps(audit, _again(source, scope, measured.file))
-        emit([_page(result, audit, steps, verbose=verbose, width=width)], output, color=not no_color, width=width)
-    return _status(audit, fail_on)
+        steps = _steps(audit, _again(source, scope, measured.files), measured.files)
+        page = _page(result, audit, _added(asked, measured), steps, verbose=verbose, width=width)
+        emit([page], output, color=not no_color, width=width)
+    return 130 if measured.interrupted else _status(audit, fail_on)
 
 
-def _measured(file: Path | None, machine: "Machine", *, now: bool) -> "Taken":
-    """Return the measurements of a file, or what the quick set brings now, and where they are kept."""
+def _document(result: "Judgement", audit: "Audit") -> dict[str, Any]:
+    from advisor.render.data import audit_document
+
+    return audit_document(result.machine, result.layout, audit)
+
+
+def _together(asked: "Asked", others: dict[str, bool]) -> None:
+    """Refuse to measure more where nothing is measured at all, and everything where files have it already."""
+    from advisor.cli.measuring import must_be_alone
+
+    more = {"--network": asked.network is not None, "--hpl": asked.hpl, "--full": asked.full, "--busy-ok": asked.busy_ok}
+    for name, is_given in more.items():
+        for other, is_other in others.items():
+            must_be_alone({other: is_other, name: is_given})
+    must_be_alone({"--measurements": not asked.own, "--full": asked.full})
+
+
+def _measured(files: list[Path], machine: "Machine", asked: "Asked", *, now: bool) -> "Taken":
+    """Return the measurements of files and what is measured now, and where they are kept."""
     from advisor.cli.inputs import measurements_from
     from advisor.cli.quick import Taken, measured_now
 
-    if file is None and now:
-        return measured_now(machine)
-    return Taken(measurements_from(file, machine), file)
+    given = Taken(measurements_from(files, machine), tuple(files))
+    if not now or (files and asked.network is None and not asked.hpl):
+        return given
+    found = measured_now(machine, asked, given.measurements)
+    return found if found.files else found._replace(files=given.files)
+
+
+def _added(asked: "Asked", measured: "Taken") -> "Lines":
+    """Return the tables of HPL and of messages, where they were asked for."""
+    found = measured.measurements
+    if found is None or not (asked.full or asked.hpl or asked.network):
+        return lambda _: []
+    from advisor.render.measured_added import added
+
+    return lambda width: added(found, width)
 
 
 def _page(
-    result: "Judgement", audit: "Audit", steps: list[tuple[str, str]], *, verbose: bool, width: int | None
+    result: "Judgement",
+    audit: "Audit",
+    added: "Lines",
+    steps: list[tuple[str, str]],
+    *,
+    verbose: bool,
+    width: int | None,
 ) -> "RenderableType":
     from advisor.render.audit import audit_page, whole_audit_page
 
     if verbose:
         from advisor.know.publications import publications
 
-        return whole_audit_page(audit, result.machine, result.layout, publications(), steps=steps, width=width)
-    return audit_page(audit, result.machine, result.layout, steps=steps, width=width)
+        return whole_audit_page(audit, result.machine, result.layout, publications(), added=added, steps=steps, width=width)
+    return audit_page(audit, result.machine, result.layout, added=added, steps=steps, width=width)
 
 
 def _of_topics(result: "Judgement", topics: list[str]) -> "Audit":
@@ -119,16 +183,22 @@ def _status(audit: "Audit", limit: Limit) -> int:
     return int(any(finding.severity in worst for finding in audit.found))
 
 
-def _again(source: str | None, scope: str, measurements: Path | None) -> str:
+def _again(source: str | None, scope: str, measurements: tuple[Path, ...]) -> str:
     """Return the options that make the next command look at the same machine for the same work."""
     import shlex
 
     words = f" --from {shlex.quote(source)}" if source is not None else ""
     words += f" --scope {scope}" if scope != "mpi" else ""
-    return words + (f" --measurements {shlex.quote(str(measurements))}" if measurements is not None else "")
+    return words + "".join(f" --measurements {shlex.quote(str(file))}" for file in measurements)
 
 
-def _steps(audit: "Audit", again: str) -> list[tuple[str, str]]:
+def _named(files: tuple[Path, ...]) -> str:
+    import shlex
+
+    return "".join(f" {shlex.quote(str(file))}" for file in files)
+
+
+def _steps(audit: "Audit", again: str, measurements: tuple[Path, ...]) -> list[tuple[str, str]]:
     """Return the commands to go on with, of those that there are."""
     from advisor.cli.folder import commands
 
@@ -138,6 +208,7 @@ def _steps(audit: "Audit", again: str) -> list[tuple[str, str]]:
         ("explain", f"explain {first.id}{again}", "why: every value, and where it was read") if first else None,
         ("checklist", f"checklist{again}", "the steps in this vendor's words, to tick off"),
         ("topology", f"topology{source}", "a drawing of the machine"),
+        ("measure", f"measure show{_named(measurements)}", "every figure that was measured") if measurements else None,
         ("audit", f"audit -v{again}", "everything: commands, way back, sources, facts"),
     ]
     return [(f"advisor {words}", shows) for name, words, shows in filter(None, steps) if name in commands()]

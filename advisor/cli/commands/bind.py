@@ -150,7 +150,7 @@ def run(
     """Place a job."""
     from advisor.cli import binding, crew
 
-    there = crew.There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), measurements)
+    there = crew.There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
     wanted = binding.Wanted(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
     carrier = binding.Carrier(launcher, launcher_version, exact, wrapper, report)
     shown = Shown(output, svg, explain, json, width, not no_color)

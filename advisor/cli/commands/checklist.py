@@ -1,10 +1,11 @@
 """Print the tuning checklist of this machine, in its vendor's own words, to tick off.
 
-Every line says what a setting is now, what it should be, the menu, attribute or command, why, how to check it and how to
-undo it; the order is such that one restart serves all. With --platform it is the full list for hardware on order, and no
-machine is read. --as writes it as a page (txt, md, html, json), or as files for your own tools: tuned, sysctl,
-kernel-cmdline, ansible, and racadm, ilorest, onecli, sum or redfish for the BIOS. A template of your own in
-/etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
+Every line says what a setting is now, what it should be, the menu, attribute or command, why, how to check it, which
+benchmark proves it, with what was published for this platform, and how to undo it; the order is such that one restart
+serves all. With --platform it is the full list for hardware on order, and no machine is read. --as writes it as a page
+(txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm, ilorest,
+onecli, sum or redfish for the BIOS. A template of your own in /etc/advisor/templates/checklist or
+~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
 
 Group: Set it up
 Example: advisor checklist
@@ -22,6 +23,8 @@ from advisor.cli.pipeline import emit, emit_json, load, say, write_whole
 from advisor.errors import BadValue
 
 if TYPE_CHECKING:
+    from advisor.cli.judgement import Judgement
+    from advisor.know.proofs import Known
     from advisor.model.bios import Bios as BiosValues
     from advisor.model.checklist import Checklist
     from advisor.model.exports import Staging
@@ -81,10 +84,10 @@ def run(
         _write(form, template, shown, output, made=_staged(checklist, words, given), words=words)
 
 
-def _alone(source: str | None, measurements: Path | None) -> None:
+def _alone(source: str | None, measurements: list[Path] | None) -> None:
     """Refuse what is of a machine beside hardware that is none yet."""
-    given = {"--from is a machine": source, "--measurements are of one": measurements}
-    for what in (words for words, value in given.items() if value is not None):
+    given = {"--from is a machine": source is not None, "--measurements are of one": bool(measurements)}
+    for what in (words for words, is_given in given.items() if is_given):
         raise BadValue(f"--platform is hardware without a machine, {what}", cure="give one of the two")
 
 
@@ -108,7 +111,7 @@ def _of_platform(
     platform = platform_by_id(name)
     words = words or vendor_by_id(FALLBACK)
     order = judged_platform(platform, words, scope, rules, bios=bios)
-    sheets = Sheets(settings(), words, publications(), bios, maker_of(platform), order.hints)
+    sheets = Sheets(settings(), words, publications(), bios, maker_of(platform), order.hints, platform)
     return checklist_of(order.audit, sheets), words
 
 
@@ -119,7 +122,7 @@ def _of_machine(
     rules: list[Path],
     bios: "BiosValues | None",
     *,
-    measurements: Path | None,
+    measurements: list[Path] | None,
 ) -> "tuple[Checklist, Vendor, BiosValues | None]":
     from advisor.cli.inputs import measurements_from
     from advisor.cli.judgement import judged
@@ -130,8 +133,19 @@ def _of_machine(
 
     result = judged(machine, scope, rules, bios, measurements_from(measurements, machine))
     words, bios = words or result.vendor, bios or machine.bios
-    sheets = Sheets(settings(), words, publications(), bios, maker_of(result.platform))
+    sheets = Sheets(
+        settings(), words, publications(), bios, maker_of(result.platform), platform=result.platform, known=_known(result)
+    )
     return checklist_of(result.audit, sheets, _named(machine)), words, bios
+
+
+def _known(result: "Judgement") -> "Known":
+    """Return what decides which published results are likest this machine."""
+    from advisor.know.proofs import Known
+
+    cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
+    virtual = environment is not None and environment.virtual not in (None, "none")
+    return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
 
 
 def _named(machine: "Machine") -> str:

@@ -3,9 +3,9 @@
 Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
 of a part of every kind, or with --per of all of one), scaling (threads from one to all), matrix (cores of each NUMA node
 against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips between cores),
-peak, roofline, or show FILE for what was saved. The kernels are built with this machine's compiler when first used. A
-busy machine is refused unless --busy-ok. Every figure is a median with its spread; what lies above the ceiling of DIMMs
-and clock is not believed. Ctrl-C keeps what is done.
+peak, roofline, or show FILE for what was saved; show --before OLD NEW compares what measure network saved there. The
+kernels are built with this machine's compiler when first used. A busy machine is refused unless --busy-ok. Every figure
+is a median with its spread; what lies above the ceiling of DIMMs and clock is not believed. Ctrl-C keeps what is done.
 
 Group: Look at a machine
 Example: advisor measure
@@ -24,7 +24,6 @@ import typer
 from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
 
 if TYPE_CHECKING:
-    from advisor.cli.measuring import How
     from advisor.measure.wish import Wish
     from advisor.model.machine import Machine
     from advisor.model.measurement import Measurements
@@ -46,6 +45,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be mea
 Saved = Annotated[
     list[Path] | None,
     typer.Option("--measurements", metavar="FILE", help="Show what was saved of this machine; may be repeated."),
+]
+Before = Annotated[
+    Path | None,
+    typer.Option("--before", metavar="OLD", help="With show NEW: compare messages of all cores; files, or folders of runs."),
 ]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw what was measured as SVG into FILE.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw what was measured as PNG into FILE.")]
@@ -93,6 +96,7 @@ def run(
     dry_run: DryRun = False,
     save: Save = None,
     measurements: Saved = None,
+    before: Before = None,
     svg: Svg = None,
     png: Png = None,
     chart: Chart = None,
@@ -108,16 +112,14 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure this machine."""
-    from advisor.cli.measuring import How
-
     shown = Shown(json, output, save, svg, png, chart, intensity, width, not no_color)
     if build_only or march is not None:
         return _build(march, output, build_only=build_only)
-    if measurements or (words and words[0] == "show"):
-        return _show_saved(words or [], measurements or [], source, shown)
+    if before is not None or measurements or (words and words[0] == "show"):
+        return _show_saved(words or [], measurements or [], source, before, shown)
     what = _what(words or [], quick=quick, full=full)
     wish = _wish(what, per, pattern, cpus, node=node, repeats=repeats, smt=smt == "use")
-    return _plan(wish, source, shown) if dry_run else _measure(wish, How(busy_ok, kernels, verbose), source, shown)
+    return _plan(wish, source, shown) if dry_run else _measure(wish, (busy_ok, kernels, verbose), source, shown)
 
 
 def _what(words: list[str], *, quick: bool, full: bool) -> str:
@@ -183,8 +185,8 @@ def _plan(wish: "Wish", source: str | None, shown: Shown) -> int:
     return 0
 
 
-def _measure(wish: "Wish", how: "How", source: str | None, shown: Shown) -> int:
-    from advisor.cli.measuring import QUICK_SECONDS, measure
+def _measure(wish: "Wish", how: tuple[bool, Path | None, bool], source: str | None, shown: Shown) -> int:
+    from advisor.cli.measuring import QUICK_SECONDS, How, measure
     from advisor.cli.pipeline import load
     from advisor.errors import BadValue
 
@@ -193,12 +195,25 @@ def _measure(wish: "Wish", how: "How", source: str | None, shown: Shown) -> int:
     if (shown.svg or shown.png) and shown.chart is None and wish.what in _OWN_CHART:
         shown = replace(shown, chart=wish.what)
     machine = load(None)
-    found = measure(machine, wish, replace(how, budget=QUICK_SECONDS if wish.what == "quick" else None))
+    found = measure(machine, wish, How(*how, budget=QUICK_SECONDS if wish.what == "quick" else None))
     _show(found.measurements, machine, shown)
     return 130 if found.interrupted else 0
 
 
-def _show_saved(words: list[str], files: list[Path], source: str | None, shown: Shown) -> int:
+def _compare(before: Path, words: list[str], files: list[Path], shown: Shown) -> int:
+    from advisor.cli.answers import Form
+    from advisor.cli.before import compare_saved
+    from advisor.errors import BadValue
+
+    if len(words) != 2 or words[0] != "show" or files or shown.save or shown.svg or shown.png:
+        cure = "write advisor measure show --before OLD NEW, or advisor measure network --before OLD"
+        raise BadValue("--before compares two files or folders of runs, and draws or keeps nothing", cure=cure)
+    return compare_saved(before, Path(words[1]), Form(shown.output, shown.json, shown.width, shown.color))
+
+
+def _show_saved(words: list[str], files: list[Path], source: str | None, before: Path | None, shown: Shown) -> int:
+    if before is not None:
+        return _compare(before, words, files, shown)
     from advisor.cli.measuring import of_machine, saved
     from advisor.cli.pipeline import load
     from advisor.errors import BadValue

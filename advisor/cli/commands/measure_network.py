@@ -5,21 +5,29 @@ adapter costs, and how much of the line that is. The plan comes from the machine
 rank says where it really was: what ran elsewhere is not believed. The kernel is built with the mpicc that lies beside
 the launcher, and must lie where both hosts see it: in your home, or in --kernels DIR. Under Slurm the hosts are those
 of the job. Both hosts count as machines like this one, unless --from says otherwise. With one host or none the pairs
-are inside it. --dry-run prints every line, ready to paste into a job; -o DIR writes them there.
+are inside it. --dry-run prints every line, ready to paste into a job; -o DIR writes them there. --before OLD compares
+the messages of all cores with an earlier run's: save it, change the BIOS (Preferred IO), restart, measure again. Starts
+of one setting differ, too: to be sure save five of each with --per node into folders, and compare these with advisor
+measure show --before off on.
 
 Group: Look at a machine
 Example: advisor measure network --hosts node01,node02
 Example: advisor measure network --hosts node01,node02 --hca mlx5_0 --per numa --save network.json
+Example: advisor measure network --hosts node01,node02 --before network.json --save after.json
 Example: advisor measure network --hosts a,b --from node.tar.gz --launcher openmpi --launcher-version 4.1.5 --dry-run
 """
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines, Repeats, Save, Steps, Version, Width
+
+if TYPE_CHECKING:
+    from advisor.cli.answers import Form
+    from advisor.cli.networking import Experiment
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
 Sources = Annotated[
@@ -34,6 +42,9 @@ Sizes = Annotated[
     str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")
 ]
 Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use the program mbw_mr of this folder.")]
+Before = Annotated[
+    Path | None, typer.Option("--before", metavar="OLD", help="Say what changed since this run (a file), or these (a folder).")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every line that would be run, and run none.")]
 
 
@@ -49,6 +60,7 @@ def run(
     repeats: Repeats = None,
     kernels: Kernels = None,
     busy_ok: BusyOk = False,
+    before: Before = None,
     dry_run: DryRun = False,
     save: Save = None,
     verbose: Steps = False,
@@ -61,13 +73,26 @@ def run(
     from advisor.cli.answers import Form, show_lines, show_measured
     from advisor.cli.binding import Carrier
     from advisor.cli.crew import There
+    from advisor.cli.measuring import must_be_alone
     from advisor.cli.network_run import measure
     from advisor.cli.networking import Ask, experiment, steps
 
+    must_be_alone({"--dry-run": dry_run, "--before": before is not None})
     ask = Ask("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok, verbose)
     there = There(tuple(sources or ()), hosts)
     made = experiment(there, Carrier(launcher, launcher_version), ask, os.environ, dry=dry_run)
     form = Form(output, json, width, not no_color)
     if dry_run:
         return show_lines(*steps(made, folder_given=output is not None), form)
+    if before is not None:
+        return _compared(before, made, save, form)
     return show_measured(measure(made), made.machine, made.notes, save, form)
+
+
+def _compared(before: Path, made: "Experiment", save: Path | None, form: "Form") -> int:
+    """Measure, and print what has changed; earlier runs that do not fit are refused first."""
+    from advisor.cli.before import fitting, show_compared
+    from advisor.cli.network_run import measure
+
+    earlier = fitting(before, made)
+    return show_compared(earlier, measure(made), made, save, form)
