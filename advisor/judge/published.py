@@ -6,6 +6,7 @@ from typing import Final
 
 from advisor.model.amounts import memory_clock
 from advisor.model.case import Case
+from advisor.model.cpu import is_model
 from advisor.model.measured import Compared, Speed
 from advisor.model.platform import Reference
 from advisor.model.rates import middle
@@ -89,9 +90,7 @@ def meets(one: Reference, case: Case, words: Collection[str] = _MET) -> bool:
 
 
 def _is_model(name: str, case: Case) -> bool:
-    """Return whether the machine's processor is one: EPYC 7551 is not EPYC 7551P."""
-    own = re.sub(r"\((?:R|TM)\)", "", (case.cpu.model_name if case.cpu else None) or "")
-    return re.search(rf"\b{re.escape(name)}(?!\w)", " ".join(own.split())) is not None
+    return is_model(name, case.cpu.model_name if case.cpu else None)
 
 
 def _is_cut(name: str, case: Case) -> bool:

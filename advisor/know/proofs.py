@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from advisor.model.amounts import duration, flop_rate, memory_clock, message_rate, throughput
 from advisor.model.checklist import Expected, Proof
+from advisor.model.cpu import is_model
 from advisor.model.platform import Platform, Reference
 from advisor.model.quantity import Amount, Unit
 
@@ -164,16 +165,10 @@ def _side(one: Reference) -> str:
 def _rank(one: Reference, known: Known) -> tuple[int, bool, bool, float]:
     """Return how unlike the conditions are, then how far from the best the value is."""
     said = one.condition or ""
-    model = 1 if not one.cpus else 0 if known.cpu is None or any(_is_model(name, known.cpu) for name in one.cpus) else 2
+    model = 1 if not one.cpus else 0 if known.cpu is None or any(is_model(name, known.cpu) for name in one.cpus) else 2
     special = one.of != "pair" and said not in ("", "all cores") and "virtual machine" not in said
     value = one.value.low or 0.0
     return model, ("virtual machine" in said) != known.virtual, special, value if one.value.unit == "seconds" else -value
-
-
-def _is_model(name: str, cpu: str) -> bool:
-    """Return whether a processor is of a model: EPYC 7551 is not EPYC 7551P."""
-    own = " ".join(re.sub(r"\((?:R|TM)\)", "", cpu).split())
-    return re.search(rf"\b{re.escape(name)}(?!\w)", own) is not None
 
 
 _NAMES: Final = {

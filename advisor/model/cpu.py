@@ -1,5 +1,7 @@
 """The processors: identity, clocks, power management, mitigations."""
 
+import re
+
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
@@ -40,3 +42,13 @@ class Cpu(Value):
     idle_driver: str | None = None
     idle_states: tuple[IdleState, ...] | None = None
     vulnerabilities: dict[str, str] | None = Field(default=None, description="kernel's name of each and its mitigation")
+
+
+def is_model(name: str, marketing: str | None) -> bool:
+    """Return whether a processor, by its marketing name, is of a model: EPYC 7551 is not EPYC 7551P.
+
+    >>> is_model("Gold 6148", "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz"), is_model("EPYC 7551", "AMD EPYC 7551P")
+    (True, False)
+    """
+    own = " ".join(re.sub(r"\((?:R|TM)\)", "", marketing or "").split())
+    return re.search(rf"\b{re.escape(name)}(?!\w)", own) is not None
