@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from advisor.judge.published import conditions, meets, phrases, strictest
 from advisor.judge.published_messages import is_fabric
-from advisor.judge.told import figure, text, whole
 from advisor.model.case import Case
 from advisor.model.measured import Clock, Compared, Linpack
 from advisor.model.measurement import Measurements, Result
 from advisor.model.platform import Reference
 from advisor.model.rates import spread_of
+from advisor.model.told import figure, text, whole
 
 _ALIKE: Final = 0.3
 """Of one host's share of memory: systems that take as long fill less of each host the more there are, a third at 27."""

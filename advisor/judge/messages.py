@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from advisor.judge.told import figure, text, whole
 from advisor.model.case import Case
 from advisor.model.measured import AdapterWay, Exchange, MeasuredAdapter, Reach
 from advisor.model.measurement import Distance, Measurements, Result
 from advisor.model.rates import middle, spread_of
+from advisor.model.told import figure, text, whole
 
 _SMALL: Final = 64
 """Bytes: larger messages tell no message rate."""

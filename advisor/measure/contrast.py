@@ -12,6 +12,7 @@ from advisor.measure.together import began
 from advisor.model.beforeafter import NOISE, SURE, BeforeAfter, Contrast, Said, Side
 from advisor.model.measurement import Measurements, Result
 from advisor.model.ranktest import least_p, rank_sum_p
+from advisor.model.told import text
 
 _LARGEST: Final = 1 << 40
 _CURE: Final = "compare two runs of the same hosts, launcher and sizes"
@@ -81,24 +82,24 @@ def _bytes(sizes: Iterable[int]) -> str:
     return f"{', '.join(map(str, sizes))} bytes"
 
 
-def sizes_told(text: str) -> tuple[int, ...]:
+def sizes_told(listed: str) -> tuple[int, ...]:
     """Return the sizes of messages that the kernel is asked for.
 
     >>> sizes_told("8,65536"), sizes_told("1:8")
     ((8, 65536), (1, 2, 4, 8))
     """
-    low, colon, high = text.partition(":")
+    low, colon, high = listed.partition(":")
     if not colon:
-        return tuple(sorted({int(word) for word in text.split(",")}))
+        return tuple(sorted({int(word) for word in listed.split(",")}))
     return tuple(int(low) << at for at in range((int(high) // int(low)).bit_length()))
 
 
 def setup_of(results: Sequence[Result]) -> Setup:
     """Return with what some results were measured."""
     return Setup(
-        _text(results[0], "hosts_named"),
-        _text(results[0], "launcher"),
-        tuple(dict.fromkeys(_text(each, "hca") for each in results)),
+        text(results[0], "hosts_named"),
+        text(results[0], "launcher"),
+        tuple(dict.fromkeys(text(each, "hca") for each in results)),
         tuple(sorted({each.bytes or 0 for each in results})),
         _pairs(results[0]),
     )
@@ -120,11 +121,6 @@ def _is_sound(result: Result) -> bool:
     return 0 < (result.bytes or 0) < _LARGEST and all(0 < value < inf for value in result.values)
 
 
-def _text(result: Result, name: str) -> str:
-    value = result.details.get(name, "")
-    return value if isinstance(value, str) else ""
-
-
 def _pairs(result: Result) -> int:
     value = result.details.get("pairs", 0)
     return value if isinstance(value, int) else 0
@@ -143,7 +139,7 @@ def _rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterato
         if first and second:
             p, ratio = rank_sum_p(first, second), median(second) / median(first) if median(first) else 1.0
             yield Contrast(
-                hca=_text(one, "hca") or None,
+                hca=text(one, "hca") or None,
                 what="message rate" if rate else "bandwidth",
                 bytes=size,
                 pairs=_pairs(one),
@@ -158,8 +154,8 @@ def _rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterato
 
 def _values(runs: _Found, like: Result, size: int, *, starts: bool) -> list[float]:
     """Return what runs gave of one thing: of several starts the median of each, else every repeat."""
-    key = _text(like, "hca"), like.bytes
-    found = [each for run in runs for each in run if (_text(each, "hca"), each.bytes) == key]
+    key = text(like, "hca"), like.bytes
+    found = [each for run in runs for each in run if (text(each, "hca"), each.bytes) == key]
     values = [each.median for each in found] if starts else [value for each in found for value in each.values]
     return [value / size for value in values]
 

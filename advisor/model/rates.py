@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from advisor.model.measurement import Measurements, Result
 from advisor.model.placement import Measured
+from advisor.model.told import figure
 
 FEWEST = 3
 """Repeats of which a spread can be told."""
@@ -58,8 +59,8 @@ def _messages(measurements: Measurements, distances: tuple[str, ...]) -> float |
 
 def _rate(result: Result) -> float | None:
     """Return messages a second: the result's own unit, or what the kernel told beside its bandwidth."""
-    told = result.median if result.unit == "messages/s" else result.details.get("messages")
-    return float(told) if isinstance(told, (int, float)) and not isinstance(told, bool) and told > 0 else None
+    rate = result.median if result.unit == "messages/s" else figure(result, "messages")
+    return rate if rate is not None and rate > 0 else None
 
 
 def middle(values: Iterable[float]) -> float | None:

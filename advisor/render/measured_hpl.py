@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from advisor.model.amounts import count, plain
 from advisor.model.measurement import Measurements, Result
+from advisor.model.told import text
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, heading, table
 from advisor.render.measured_words import amount, number, part_name, percent
@@ -110,8 +111,7 @@ def _doubt(result: Result, width: int) -> list[Line]:
 
 
 def _text(result: Result, name: str) -> str:
-    value = result.details.get(name, "")
-    return plain(value, 120) if isinstance(value, str) else ""
+    return plain(text(result, name), 120)
 
 
 def _figure(result: Result, name: str) -> float:

@@ -6,6 +6,7 @@ from typing import Final
 
 from advisor.model.amounts import binary, plain
 from advisor.model.measurement import Measurements, Purpose, Result
+from advisor.model.told import text
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, heading, table
 from advisor.render.measured_words import amount, figure, number, part_name, percent
@@ -33,8 +34,7 @@ def tables(measurements: Measurements, width: int) -> list[Line]:
 
 
 def _text(result: Result, name: str) -> str:
-    value = result.details.get(name, "")
-    return plain(value, 80) if isinstance(value, str) else ""
+    return plain(text(result, name), 80)
 
 
 def _figure(result: Result, name: str) -> float:
