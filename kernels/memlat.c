@@ -3,7 +3,7 @@
  * unit seconds, per load; one 8-byte load a cache line; `bytes` is the memory walked. One thread, on the first of --cpus.
  * chase: every load's address is what the load before it brought; the lines in one random cycle through all of `bytes`.
  * stride: the same, the lines in the order of their addresses: what prefetching hides is hidden.
- * lines: loads in the order of addresses that wait for none before them: a line's time is bandwidth, not latency.
+ * lines: a double of each line, in the order of addresses, waiting for none before it: a line's time is bandwidth, not latency.
  * chase-loaded: chase while --load-cpus stream through memory of their own (on the same --node) at a set rate.
  * Checked: each line is followed by the one whose place comes next, so that a walk meets all lines once before it comes
  * back to its first; each timed walk ends on the line that counting says; lines' sums; what the streaming CPUs read and wrote.
@@ -27,6 +27,7 @@
 #endif
 
 #include "memlat_chain.h"
+#include "memlat_lines.h"
 #include "memlat_load.h"
 
 enum { MOST_SIZES = 256, UNROLL = 16, STEPS = 8, HUGE_PAGE = 1 << 21 };
@@ -192,38 +193,6 @@ __attribute__((noinline)) static const struct line *walk(const struct line *at, 
     return at;
 }
 
-/* Volatile: one load a line, never gathered into vectors. */
-static inline uint64_t place_at(const char *line) {
-    return *(const volatile uint64_t *)(const void *)(line + offsetof(struct line, place));
-}
-
-__attribute__((always_inline)) static inline uint64_t sum_apart(const char *at, size_t lines, size_t line) {
-    uint64_t a = 0, b = 0, c = 0, d = 0;
-    for (; lines >= 4; lines -= 4, at += 4 * line) {
-        a += place_at(at);
-        b += place_at(at + line);
-        c += place_at(at + 2 * line);
-        d += place_at(at + 3 * line);
-    }
-    for (; lines > 0; lines--, at += line) a += place_at(at);
-    return a + b + c + d + (BREAK_RESULT == 3);
-}
-
-/* The usual line is a constant: in the first-level cache the sums of addresses would be measured. */
-__attribute__((noinline)) static uint64_t sum_places(const char *at, size_t lines, size_t line) {
-    return line == 64 ? sum_apart(at, lines, 64) : sum_apart(at, lines, line);
-}
-
-static double timed_lines(const struct probe *probe) {
-    size_t lines = probe->chain.lines, passes = probe->loads / lines;
-    uint64_t sum = 0;
-    double start = now();
-    for (size_t i = 0; i < passes; i++) sum += sum_places(probe->chain.memory, lines, probe->chain.line);
-    double took = now() - start;
-    if (sum != passes * ((uint64_t)lines * (lines - 1) / 2)) kernel_fail(KERNEL_WRONG, "the sum over the lines is wrong");
-    return took;
-}
-
 static double timed_walk(struct probe *probe) {
     uint64_t begun = probe->at->place, end = (begun + probe->loads) % probe->chain.lines;
     double start = now();
@@ -233,7 +202,7 @@ static double timed_walk(struct probe *probe) {
     return took;
 }
 
-static double timed(struct probe *probe) { return wish.lines ? timed_lines(probe) : timed_walk(probe); }
+static double timed(struct probe *probe) { return wish.lines ? timed_lines(&probe->chain, probe->loads) : timed_walk(probe); }
 
 /* So many loads that they come out even. */
 static size_t even(const struct probe *probe, double loads) {
@@ -325,8 +294,11 @@ static void run(const struct common *common, struct team *team, struct probe *pr
 
 static void run_size(const struct common *common, struct team *team, struct probe *probe, size_t bytes) {
     probe->chain.lines = bytes / wish.line;
-    link_lines(&probe->chain);
-    check_chain(&probe->chain);
+    if (wish.lines) fill_lines(&probe->chain);
+    else {
+        link_lines(&probe->chain);
+        check_chain(&probe->chain);
+    }
     probe->at = line_at(&probe->chain, 0);
     if (wish.steps) run(common, team, probe, 0.0);
     run(common, team, probe, wish.rate);
@@ -345,7 +317,7 @@ int main(int argc, char **argv) {
     probe.loaders = check_loaders(&common);
     team_run(team, prepare, &probe);
     char *memory = memory_take(&common, room);
-    probe.chain = (struct chain){memory, 0, wish.line, wish.chunk, wish.stride || wish.lines};
+    probe.chain = (struct chain){memory, 0, wish.line, wish.chunk, wish.stride, 0.0};
     /* A small size, too, begins with a huge page where these are asked for. */
     if (common.pages == PAGES_HUGE) probe.chain.memory += (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
     for (int i = 0; i < wish.sizes; i++) run_size(&common, team, &probe, wish.size[i]);

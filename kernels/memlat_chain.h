@@ -10,6 +10,7 @@ struct chain {
     size_t lines, line; /* how many; bytes from one to the next */
     size_t chunk;       /* bytes walked whole before the next so many; 0: all are one */
     bool in_order;      /* of addresses */
+    double sum;         /* of what --lines loads, of one pass */
 };
 
 static struct line *line_at(const struct chain *chain, size_t number) {
