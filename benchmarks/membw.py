@@ -5,9 +5,11 @@ Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN
 Plain C is benchmarks/stream.c: STREAM's definition, by gcc and clang, with regular stores and past the cache. One round finds
 the two best references through the cache and past it; those take turns with ours, the gate before every round. A ratio is the
 median of the rounds' ratios: a neighbour that comes and goes meets both sides of a round. Every side has
-arrays of the same size, and counts bytes as STREAM does. Ours chooses its shape anew in every turn, as a user's run does. A
-reference that is not installed is named and left out. With --json, results are added to those that the file has, so that a
-long comparison may run in pieces; --programs keeps what was built for the next piece.
+arrays of the same size, and counts bytes as STREAM does. Ours chooses its shape anew in every turn, as a user's run does. All
+have normal pages; loads, which have more rounds as more is wanted of them, are compared once more with huge pages for both
+(membw --pages huge; likwid-bench by GLIBC_TUNABLES=glibc.malloc.hugetlb=1): what is lost to address translation is not the
+core's. A reference that is not installed is named and left out. With --json, results are added to those that the file has,
+so that a long comparison may run in pieces; --programs keeps what was built for the next piece.
 """
 
 import argparse
@@ -49,6 +51,10 @@ BUILDS = {
 }
 TARGET = {"load": 1.15}
 """What the ratio shall be at least; 1.00 for all others."""
+OFTEN = {"load": 3}
+"""How many times the rounds of others."""
+HUGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""glibc of 2.35 and later then asks for transparent huge pages for what likwid-bench takes of it."""
 
 Side = Callable[[], float]
 
@@ -64,6 +70,7 @@ class Row:
     bytes: int
     rates: dict[str, list[float]]
     left_out: dict[str, float] = field(default_factory=dict)
+    pages: str = "normal"
 
     def best(self, *, ours: bool, past: bool | None = None) -> str | None:
         """Return the side with the best median: of ours or of the references, of one kind of store or of both."""
@@ -112,14 +119,15 @@ def last_cache() -> int:
     return max((int(file.read_text(encoding="ascii").rstrip("K\n")) << 10 for file in caches), default=0)
 
 
-def said(*words: str) -> str:
-    """Return what a program prints."""
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+def said(*words: str, more: dict[str, str] | None = None) -> str:
+    """Return what a program prints, with more in its environment."""
+    return subprocess.run(words, check=True, capture_output=True, text=True, env=os.environ | (more or {})).stdout
 
 
-def ours(variant: str, cpus: list[int], size: int, shapes: set[str]) -> float:
+def ours(variant: str, cpus: list[int], size: int, shapes: set[str], pages: str = "normal") -> float:
     """Return our bytes/s, the shape chosen anew."""
-    where = ["--cpus", ",".join(map(str, cpus)), "--bytes", str(size * ARRAYS[variant.partition("-")[0]][0])]
+    arrays = ARRAYS[variant.partition("-")[0]][0]
+    where = ["--cpus", ",".join(map(str, cpus)), "--bytes", str(size * arrays), "--pages", pages]
     told = json.loads(said(kernel(), *where, "--pattern", variant, "--repeats", "1", "--seconds", str(SECONDS)))
     shapes.add(told.get("shape", ""))
     return float(told["values"][0])
@@ -130,12 +138,13 @@ def compiled(build: str, pattern: str, cpus: list[int], size: int) -> float:
     return float(said(plain(build), pattern, str(size), ",".join(map(str, cpus)), str(SECONDS)))
 
 
-def likwid(test: str, pattern: str, cpus: list[int], size: int) -> float:
+def likwid(test: str, pattern: str, cpus: list[int], size: int, pages: str) -> float:
     """Return bytes/s of one of likwid's streams."""
     arrays, counted = ARRAYS[pattern]
     sweeps = max(3, round(SECONDS * len(cpus) * 15e9 / (counted * size)))
     try:
-        told = said("likwid-bench", "-t", test, "-w", f"N:{arrays * size}B:{len(cpus)}", "-i", str(sweeps))
+        words = ("likwid-bench", "-t", test, "-w", f"N:{arrays * size}B:{len(cpus)}", "-i", str(sweeps))
+        told = said(*words, more=HUGE if pages == "huge" else None)
     except subprocess.CalledProcessError as error:  # stream_mem of 5.2.2 dies of signal 11
         sys.stderr.write(f"likwid-bench -t {test} died ({error.returncode}): not compared\n")
         return 0.0
@@ -154,12 +163,14 @@ def likwid_tests() -> tuple[str, ...]:
     return tuple(name for name in wide if "_sp" not in name and ends[name] in flags)
 
 
-def references(pattern: str, cpus: list[int], size: int) -> dict[str, Side]:
-    """Return all references that are here."""
+def references(pattern: str, cpus: list[int], size: int, pages: str) -> dict[str, Side]:
+    """Return all references that are here and can have such pages."""
     sides: dict[str, Side] = {}
     for test in likwid_tests():
         if test.split("_")[0] in LIKWID.get(pattern, ()):
-            sides[f"likwid {test}"] = partial(likwid, test, pattern, cpus, size)
+            sides[f"likwid {test}"] = partial(likwid, test, pattern, cpus, size, pages)
+    if pages == "huge":
+        return sides
     for build, (compiler, *_) in BUILDS.items():
         if shutil.which(compiler) and not (pattern == "load" and build != compiler):
             sides[build] = partial(compiled, build, pattern, cpus, size)
@@ -185,24 +196,25 @@ def rounds_of(sides: dict[str, Side], rounds: int) -> dict[str, list[float]]:
     return seen
 
 
-def measure(pattern: str, cpus: list[int], rounds: int) -> Row:
+def measure(pattern: str, cpus: list[int], rounds: int, pages: str = "normal") -> Row:
     """Return what ours and the best references gave, by turns."""
     size = max(SMALLEST, 4 * last_cache())
-    sides = references(pattern, cpus, size)
+    sides = references(pattern, cpus, size, pages)
     first = {name: rates[0] for name, rates in rounds_of(sides, 1).items()}
     ranked = sorted(first, key=lambda name: -first[name])
     kept = [name for past in (False, True) for name in [each for each in ranked if is_past(each, pattern) == past][:KEPT]]
     shapes: dict[str, set[str]] = {name: set() for name in (pattern, f"{pattern}-nt")}
-    turns: dict[str, Side] = {f"advisor {name}": partial(ours, name, cpus, size, seen) for name, seen in shapes.items()}
-    rates = rounds_of(turns | {name: sides[name] for name in kept}, rounds)
+    turns: dict[str, Side] = {f"advisor {name}": partial(ours, name, cpus, size, seen, pages) for name, seen in shapes.items()}
+    rates = rounds_of(turns | {name: sides[name] for name in kept}, rounds * OFTEN.get(pattern, 1))
     for name, seen in shapes.items():
         sys.stderr.write(f"{len(cpus)} CPUs: {name}: {', '.join(sorted(seen))}\n")
-    return Row(pattern, len(cpus), size * ARRAYS[pattern][0], rates, {name: first[name] for name in ranked if name not in kept})
+    left_out = {name: first[name] for name in ranked if name not in kept}
+    return Row(pattern, len(cpus), size * ARRAYS[pattern][0], rates, left_out, pages)
 
 
 HEAD = """\
-| pattern | kind | CPUs | advisor, GB/s | best reference, GB/s | ratio | wanted | spread | which |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- |"""
+| pattern | kind | pages | CPUs | advisor, GB/s | best reference, GB/s | ratio | wanted | spread | which |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- |"""
 
 
 def lines(row: Row) -> list[str]:
@@ -217,19 +229,20 @@ def compare(row: Row, kind: str, past: bool | None) -> str | None:  # noqa: FBT0
     if mine is None or other is None:
         return None
     us, them = row.rates[mine], row.rates[other]
-    wanted = TARGET.get(row.pattern, 1.0) if past is None else None
+    wanted = TARGET.get(row.pattern, 1.0) if past is None and row.pages == "normal" else None
     ends = [
         f"{middle([mine / other for mine, other in zip(us, them, strict=True)]):.3f}",
         f"{wanted:.2f}" if wanted else "",
         f"{noise(us):.0%}, {noise(them):.0%}",
         f"{mine} / {other}",
     ]
-    return f"| {' | '.join([row.pattern, kind, str(row.cpus), f'{middle(us) / 1e9:.1f}', f'{middle(them) / 1e9:.1f}', *ends])} |"
+    begin = [row.pattern, kind, row.pages, str(row.cpus), f"{middle(us) / 1e9:.1f}", f"{middle(them) / 1e9:.1f}"]
+    return f"| {' | '.join([*begin, *ends])} |"
 
 
 def fragment(rows: list[Row]) -> str:
     """Return rows as a Markdown table."""
-    rows = sorted(rows, key=lambda row: (row.cpus, list(ARRAYS).index(row.pattern)))
+    rows = sorted(rows, key=lambda row: (row.cpus, list(ARRAYS).index(row.pattern), row.pages != "normal"))
     absent = [f"\nNot here, so not compared: {', '.join(missing())}."] if missing() else []
     return "\n".join([HEAD, *(line for row in rows for line in lines(row)), *absent])
 
@@ -241,9 +254,15 @@ def places(threads: str) -> list[list[int]]:
     return sizes if len(cpus) > 1 else [cpus]
 
 
+def kinds_of_pages(pattern: str) -> tuple[str, ...]:
+    """Return the pages with which a pattern is compared."""
+    return ("normal", "huge") if pattern == "load" and likwid_tests() else ("normal",)
+
+
 def table(rounds: int = 5, patterns: tuple[str, ...] = tuple(ARRAYS)) -> str:
     """Return the whole comparison as a Markdown table: medians, their ratio, how far apart the rounds of each side were."""
-    return fragment([measure(pattern, cpus, rounds) for cpus in places("both") for pattern in patterns])
+    wanted = [(pattern, cpus, pages) for cpus in places("both") for pattern in patterns for pages in kinds_of_pages(pattern)]
+    return fragment([measure(pattern, cpus, rounds, pages) for pattern, cpus, pages in wanted])
 
 
 def main(words: list[str]) -> None:
@@ -258,10 +277,11 @@ def main(words: list[str]) -> None:
     if asked.programs:
         _asked["programs"] = asked.programs
     old = json.loads(asked.json.read_text(encoding="utf-8"))["rows"] if asked.json and asked.json.exists() else []
-    rows = {(row["pattern"], row["cpus"]): Row(**row) for row in old}
+    rows = {(row["pattern"], row["cpus"], row["pages"]): Row(**row) for row in old}
     for cpus in places(asked.threads) if asked.rounds else []:
         for pattern in asked.patterns or ARRAYS:
-            rows[pattern, len(cpus)] = measure(pattern, cpus, asked.rounds)
+            for pages in kinds_of_pages(pattern):
+                rows[pattern, len(cpus), pages] = measure(pattern, cpus, asked.rounds, pages)
     if asked.json:
         told = {"conditions": conditions().splitlines(), "missing": missing(), "rows": [asdict(row) for row in rows.values()]}
         asked.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

@@ -177,7 +177,7 @@ void kernel_arguments(const struct kernel *kernel, int argc, char **argv, struct
         {"node", "N", "memory from NUMA node N (default: where the thread that uses it runs)", take_node, &common->node},
         {"repeats", "N", "measure so many times; every result is printed", take_count, &common->repeats},
         {"pages", "KIND", "normal, or huge: ask for transparent huge pages", take_pages, &common->pages},
-        {"isa", "NAME", "use these instructions: scalar, avx2, avx512, neon, sve (default: the widest)", take_text, &common->isa},
+        {"isa", "NAME", "use these instructions: scalar, sse4, avx2, avx512, neon, sve (default: the widest)", take_text, &common->isa},
         {NULL, NULL, NULL, NULL, NULL},
     };
     running = kernel;
@@ -207,6 +207,7 @@ bool cpu_has(const char *isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (strcmp(isa, "sse2") == 0) return true;
+    if (strcmp(isa, "sse4") == 0) return __builtin_cpu_supports("sse4.1");
     if (strcmp(isa, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (strcmp(isa, "avx512") == 0) return __builtin_cpu_supports("avx512f");
 #elif defined(__aarch64__)

@@ -66,7 +66,7 @@ _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((f
 
 /* The widest of `known` (narrowest first, NULL at the end, "scalar" first) that this CPU has, or the one asked for. */
 const char *kernel_isa(const struct common *common, const char *const *known);
-bool cpu_has(const char *isa); /* scalar, sse2, avx2, avx512, neon, sve */
+bool cpu_has(const char *isa); /* scalar, sse2, sse4, avx2, avx512, neon, sve */
 
 /* Memory: not touched yet; on the node where one is named. Ends the program where there is not enough. */
 void *memory_take(const struct common *common, size_t bytes);

@@ -124,6 +124,23 @@ INLINE double pair_total(struct pair x) { return x.one + x.two; }
 
 #if defined(__x86_64__)
 
+/* ---- SSE4.1: the first with loads past the cache ---- */
+
+#define SET(name) JOIN(sse4, name)
+#define TARGET __attribute__((target("sse4.1,prfchw")))
+#define V __m128d
+#define LANES 2
+#define GET(from) _mm_load_pd((const double *)(const void *)(from))
+#define PUT(to, v) _mm_store_pd((double *)(void *)(to), v)
+#define PUSH(to, v) _mm_stream_pd((double *)(void *)(to), v)
+#define PULL(from) _mm_castsi128_pd(_mm_stream_load_si128((__m128i *)(uintptr_t)(from)))
+#define FILL(x) _mm_set1_pd(x)
+#define PLUS(x, y) _mm_add_pd(x, y)
+#define TIMES(x, y) _mm_mul_pd(x, y)
+#define FUSED(x, y, z) _mm_add_pd(_mm_mul_pd(x, y), z)
+#define TOTAL(v) (_mm_cvtsd_f64(v) + _mm_cvtsd_f64(_mm_unpackhi_pd(v, v)))
+#include "membw_walk.h"
+
 /* ---- AVX2 ---- */
 
 __attribute__((target("avx2,fma"))) INLINE double avx2_total(__m256d v) {
@@ -230,6 +247,7 @@ static const struct set {
 } sets[] = {
     {"scalar", scalar_walkers},
 #if defined(__x86_64__)
+    {"sse4", sse4_walkers},
     {"avx2", avx2_walkers},
     {"avx512", avx512_walkers},
 #elif defined(__aarch64__)

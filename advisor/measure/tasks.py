@@ -12,7 +12,7 @@ from advisor.model.measurement import Kernel, Missing, Order, Purpose, Task
 _USUAL = (0.05, 0.005)
 _BRIEF = (0.03, 0.002)
 """Seconds of a repeat and of a trial of membw; it repeats passes until a repeat lasts so long."""
-_TRIALS = 260
+_TRIALS = 290
 """Shapes that membw tries for a pattern, and the rounds of the best of them."""
 _LATENCY_SIZE = 8
 """Times the L3 that one core reaches: random lines find a share of themselves in it."""

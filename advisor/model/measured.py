@@ -82,7 +82,7 @@ class Caches(Value):
 class Clock(Value):
     """The clock of the cores while all of them compute."""
 
-    isa: str = Field(description="scalar, avx2, avx512, neon, sve, ...")
+    isa: str = Field(description="scalar, sse4, avx2, avx512, neon, sve, ...")
     hertz: float = Field(description="achieved")
     spread: float | None = Field(default=None, description="how far apart the repeats lie, as a share")
     nominal: float | None = Field(default=None, description="base clock of the processor")

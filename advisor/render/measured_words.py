@@ -33,7 +33,7 @@ _DISTANCE = {
     "same-socket": "same socket",
     "other-socket": "other socket",
 }
-_ISA = {"avx512": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sse2": "SSE2", "neon": "NEON", "sve": "SVE"}
+_ISA = {"avx512": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sse4": "SSE4.1", "sse2": "SSE2", "neon": "NEON", "sve": "SVE"}
 
 
 def figure(value: float) -> str:

@@ -22,7 +22,7 @@ LINE = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread"]
 CPUS = sorted(os.sched_getaffinity(0))
 X86 = platform.machine() == "x86_64"
 FLAGS = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\nflags")[2].partition("\n")[0].split()
-HERE = ["scalar", *(isa for isa, flag in {"avx2": "fma", "avx512": "avx512f"}.items() if flag in FLAGS)]
+HERE = ["scalar", *(isa for isa, flag in {"sse4": "sse4_1", "avx2": "fma", "avx512": "avx512f"}.items() if flag in FLAGS)]
 ONE = "1-near-none-0"
 """A shape without trials."""
 
@@ -231,7 +231,7 @@ def test_stores_past_the_cache_are_those_instructions() -> None:
         pytest.skip("objdump is not installed")
     text = subprocess.run(["objdump", "-d", built("gcc", "-O3")], capture_output=True, text=True, check=True).stdout
     parts = {part.split(">:", 1)[0].split("<")[-1]: part for part in text.split("\n\n") if ">:" in part}
-    wide = {isa: parts[f"{isa}_COPY_1_HINT_NONE"] for isa in ("scalar", "avx2", "avx512")}
+    wide = {isa: parts[f"{isa}_COPY_1_HINT_NONE"] for isa in ("scalar", "sse4", "avx2", "avx512")}
     assert ["movnti" in wide["scalar"], "ymm" in wide["scalar"], "vmovnt" in wide["avx2"], "ymm" in wide["avx2"]] == [
         True,
         False,
@@ -239,6 +239,7 @@ def test_stores_past_the_cache_are_those_instructions() -> None:
         True,
     ]
     assert ["vmovnt" in wide["avx512"], "zmm" in wide["avx512"]] == [True, True]
+    assert ["movntpd" in wide["sse4"] or "movntps" in wide["sse4"], "ymm" in wide["sse4"]] == [True, False]
 
 
 def test_it_says_what_it_can_do() -> None:
