@@ -2,6 +2,7 @@
 
 Run it from the project's folder: ``python benchmarks/hpl.py [--xhpl PATH] [--rounds N] [--n 10000,20000] [--nb 192]
 [--json FILE] [--turns N]``.
+
 Netlib's is the xhpl that is named (it may read HPL.dat or hpccinf.txt), else Debian's hpcc, which contains it and runs its
 whole suite each time, minutes a round. ADVISOR_XHPL names it too, and ADVISOR_XHPL_ABOUT tells in words what it is. Both use
 one BLAS thread a rank, and netlib's better look-ahead of 0 and 1 counts. With --json, results are added to those that the

@@ -1,6 +1,7 @@
 """Our mbw_mr beside plain loops of the OSU micro-benchmarks' definitions, through shared memory and TCP, by turns.
 
 Run it from the project's folder: ``python benchmarks/network.py [TURNS] [--only NAME,...] [--json FILE]``.
+
 The plain side is benchmarks/messages.c; benchmarks/network.c lets it and the kernel itself take turns in the same ranks, behind
 the gate at every start: two ranks, and for mbw_mr as many as there are CPUs, each on a core of its own. The MPIs are the Open
 MPI on PATH, and an MPICH where one is found. OSU's own programs take part where they are on PATH. With --json, results are

@@ -1,7 +1,8 @@
 """Runs every side-by-side comparison and writes docs/benchmarks.md: ``make bench``, or ``python -m benchmarks.page [NAME...]``.
 
-With names only those sections are measured anew; the others stay as they were, each with its own conditions and day. It
-takes half an hour, on a machine that should have nothing else to do: each burst waits until it has not.
+With names only those sections are measured anew; the others stay as they were, each with its own conditions and day.
+membw:store,copy and memlat:lines measure rows of a section anew, which then says so. It takes half an hour, on a machine that
+should have nothing else to do: each burst waits until it has not.
 """
 
 import argparse
@@ -34,24 +35,51 @@ SECTIONS = {
 _SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|^Not measured yet|\Z)", re.DOTALL | re.MULTILINE)
 
 
+def anew(section: str, name: str, rows: list[str], rounds: int | None) -> str:
+    """Return a section with some rows measured anew in the place of those with the same names, and its own words on when."""
+    module = import_module(name)
+    table = module.table(rows=rows) if rounds is None else module.table(rounds, rows)
+    section = heading(name) + section[section.index("\n| ") + 1 :]
+
+    def key(line: str) -> tuple[str, ...]:
+        return tuple(line.split(" | ")[: module.NAMING]) if line.startswith("| ") else (line,)
+
+    fresh = {key(line): line for line in table.splitlines()}
+    about = f"- measured anew: {', '.join(rows)}, on "
+    kept = [fresh.get(key(line), line) for line in section.strip().splitlines() if not line.startswith(about)]
+    day = date.today().isoformat()  # noqa: DTZ011 - the day where it was measured
+    return "\n".join([*kept, f"{about}{day}; {conditions().splitlines()[-1].removeprefix('- ')}"])
+
+
+def heading(name: str) -> str:
+    """Return what begins a section: what was compared, and how; not how to run it alone."""
+    parts = (import_module(name).__doc__ or "").strip().split("\n\n")
+    about = [part.replace("\n", " ") for part in parts if not part.startswith("Run it")]
+    return "\n\n".join([f"## {SECTIONS[name]}", *about]) + "\n\n"
+
+
 def measured(name: str, rounds: int | None) -> str:
     """Return a section: what was compared, its table, its conditions."""
     module = import_module(name)
-    about = (module.__doc__ or "").split("\n\n")[0].replace("\n", " ")
     body = module.table() if rounds is None else module.table(rounds)
-    return f"## {SECTIONS[name]}\n\n{about}\n\n{body}\n\nMeasured {date.today().isoformat()}:\n\n{conditions()}\n\n"  # noqa: DTZ011 - the day where it was measured
+    return f"{heading(name)}{body}\n\nMeasured {date.today().isoformat()}:\n\n{conditions()}\n\n"  # noqa: DTZ011 - the day where it was measured
 
 
 def main() -> None:
     """Measure the named sections, or all, and write the page."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("names", nargs="*", choices=[*SECTIONS, []], default=[])
+    words.add_argument("names", nargs="*", metavar="NAME[:ROWS]", help=f"of {', '.join(SECTIONS)}", default=[])
     words.add_argument("--rounds", type=int, help="turns of each side (default: what each comparison thinks enough)")
     asked = words.parse_args()
+    wanted = {
+        name: rows.split(",") if rows else [] for name, _, rows in (each.partition(":") for each in asked.names or SECTIONS)
+    }
+    if unknown := [name for name in wanted if name not in SECTIONS]:
+        words.error(f"{unknown[0]}: there are {', '.join(SECTIONS)}")
     kept = dict(_SECTION.findall(PAGE.read_text(encoding="utf-8"))) if PAGE.exists() else {}
-    for name in asked.names or SECTIONS:
+    for name, rows in wanted.items():
         print(f"measuring {SECTIONS[name].lower()}", file=sys.stderr, flush=True)
-        kept[name] = measured(name, asked.rounds)
+        kept[name] = anew(kept[name], name, rows, asked.rounds) if rows else measured(name, asked.rounds)
         parts = [f"<!-- {each} -->\n{kept[each].strip()}\n" for each in SECTIONS if each in kept]
         absent = [title.lower() for each, title in SECTIONS.items() if each not in kept]
         parts += [f"Not measured yet: {', '.join(absent)}.\n"] if absent else []
