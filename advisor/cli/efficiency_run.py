@@ -36,6 +36,7 @@ from advisor.measure.hpl import (
 from advisor.measure.mpi_run import Heard
 from advisor.measure.run import STOPPED, Outcome, Surroundings, run
 from advisor.measure.tasks import Tasks
+from advisor.model import told
 from advisor.model.measurement import Missing, Result, Task
 from advisor.model.observation import planned
 
@@ -132,7 +133,7 @@ class _Runner:
         if found is None:
             self.outcome.lacks(task, why or "it ended without a result")
             return None
-        self.dgemm = max(self.dgemm, _figure(found, "dgemm"))
+        self.dgemm = max(self.dgemm, told.amount(found, "dgemm"))
         return found.model_copy(update={"details": {**found.details, **self._told()}})
 
     def _heard(self, size: Size, repeats: int, seconds: float) -> Heard:
@@ -213,11 +214,6 @@ def _rate(runner: _Runner) -> float | None:
     return runner.dgemm * runner.made.ranks or found.median
 
 
-def _figure(result: Result, name: str) -> float:
-    value = result.details.get(name, 0.0)
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
 def _best_block(runner: _Runner, rate: float, memory: float) -> int:
     """Return the NB that was fastest in short runs."""
     tried: dict[int, float] = {}
@@ -237,15 +233,15 @@ def _with_peaks(made: Bench, results: list[Result]) -> Iterator[Result]:
     load = max((_of_core(r) for r in results if r.kernel == "peakflops" and r.unit == "flop/s" and not r.refused), default=0.0)
     for result in results:
         if result.kernel == KERNEL:
-            cores = _figure(result, "cores")
+            cores = told.amount(result, "cores")
             doubt = blas_doubt(str(result.details.get("blas_core", "")), cpu)
-            told = {
+            more = {
                 "peak_base": base * cores,
                 "peak_load": load * cores,
-                "dgemm_all": _figure(result, "dgemm") * _figure(result, "ranks"),
+                "dgemm_all": told.amount(result, "dgemm") * told.amount(result, "ranks"),
                 "blas_doubt": doubt or "",
             }
-            yield result.model_copy(update={"details": {**result.details, **{name: v for name, v in told.items() if v}}})
+            yield result.model_copy(update={"details": {**result.details, **{name: v for name, v in more.items() if v}}})
         else:
             yield result
 

@@ -114,7 +114,7 @@ def finding(asked: Asked, origins: Origins) -> Finding:
         claim=asked.said,
         why=text.why,
         evidence=evidence(_grounds(rule), env, origins) if told else (),
-        lacks=tuple(origins.lack(fact) for fact in sorted(_facts(rule, asked.missing))),
+        lacks=origins.lacks(_facts(rule, asked.missing)),
         cost=_cost(rule, env) if told else None,
         wants=wants(rule.wants, env) if applies else (),
         want=text.want,

@@ -42,7 +42,7 @@ def answer(asked: Asked, origins: Origins) -> Answer:
     """Return one verdict with its expressions; none where the rule does not matter for the work at all."""
     env = {**asked.env, "_steps": [STEPS]}
     parts = _parts(asked.rule, env, origins) if env.get("scope") in asked.rule.text.scope else ()
-    lacks = tuple(origins.lack(fact) for fact in sorted(asked.missing))
+    lacks = origins.lacks(asked.missing)
     return Answer(subject=asked.subject, verdict=asked.verdict, said=asked.said, parts=tuple(parts), lacks=lacks)
 
 

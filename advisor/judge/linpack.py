@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from advisor.judge.published import conditions, meets, phrases, strictest
+from advisor.judge.published import beside, meets, phrases, strictest
 from advisor.judge.published_messages import is_fabric
 from advisor.model.case import Case
 from advisor.model.measured import Clock, Compared, Linpack
@@ -117,16 +117,9 @@ def _published(run: Linpack, case: Case) -> Iterator[Compared]:
         value = run.dgemm if one.benchmark == "dgemm" else run.rate
         large = one.benchmark == "dgemm" or (run.memory_share or 0) >= _LARGE
         if low is not None and value is not None and large and _fits(one, run, case) and meets(one, case, _WORDS):
-            share = f", {round(100 * (one.value.low or 0), 1):g} % of {_BASE}" if one.kind == "share" else ""
-            yield Compared(
-                name=f"{one.benchmark} of {'the machine' if one.of == 'node' else f'{run.hosts} hosts'}",
-                value=value,
-                spread=run.spread,
-                low=low,
-                high=high,
-                conditions=", ".join(conditions(one, case)) + share,
-                ref=one.source,
-            )
+            share = f"{round(100 * (one.value.low or 0), 1):g} % of {_BASE}" if one.kind == "share" else None
+            name = f"{one.benchmark} of {'the machine' if one.of == 'node' else f'{run.hosts} hosts'}"
+            yield beside(one, case, name, value, run.spread, share).model_copy(update={"low": low, "high": high})
 
 
 def _rates(one: Reference, run: Linpack) -> tuple[float | None, float | None]:

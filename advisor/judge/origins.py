@@ -1,6 +1,6 @@
 """Where a fact of a Case was read, and what would make an unknown one known. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, get_args
 
@@ -10,14 +10,15 @@ from advisor.judge.scope import SETTING
 from advisor.model.case import Case
 from advisor.model.evidence import Gap, Source
 from advisor.model.finding import Lack
-from advisor.model.measured import MEASURE, MEASURED, MeasuredFacts
+from advisor.model.measured import MEASURE, MEASURED, UNMEASURED, MeasuredFacts
 from advisor.model.setting import Setting
 
 ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 
 AGAIN = "measure again while nobody else works: {}"
 
-_OTHERS = {"hpl": "advisor measure hpl", "adapter": "advisor measure network --hosts A,B"}
+_HPL, _NETWORK = "advisor measure hpl", "advisor measure network --hosts A,B"
+_OTHERS = {"hpl": _HPL, "published_hpl": _HPL, "adapter": _NETWORK, "published_network": _NETWORK}
 """Commands that measure what the quick set does not, by how the names of its facts begin."""
 
 _COMPARED = {"measured.clocks": "cpu.base_hz", "measured.flops": "platform.flops_per_cycle", ".ceiling": "memory.sockets"}
@@ -48,6 +49,13 @@ class Origins:
             name = name.rpartition(".")[0]
         return None
 
+    def lacks(self, facts: Iterable[str]) -> tuple[Lack, ...]:
+        """Return why facts of one question are not known; what holds for any measurement comes with the one that it asks for."""
+        names = sorted(facts)
+        measured = [name for name in names if name.startswith(f"{MEASURED}.")] if self._case.measured is None else []
+        begin = next((word for word in map(_begins, measured) if word), "")
+        return tuple(dict.fromkeys(_unmeasured(begin) if name in measured else self.lack(name) for name in names))
+
     def lack(self, fact: str) -> Lack:
         """Return why a fact is not known and what would make it known."""
         if fact.startswith(f"{SETTING}."):
@@ -75,7 +83,7 @@ class Origins:
         """Return why a measured fact does not tell: nothing was measured, others worked, repeats disagree, this was left out."""
         found = self._case.measured
         if found is None:
-            return Lack(fact=MEASURED, why="nothing was measured", help=MEASURE)
+            return _unmeasured(_begins(fact))
         again = AGAIN.format(_experiment(fact, found))
         if name == f"{MEASURED}.idle" and found.idle is None:
             return Lack(fact=fact, why="nobody looked whether others worked meanwhile: it ran on other hosts", help=again)
@@ -96,6 +104,13 @@ class Origins:
                 return self._gaps[inner]
             inner = inner.rpartition(".")[0]
         return next((gap for fact, gap in self._gaps.items() if fact.startswith(f"{name}.")), None)
+
+
+def _unmeasured(begin: str) -> Lack:
+    """Return what lacks where nothing was measured: the quick set, or the experiment that facts of such a beginning need."""
+    of = {_HPL: f"{MEASURED}.hpl", _NETWORK: f"{MEASURED}.adapters"}
+    cure = _OTHERS.get(begin, MEASURE)
+    return Lack(fact=of.get(cure, MEASURED), why=UNMEASURED, help=cure)
 
 
 def _begins(fact: str) -> str:

@@ -44,18 +44,21 @@ def published_latency(parts: Parts, case: Case) -> tuple[Compared, ...]:
     spread = max((each.latency_spread for each in own if each.latency_spread is not None), default=None)
     if value is None:
         return ()
-    return tuple(
-        Compared(
-            name="latency-memory",
-            value=value,
-            spread=spread,
-            low=one.value.low,
-            high=one.value.high,
-            conditions=", ".join(conditions(one, case)),
-            ref=one.source,
-        )
-        for one in _fitting(case)
-        if one.benchmark == "latency-memory"
+    kind = "latency-memory"
+    return tuple(beside(one, case, kind, value, spread) for one in _fitting(case) if one.benchmark == kind)
+
+
+def beside(one: Reference, case: Case, name: str, value: float, spread: float | None, *more: str | None) -> Compared:
+    """Return a published result beside what was measured of the same; more in words is what both have in common too."""
+    said = (*conditions(one, case), *more)
+    return Compared(
+        name=name,
+        value=value,
+        spread=spread,
+        low=one.value.low,
+        high=one.value.high,
+        conditions=", ".join(each for each in said if each),
+        ref=one.source,
     )
 
 
@@ -129,15 +132,7 @@ def _compared(one: Reference, parts: Parts, case: Case) -> Compared | None:
     value, spread = _value(one, parts, case)
     if value is None or one.value.low is None:
         return None
-    return Compared(
-        name=f"{one.benchmark} of {_PARTS.get(one.of, one.of)}",
-        value=value,
-        spread=spread,
-        low=one.value.low,
-        high=one.value.high,
-        conditions=", ".join(conditions(one, case)),
-        ref=one.source,
-    )
+    return beside(one, case, f"{one.benchmark} of {_PARTS.get(one.of, one.of)}", value, spread)
 
 
 def _value(one: Reference, parts: Parts, case: Case) -> tuple[float | None, float | None]:

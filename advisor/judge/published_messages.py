@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.judge.published import conditions, meets, phrases, strictest
+from advisor.judge.published import beside, meets, phrases, strictest
 from advisor.model.case import Adapter, Case
 from advisor.model.devices import Port
 from advisor.model.measured import Compared, Exchange, MeasuredAdapter, Reach
@@ -54,15 +54,8 @@ def _compared(adapters: Sequence[MeasuredAdapter], case: Case, kinds: Sequence["
             for kind in kinds:
                 value, spread = kind.take(adapter)
                 if value is not None and kind.is_of(one) and _fits(one, kind, adapter, case):
-                    yield Compared(
-                        name=f"{one.benchmark} through {adapter.name}, {kind.about}",
-                        value=value,
-                        spread=spread,
-                        low=one.value.low,
-                        high=one.value.high,
-                        conditions=", ".join((*conditions(one, case), one.fabric or "")).removesuffix(", "),
-                        ref=one.source,
-                    )
+                    name = f"{one.benchmark} through {adapter.name}, {kind.about}"
+                    yield beside(one, case, name, value, spread, one.fabric)
 
 
 @dataclass(frozen=True)

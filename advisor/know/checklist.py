@@ -1,6 +1,7 @@
 """Makes the checklist of an audit: one line for each setting wanted and each state asked for."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,7 +16,7 @@ from advisor.model.audit import Audit, Row
 from advisor.model.bios import Bios
 from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
 from advisor.model.finding import Finding, Fix, Want
-from advisor.model.measured import MEASURE, MEASURED
+from advisor.model.measured import UNMEASURED
 from advisor.model.platform import Platform
 from advisor.model.publication import Publication
 from advisor.model.rule import SEVERITIES
@@ -80,13 +81,18 @@ def _proved(item: Item) -> Item:
 
 def _unmeasured(finding: Finding) -> bool:
     """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
-    return finding.verdict == "unknown" and any(lack.fact == MEASURED for lack in finding.lacks)
+    return finding.verdict == "unknown" and any(lack.why == UNMEASURED for lack in finding.lacks)
 
 
 def _to_measure(findings: Iterable[Finding]) -> Iterator[str]:
-    waiting = len({finding.id for finding in findings if _unmeasured(finding)})
-    if waiting:
-        yield f"Nothing was measured, and {count(waiting, 'rule waits', 'rules wait')} for it: {MEASURE}."
+    """Yield one note: how many rules wait for which measurement, that for which most wait first."""
+    waiting: dict[str, set[str]] = defaultdict(set)
+    for finding in filter(_unmeasured, findings):
+        waiting[next(lack.help for lack in finding.lacks if lack.why == UNMEASURED)].add(finding.id)
+    ways = sorted(waiting, key=lambda way: -len(waiting[way]))
+    if ways:
+        told = "; ".join(f"{count(len(waiting[way]), 'rule waits', 'rules wait')} for {way}" for way in ways)
+        yield f"Nothing was measured: {told}."
 
 
 def _groups(items: list[Item]) -> tuple[Group, ...]:

@@ -8,7 +8,10 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.value import Value
 
 MEASURED: Final = "measured"
-"""The name under which measured facts stand, and the one fact that all of them lack where nothing was measured."""
+"""The name under which measured facts stand, and the one fact that all of the quick set lack where nothing was measured."""
+
+UNMEASURED: Final = "nothing was measured"
+"""Why they are not known then."""
 
 MEASURE: Final = "advisor measure --quick, about 40 s"
 """What would make them known."""

@@ -15,6 +15,11 @@ def figure(result: Result, name: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
 
 
+def amount(result: Result, name: str) -> float:
+    """Return a number above 0, to be shown or counted with; 0 where it is none."""
+    return figure(result, name) or 0.0
+
+
 def whole(result: Result, name: str) -> int | None:
     """Return a whole number above 0; None where it is none."""
     found = figure(result, name)

@@ -58,7 +58,7 @@ def chart(
 def _form(name: str) -> Form:
     for form in get_args(Form):
         if form == name:
-            return form  # type: ignore[no-any-return]
+            return form  # type: ignore[no-any-return] # get_args says only Any
     raise BadValue(f"{name[:40]!a} is no form of a chart", cure="take svg or png")
 
 

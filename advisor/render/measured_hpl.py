@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from advisor.model import told
 from advisor.model.amounts import count, plain
 from advisor.model.measurement import Measurements, Result
-from advisor.model.told import text
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, heading, table
 from advisor.render.measured_words import amount, number, part_name, percent
@@ -37,27 +37,27 @@ def _scaling(found: Sequence[Result], width: int) -> list[Line]:
     first, last = found[0], found[-1]
     head = ("on", "cores", "N", "P x Q", "GFLOP/s", "spread", f"of {_on(first)}", "of base", "of load")
     rows = [[_on(each), *_sizes(each), *_rates(each)[:2], _against(each, first), *_rates(each)[2:4]] for each in found]
-    about = ", ".join(word for word in (*_program(last), f"NB {_figure(last, 'nb'):.0f}", _repeats(last)) if word)
+    about = ", ".join(word for word in (*_program(last), f"NB {told.amount(last, 'nb'):.0f}", _repeats(last)) if word)
     lines = [*heading("HPL scaling", about, width), *table(head, rows, width, "lrrlrrrrr", short=3)]
     return [*lines, *_peaks(last, width), *_doubt(last, width)]
 
 
 def _on(result: Result) -> str:
     """Return what a run had: ``4 hosts``, ``NUMA node 0``, ``machine``."""
-    hosts = int(_figure(result, "hosts"))
+    hosts = int(told.amount(result, "hosts"))
     if result.part == "machine" and (hosts > 1 or _text(result, "hosts_named")):
         return count(hosts, "host")
     return part_name(result.part, result.index)
 
 
 def _sizes(result: Result) -> list[Cell]:
-    whole = {name: f"{_figure(result, name):.0f}" for name in ("cores", "n", "p", "q")}
+    whole = {name: f"{told.amount(result, name):.0f}" for name in ("cores", "n", "p", "q")}
     return [whole["cores"], whole["n"], f"{whole['p']} x {whole['q']}"]
 
 
 def _against(result: Result, first: Result) -> str:
     """Return how much of the first run's rate is left to each core."""
-    cores, then = _figure(result, "cores"), _figure(first, "cores")
+    cores, then = told.amount(result, "cores"), told.amount(first, "cores")
     return percent(result.median / cores / (first.median / then)) if cores and then else "-"
 
 
@@ -65,7 +65,7 @@ def _against(result: Result, first: Result) -> str:
 
 
 def _about(result: Result) -> str:
-    words = (*_program(result), f"{_figure(result, 'ranks'):.0f} ranks", _repeats(result))
+    words = (*_program(result), f"{told.amount(result, 'ranks'):.0f} ranks", _repeats(result))
     return ", ".join(word for word in words if word)
 
 
@@ -79,7 +79,7 @@ def _repeats(result: Result) -> str:
 
 
 def _row(result: Result) -> list[Cell]:
-    whole = {name: f"{_figure(result, name):.0f}" for name in ("n", "nb", "p", "q", "threads")}
+    whole = {name: f"{told.amount(result, name):.0f}" for name in ("n", "nb", "p", "q", "threads")}
     return [whole["n"], whole["nb"], f"{whole['p']} x {whole['q']}", whole["threads"], *_rates(result)]
 
 
@@ -90,17 +90,17 @@ def _rates(result: Result) -> list[Cell]:
 
 
 def _share(result: Result, name: str) -> str:
-    peak = _figure(result, name)
+    peak = told.amount(result, name)
     return percent(result.median / peak) if peak else "-"
 
 
 def _peaks(result: Result, width: int) -> list[Line]:
-    base, load = _figure(result, "peak_base"), _figure(result, "peak_load")
+    base, load = told.amount(result, "peak_base"), told.amount(result, "peak_load")
     parts = [
         f"base clock times the flop a cycle of all cores: {amount(base, 'flop/s')}" if base else "no peak at base clock is known",
         f"FMA on all cores under load: {amount(load, 'flop/s')}" if load else "no peak under load was measured",
     ]
-    dgemm = _figure(result, "dgemm_all")
+    dgemm = told.amount(result, "dgemm_all")
     parts += [f"DGEMM on all ranks at once: {amount(dgemm, 'flop/s')}"] if dgemm else []
     return wrapped([("; ".join(parts), "dim")], width)
 
@@ -111,9 +111,4 @@ def _doubt(result: Result, width: int) -> list[Line]:
 
 
 def _text(result: Result, name: str) -> str:
-    return plain(text(result, name), 120)
-
-
-def _figure(result: Result, name: str) -> float:
-    value = result.details.get(name, 0)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return plain(told.text(result, name), 120)

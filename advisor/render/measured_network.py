@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from advisor.model import told
 from advisor.model.amounts import binary, plain
 from advisor.model.measurement import Measurements, Purpose, Result
-from advisor.model.told import text
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, heading, table
 from advisor.render.measured_words import amount, figure, number, part_name, percent
@@ -34,12 +34,7 @@ def tables(measurements: Measurements, width: int) -> list[Line]:
 
 
 def _text(result: Result, name: str) -> str:
-    return plain(text(result, name), 80)
-
-
-def _figure(result: Result, name: str) -> float:
-    value = result.details.get(name, 0)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return plain(told.text(result, name), 80)
 
 
 def _by_place(results: Iterable[Result]) -> list[Found]:
@@ -52,11 +47,17 @@ def _by_place(results: Iterable[Result]) -> list[Found]:
 def _about(results: Sequence[Result]) -> str:
     first = results[0]
     hosts = _text(first, "hosts_named").split(",")
-    inside = not _figure(first, "across")
+    inside = not told.amount(first, "across")
     where = f"inside {hosts[0]}, shared memory" if inside else " and ".join(hosts)
-    words = [where, _text(first, "launcher"), _text(first, "hca") or ("" if inside else "no adapter chosen"), _limit(results)]
+    words = [where, _text(first, "launcher"), _adapter(first) or ("" if inside else "no adapter chosen"), _limit(results)]
     repeats = f"median of {len(first.values)} repeats"
     return ", ".join(word for word in (*words, repeats) if word)
+
+
+def _adapter(result: Result) -> str:
+    """Return the adapter, and what is known of the way there where nobody asked for it."""
+    way = _text(result, "way")
+    return _text(result, "hca") + (f" (the way there {way})" if way else "")
 
 
 def _limit(results: Sequence[Result]) -> str:
@@ -154,8 +155,8 @@ def _part(found: Found, small: int, near: float | None) -> list[Cell]:
     return [
         (f"{name}{few}", "title" if _is_node(found) and _near(found) else ""),
         (mark, "good" if mark.endswith("here") else "dim"),
-        f"{_figure(some, 'pairs'):.0f}",
-        figure(_figure(rate, "messages") / 1e6) if rate else "",
+        f"{told.amount(some, 'pairs'):.0f}",
+        figure(told.amount(rate, "messages") / 1e6) if rate else "",
         number(best.median, "bytes/s") if best else "",
         _size(best.bytes or 0) if best else "",
         _share(best),

@@ -51,6 +51,28 @@ def test_all_measured_facts_lack_the_same_where_nothing_was_measured() -> None:
 
 
 @pytest.mark.parametrize(
+    ("facts", "lacking", "help"),
+    [
+        (("measured.idle", "measured.hpl.rate"), "measured.hpl", "advisor measure hpl"),
+        (("measured.adapters", "measured.idle"), "measured.adapters", "advisor measure network --hosts A,B"),
+        (("measured.published_hpl",), "measured.hpl", "advisor measure hpl"),
+        (("measured.idle", "measured.groups"), "measured", "advisor measure --quick, about 40 s"),
+    ],
+)
+def test_where_nothing_was_measured_the_experiment_is_named(facts: tuple[str, ...], lacking: str, help: str) -> None:  # noqa: A002 - the field's own name
+    """What holds for any measurement, as whether the machine was idle, comes with the one that the rule asks for."""
+    assert [(lack.fact, lack.help) for lack in origins().lacks(facts)] == [(lacking, help)]
+
+
+def test_facts_of_other_rooms_keep_their_own_cures() -> None:
+    """An adapter of the machine is not one that was measured."""
+    assert [lack.help for lack in origins().lacks(("adapters.link", "measured.idle"))] == [
+        "run advisor on the machine itself, as root: sudo advisor audit",
+        "advisor measure --quick, about 40 s",
+    ]
+
+
+@pytest.mark.parametrize(
     ("fact", "why", "help"),
     [
         ("measured.groups.spread", "its repeats lie too far apart, or are too few, to judge", "while nobody else works"),

@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.model.checklist import NOTE_FIRST, Item
-from advisor.model.finding import Lack
+from advisor.model.finding import Finding, Lack
 from tests.know.listed import asks, listed, sample, state
 
 
@@ -118,9 +118,14 @@ def test_the_restart_is_named_once() -> None:
 
 
 def test_what_was_not_measured_is_a_note_and_no_line() -> None:
-    """Rules that wait for measurements ask for no box to tick; one note says how to measure."""
-    lack = {"fact": "measured", "why": "nothing was measured", "help": "advisor measure"}
-    waiting = [state(f"r{at}", "os", "unknown", lacks=(Lack.model_validate(lack),)) for at in range(2)]
+    """Rules that wait for measurements ask for no box to tick; one note says with which command how many become known."""
+
+    def waits(name: str, way: str) -> Finding:
+        return state(name, "os", "unknown", lacks=(Lack(fact="measured", why="nothing was measured", help=way),))
+
+    waiting = [waits("h", "advisor measure hpl"), waits("r1", "advisor measure --quick"), waits("r2", "advisor measure --quick")]
     made = listed([*waiting, state("b", "os", "unknown")])
     assert [item.id for item in made.items] == ["b"]
-    assert made.notes[-1] == "Nothing was measured, and 2 rules wait for it: advisor measure --quick, about 40 s."
+    assert made.notes[-1] == (
+        "Nothing was measured: 2 rules wait for advisor measure --quick; 1 rule waits for advisor measure hpl."
+    )
