@@ -145,7 +145,10 @@ def test_a_machine_that_measured_memory_lacks_nothing_of_messages_and_hpl(naples
 
 
 def test_without_measurements_one_thing_lacks(naples: Machine) -> None:
-    """All rules on messages and HPL wait for the same fact as the others on measurements."""
+    """All rules on messages wait for one experiment, all on HPL for another, and none for the quick set."""
     asked = [each for each in judged(naples).audit.findings if each.topic in TOPICS and each.verdict != "not-applicable"]
     assert {each.verdict for each in asked} == {"unknown"}
-    assert {lack.fact for each in asked for lack in each.lacks} == {"measured"}
+    assert {(each.topic, lack.fact) for each in asked for lack in each.lacks} == {
+        ("messages", "measured.adapters"),
+        ("hpl", "measured.hpl"),
+    }

@@ -15,7 +15,7 @@ from advisor.language.nodes import STEPS, Env, Node, facts_of
 from advisor.language.say import Sentence, written
 from advisor.language.values import Trouble, Unknown
 from advisor.model.case import Case
-from advisor.model.finding import Cost, Finding
+from advisor.model.finding import Cost, Finding, Lack
 from advisor.model.rule import Verdict
 from advisor.model.setting import Setting
 
@@ -114,7 +114,7 @@ def finding(asked: Asked, origins: Origins) -> Finding:
         claim=asked.said,
         why=text.why,
         evidence=evidence(_grounds(rule), env, origins) if told else (),
-        lacks=origins.lacks(_facts(rule, asked.missing)),
+        lacks=lacks(asked, origins),
         cost=_cost(rule, env) if told else None,
         wants=wants(rule.wants, env) if applies else (),
         want=text.want,
@@ -134,6 +134,12 @@ def _grounds(rule: Rule) -> list[Node]:
     nodes = [node for node in (rule.only, rule.when) if node]
     used = {name.partition(".")[0] for name in _facts(rule, (fact for node in nodes for fact in facts_of(node)), keep=True)}
     return [*nodes, *(node for name, node in rule.let if name in used)]
+
+
+def lacks(asked: Asked, origins: Origins) -> tuple[Lack, ...]:
+    """Return why facts that a verdict misses are not known; all that the rule looks at tells which measurement it is about."""
+    looked = (fact for node in _grounds(asked.rule) for fact in facts_of(node))
+    return origins.lacks(_facts(asked.rule, asked.missing), _facts(asked.rule, looked) if asked.missing else ())
 
 
 def _facts(rule: Rule, names: Iterable[str], *, keep: bool = False) -> set[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from advisor.judge.engine import Asked
+from advisor.judge.engine import Asked, lacks
 from advisor.judge.evidence import evaluated
 from advisor.judge.origins import Origins
 from advisor.judge.rule import Rule
@@ -42,8 +42,7 @@ def answer(asked: Asked, origins: Origins) -> Answer:
     """Return one verdict with its expressions; none where the rule does not matter for the work at all."""
     env = {**asked.env, "_steps": [STEPS]}
     parts = _parts(asked.rule, env, origins) if env.get("scope") in asked.rule.text.scope else ()
-    lacks = origins.lacks(asked.missing)
-    return Answer(subject=asked.subject, verdict=asked.verdict, said=asked.said, parts=tuple(parts), lacks=lacks)
+    return Answer(subject=asked.subject, verdict=asked.verdict, said=asked.said, parts=tuple(parts), lacks=lacks(asked, origins))
 
 
 def _parts(rule: Rule, env: Env, origins: Origins) -> Iterator[Part]:

@@ -49,12 +49,13 @@ class Origins:
             name = name.rpartition(".")[0]
         return None
 
-    def lacks(self, facts: Iterable[str]) -> tuple[Lack, ...]:
-        """Return why facts of one question are not known; what holds for any measurement comes with the one that it asks for."""
-        names = sorted(facts)
-        measured = [name for name in names if name.startswith(f"{MEASURED}.")] if self._case.measured is None else []
-        begin = next((word for word in map(_begins, measured) if word), "")
-        return tuple(dict.fromkeys(_unmeasured(begin) if name in measured else self.lack(name) for name in names))
+    def lacks(self, facts: Iterable[str], looked: Iterable[str] = ()) -> tuple[Lack, ...]:
+        """Return why facts are not known; what holds for any measurement comes with the one that the question looks at."""
+        names, own = sorted(facts), f"{MEASURED}."
+        if self._case.measured is not None or not any(name.startswith(own) for name in names):
+            return tuple(dict.fromkeys(map(self.lack, names)))
+        begin = next((word for name in [*names, *sorted(looked)] if name.startswith(own) and (word := _begins(name))), "")
+        return tuple(dict.fromkeys(_unmeasured(begin) if name.startswith(own) else self.lack(name) for name in names))
 
     def lack(self, fact: str) -> Lack:
         """Return why a fact is not known and what would make it known."""
