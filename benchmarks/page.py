@@ -47,8 +47,12 @@ def anew(section: str, name: str, rows: list[str], rounds: int | None) -> str:
     fresh = {key(line): line for line in table.splitlines()}
     about = f"- measured anew: {', '.join(rows)}, on "
     kept = [fresh.get(key(line), line) for line in section.strip().splitlines() if not line.startswith(about)]
-    day = date.today().isoformat()  # noqa: DTZ011 - the day where it was measured
-    return "\n".join([*kept, f"{about}{day}; {conditions().splitlines()[-1].removeprefix('- ')}"])
+    return "\n".join([*kept, f"{about}{today()}; {conditions().splitlines()[-1].removeprefix('- ')}"])
+
+
+def today() -> str:
+    """Return the day where it is measured."""
+    return date.today().isoformat()  # noqa: DTZ011 - a local day
 
 
 def heading(name: str) -> str:
@@ -62,7 +66,7 @@ def measured(name: str, rounds: int | None) -> str:
     """Return a section: what was compared, its table, its conditions."""
     module = import_module(name)
     body = module.table() if rounds is None else module.table(rounds)
-    return f"{heading(name)}{body}\n\nMeasured {date.today().isoformat()}:\n\n{conditions()}\n\n"  # noqa: DTZ011 - the day where it was measured
+    return f"{heading(name)}{body}\n\nMeasured {today()}:\n\n{conditions()}\n\n"
 
 
 def main() -> None:

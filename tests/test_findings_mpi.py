@@ -144,7 +144,7 @@ def test_a_machine_that_measured_memory_lacks_nothing_of_messages_and_hpl(naples
     assert Counter(each.verdict for each in found if each.topic in TOPICS)["unknown"] == 0
 
 
-def test_without_measurements_one_thing_lacks(naples: Machine) -> None:
+def test_without_measurements_each_topic_waits_for_its_experiment(naples: Machine) -> None:
     """All rules on messages wait for one experiment, all on HPL for another, and none for the quick set."""
     asked = [each for each in judged(naples).audit.findings if each.topic in TOPICS and each.verdict != "not-applicable"]
     assert {each.verdict for each in asked} == {"unknown"}

@@ -25,7 +25,7 @@ class Node:
 
     def value(self, env: Env) -> Any:
         """Return what it yields: a plain value or Unknown."""
-        raise NotImplementedError
+        raise NotImplementedError  # every kind of node has its own
 
     def parts(self) -> tuple["Node", ...]:
         """Return the expressions inside it that its own names can evaluate."""

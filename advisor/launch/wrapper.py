@@ -55,7 +55,7 @@ def script(placement: Placement) -> Iterator[str]:
     from jinja2 import Environment, StrictUndefined
 
     options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "autoescape": False}
-    environment = Environment(undefined=StrictUndefined, **options)  # type: ignore[arg-type]  # noqa: S701 - a shell script: every word in its tables is checked
+    environment = Environment(undefined=StrictUndefined, **options)  # type: ignore[arg-type]  # noqa: S701 - options are of one type for mypy; a shell script: every word in its tables is checked
     rest = ""
     for piece in environment.from_string(template(f"{FILE}.j2")).generate(hosts=hosts(placement), places=places(placement)):
         *whole, rest = (rest + piece).split("\n")
