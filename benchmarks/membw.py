@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -257,15 +257,18 @@ def places(threads: str) -> list[list[int]]:
     return sizes if len(cpus) > 1 else [cpus]
 
 
-def kinds_of_pages(pattern: str) -> tuple[str, ...]:
-    """Return the pages with which a pattern is compared."""
-    return ("normal", "huge") if pattern == "load" and likwid_tests() else ("normal",)
+def compared(rounds: int, threads: str, patterns: Iterable[str]) -> Iterator[Row]:
+    """Yield what each pattern gave on each set of CPUs; loads with huge pages too, where a reference can have them."""
+    for cpus in places(threads):
+        for pattern in patterns:
+            yield measure(pattern, cpus, rounds)
+            if pattern == "load" and likwid_tests():
+                yield measure(pattern, cpus, rounds, "huge")
 
 
 def table(rounds: int = 5, rows: Sequence[str] = tuple(ARRAYS)) -> str:
     """Return the whole comparison as a Markdown table: medians, their ratio, how far apart the rounds of each side were."""
-    wanted = [(pattern, cpus, pages) for cpus in places("both") for pattern in rows for pages in kinds_of_pages(pattern)]
-    return fragment([measure(pattern, cpus, rounds, pages) for pattern, cpus, pages in wanted])
+    return fragment(list(compared(rounds, "both", rows)))
 
 
 def main(words: list[str]) -> None:
@@ -281,10 +284,8 @@ def main(words: list[str]) -> None:
         _asked["programs"] = asked.programs
     old = json.loads(asked.json.read_text(encoding="utf-8"))["rows"] if asked.json and asked.json.exists() else []
     rows = {(row["pattern"], row["cpus"], row["pages"]): Row(**row) for row in old}
-    for cpus in places(asked.threads) if asked.rounds else []:
-        for pattern in asked.patterns or ARRAYS:
-            for pages in kinds_of_pages(pattern):
-                rows[pattern, len(cpus), pages] = measure(pattern, cpus, asked.rounds, pages)
+    for row in compared(asked.rounds, asked.threads, asked.patterns or ARRAYS) if asked.rounds else ():
+        rows[row.pattern, row.cpus, row.pages] = row
     if asked.json:
         told = {"conditions": conditions().splitlines(), "missing": missing(), "rows": [asdict(row) for row in rows.values()]}
         asked.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
