@@ -86,7 +86,11 @@ def gpu_near(space: Space, count: int) -> list[Chunk]:
 
 
 def _shared(space: Space, count: int) -> list[Chunk]:
-    stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
+    # A GPU that is beside one L3 group of a node gets the ranks of that group, where they fit into such groups.
+    level = cell if any(device.cpus for device in space.near) else node
+    stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, level).values()]
+    if sum(map(len, stacks)) < count and level is cell:
+        stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
     if sum(map(len, stacks)) < count:
         wide = [seated(box, space.threads, len(box)) for box in parts(space.seats, socket).values()]
         stacks = max(stacks, wide, key=lambda each: sum(map(len, each)))
