@@ -73,7 +73,7 @@ def _port(nic: Nic | None) -> Port:
 
 def _layered(hca: Hca, card: PciDevice | None) -> Hca:
     if hca.ports is None:
-        return hca
+        return hca.model_copy(update={"layer": _layer(hca, Port(number=1), card)})
     ports = tuple(port.model_copy(update={"link_layer": _layer(hca, port, card)}) for port in hca.ports)
     return hca.model_copy(update={"ports": ports})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from advisor.errors import BadValue
 from advisor.launch.hosts import devices_differ, kinds
 from advisor.model.devices import OMNI_PATH, SLINGSHOT, Hca
-from advisor.model.fabric import fabric_of, is_active, is_of, ports_of
+from advisor.model.fabric import fabric_of, is_active, is_of, ports_of, shown_ports
 from advisor.model.machine import Machine
 from advisor.model.placement import Placement, Slot
 
@@ -82,7 +82,7 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
 def layers_of(hcas: Sequence[str], machines: Iterable[Machine]) -> set[str | None]:
     """Return the link layers of adapters' ports."""
     there = (each for machine in machines for each in machine.hcas or () if each.name in hcas)
-    return {port.link_layer for each in there for port in each.ports or ()}
+    return {port.link_layer for each in there for port in shown_ports(each)}
 
 
 def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:

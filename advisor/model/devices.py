@@ -99,6 +99,7 @@ class Hca(Value):
     board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
     kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
     ports: tuple[Port, ...] | None = None
+    layer: str | None = Field(default=None, description="link layer as its card's class or its name tell it, where no port does")
     irqs: tuple[Irq, ...] | None = None
 
 
