@@ -22,7 +22,8 @@ INTEL: Final = {
 
 PATHS = (CPUINFO, *INTEL)
 COMMANDS: tuple[tuple[str, ...], ...] = ()
-RANK = 20
+RANK = 5
+"""Before lstopo, which tells kinds apart and has no names for those of Arm."""
 
 _ARM = re.compile(r"^(processor|CPU implementer|CPU part)[ \t]*: *(\w{1,12})$", re.MULTILINE | re.ASCII)
 

@@ -81,7 +81,11 @@ def _note_absence(reader: Reader, answer: Ran) -> None:
 def _cpu(document: Document) -> Cpu | None:
     """Return the processor's identity and, where cores differ, their kinds."""
     found, kinds = _processor((*document.objects, document.top)), core_kinds(document)
-    return (found or Cpu()).model_copy(update={"kinds": kinds}) if kinds else found
+    if not kinds:
+        return found
+    # hwloc gives the part of the first core alone: it is no name of a processor that has others.
+    arm = found is not None and (found.vendor or "").startswith("0x")
+    return (found or Cpu()).model_copy(update={"kinds": kinds, **({"model_name": None, "model": None} if arm else {})})
 
 
 def _processor(objects: tuple[Element, ...]) -> Cpu | None:

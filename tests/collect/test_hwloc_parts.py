@@ -140,3 +140,20 @@ def test_mcdram_that_caches_a_memory_is_no_l3() -> None:
     machine = from_xml(document(node(0, CPUS, 96 << 30) + side, CPUS))
     assert machine.topology is not None
     assert (machine.topology.l3, [tier.cache for tier in machine.tiers or ()]) == ((), [16 << 30])
+
+
+def test_what_is_above_a_card_has_the_kernels_names() -> None:
+    """The way to a card is its host bridge and the bridges below it, as /sys would name them: two sources can be compared."""
+    port = 'bridge_type="1-1" depth="1" bridge_pci="0000:[c1-c2]" pci_busid="0000:c0:01.1"'
+    inside = f'<object type="Bridge" gp_index="2" {port}>{{}}</object>'
+    machine = with_cards(inside.format(card("0000:c1:00.0", "0302 [10de:2330] [0:0] a1")))
+    assert [gpu.upstream for gpu in machine.pci or ()] == [("pci0000:c0", "0000:c0:01.1")]
+
+
+def test_a_processor_of_two_parts_has_no_one_name() -> None:
+    """The file names the part of the first core alone; the kinds name both."""
+    words = info("CPUImplementer", "0x41") + info("CPUPart", "0xd85")
+    tail = kind("0-1", LinuxCapacity="1024") + kind("2-3", LinuxCapacity="700")
+    cpu = machine_from_xml(document(thing("Package", 0, CPUS, words + node(0, CPUS) + cores(CPUS)), CPUS, tail=tail), "x.xml").cpu
+    assert cpu is not None
+    assert (cpu.model_name, len(cpu.kinds or ())) == (None, 2)

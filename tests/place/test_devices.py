@@ -147,6 +147,14 @@ def test_equally_near_adapters_share_the_ranks_evenly() -> None:
     assert counts == [2, 2]
 
 
+def test_ranks_of_gpus_whose_socket_nobody_tells_are_spread() -> None:
+    """Old files hang every card on the machine itself: its ranks do not all sit on the first node for that."""
+    everywhere = Locality(numa_nodes=(0, 1, 2, 3))
+    gpus = tuple(Gpu(address=f"0000:3{i}:00.0", locality=everywhere) for i in range(4))
+    made = place(JobShape(ranks=4, strategy="gpu-near"), [with_hcas(gpus=gpus)])
+    assert [rank.slot.nodes for rank in made.ranks()] == [(0,), (1,), (2,), (3,)]
+
+
 def test_gpus_left_out_are_named() -> None:
     """A plan for cores says that the node has GPUs; one for fewer ranks than GPUs names the GPUs that stay idle."""
     gpus = tuple(Gpu(address=f"0000:3{i}:00.0", locality=Locality(numa_nodes=(i,))) for i in range(4))
