@@ -503,7 +503,7 @@ def test_names_never_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFi
     for arguments in (["audit"], ["topology"], ["audit", "--json"], ["topology", "--json"]):
         assert status([*arguments, "--from", str(file)]) == 0
     assert status(["audit", "--from", str(bad)]) == 2
-    shown(machine_from_json(file.read_text(), "x"))
+    shown(machine_from_json(file.read_bytes(), "x"))
     seen = capsys.readouterr()
     assert [letter for letter in seen.out + seen.err if not letter.isprintable() and letter != "\n"] == []
     assert seen.err.count("\n") == 1
