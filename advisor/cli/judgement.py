@@ -68,16 +68,18 @@ def site_files(named: Iterable[Path] = ()) -> tuple[Path, ...]:
     return (*found, *(path for each in named for path in rule_files(each)))
 
 
-def rulebook(site: Iterable[Path] = ()) -> Rulebook:
-    """Return the product's rules and a site's."""
+def rulebook(site: Iterable[Path] = (), *, examples: bool = False) -> Rulebook:
+    """Return the product's rules and a site's; the product's with their examples only where these are asked for."""
     theirs = site_files(site)
-    return load_rules(rule_files(rules_folder()), theirs, words()) if theirs else own_rules()
+    if theirs:
+        return load_rules(rule_files(rules_folder()), theirs, words(), examples=examples)
+    return own_rules(examples=examples)
 
 
 @cache
-def own_rules() -> Rulebook:
+def own_rules(*, examples: bool = True) -> Rulebook:
     """Return the product's rules alone."""
-    return load_rules(rule_files(rules_folder()), (), words())
+    return load_rules(rule_files(rules_folder()), (), words(), examples=examples)
 
 
 def judged(
