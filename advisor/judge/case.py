@@ -5,6 +5,7 @@ from typing import Any
 
 from advisor.judge.devices import accelerators, adapters
 from advisor.model.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
+from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import find_sockets
 from advisor.model.layout import Layout
@@ -32,7 +33,7 @@ def case_of(
         layout=layout if topology else None,
         platform=platform,
         vendor=vendor,
-        shape=_shape(topology, sockets) if topology and sockets is not None else None,
+        shape=_shape(machine, topology, sockets) if topology and sockets is not None else None,
         sockets=_sockets(machine, topology, sockets, platform, scope) if topology and sockets is not None else None,
         nodes=_nodes(machine, topology, sockets) if topology and sockets is not None else None,
         groups=_groups(machine, topology, sockets) if topology and sockets is not None and topology.l3 else None,
@@ -53,7 +54,7 @@ _SHARED = tuple(name for name in Case.model_fields if name in Machine.model_fiel
 """The facts that a Case takes over as they are."""
 
 
-def _shape(topology: Topology, sockets: tuple[CpuSet, ...]) -> Shape:
+def _shape(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) -> Shape:
     cores = {_cores(topology, cpus) for cpus in sockets}
     memories = [node.memory for node in topology.nodes]
     return Shape(
@@ -68,8 +69,23 @@ def _shape(topology: Topology, sockets: tuple[CpuSet, ...]) -> Shape:
         missing=len(topology.missing),
         memory=None if None in memories else sum(m for m in memories if m),
         limited=topology.limited,
+        spinning=_spinning(machine.cpu, topology.pus),
         numa_known=topology.numa_known,
     )
+
+
+def _spinning(cpu: Cpu | None, cpus: CpuSet) -> CpuSet | None:
+    """Return the CPUs that have no idle state left but POLL, a loop; None where a state's switches were not read."""
+    if cpu is None or not cpu.idle_states:
+        return None
+    left = cpus
+    for state in cpu.idle_states:
+        if state.name == "POLL":
+            continue
+        if state.disabled is None:
+            return None
+        left &= state.disabled
+    return left
 
 
 def _cores(topology: Topology, cpus: CpuSet) -> int:

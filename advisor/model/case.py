@@ -17,7 +17,7 @@ from advisor.model.measured import MeasuredFacts
 from advisor.model.memory import Memory
 from advisor.model.platform import Platform, Scope
 from advisor.model.software import Allocation, SlurmNode, Tool
-from advisor.model.system import Environment, Kernel, Limits
+from advisor.model.system import Environment, Iommu, Kernel, Limits
 from advisor.model.tiers import MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
@@ -42,6 +42,7 @@ class Shape(Value):
     missing: int | None = of("topology", "CPUs that exist but are offline or hidden")
     memory: int | None = of("topology", "bytes of all NUMA nodes")
     limited: bool | None = of("topology", "whether a cgroup hides part of the machine from this process")
+    spinning: CpuSet | None = of("cpu.idle_states", "CPUs whose idle states are all switched off but POLL, which spins")
     numa_known: bool | None = of("topology", "false where no NUMA information was given and one node stands for all")
 
 
@@ -168,6 +169,7 @@ class Case(Value):
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None
     kernel: Kernel | None = None
+    iommu: Iommu | None = None
     limits: Limits | None = None
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None
