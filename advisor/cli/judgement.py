@@ -95,6 +95,7 @@ def judged(
     platform = match_platform(machine)
     vendor = match_vendor(machine.firmware)
     case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
+    case = case.model_copy(update={"bios_offers": _offers(vendor, platform)})
     case = with_measurements(case, measurements)
     applied, pending = _said(vendor, platform, bios or machine.bios)
     case = with_standings(case, standings(case, settings(), readers(settings()), applied, pending))
@@ -115,6 +116,15 @@ def judged(
         unseen=machine.gaps,
     )
     return Judgement(machine, layout, platform, words_of, case, book, audit, origins)
+
+
+def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
+    """Return the settings that the maker's own sheet has a place for on this generation of servers."""
+    from advisor.know.places import entries_of
+
+    if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
+        return None
+    return tuple(name for name in vendor.settings if entries_of(vendor, platform.id, name))
 
 
 def _said(

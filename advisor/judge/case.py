@@ -42,6 +42,7 @@ def case_of(
         madt_x2apic=any(e.x2apic for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_cpus=sum(e.enabled for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_nodes=srat_nodes(machine),
+        firmware_slit=None if machine.acpi is None or machine.acpi.slit is None else bool(machine.acpi.slit),
     )
 
 

@@ -190,5 +190,9 @@ class Case(Value):
     madt_x2apic: bool | None = of("acpi.madt", "whether the firmware lists a processor by an x2APIC ID")
     firmware_cpus: int | None = of("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = of("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
+    firmware_slit: bool | None = of("acpi.slit", "whether the firmware has a table of NUMA distances (SLIT)")
+    bios_offers: tuple[str, ...] | None = of(
+        "firmware", "settings that this maker's sheet knows on this generation; None where maker or generation is not known"
+    )
     standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
     measured: MeasuredFacts | None = of("measured", "what was measured on this machine; None where nothing was")
