@@ -130,6 +130,7 @@ class Adapter(Device):
     kind: str | None = of("hcas", "what the driver calls it: MT4119")
     firmware: str | None = of("hcas.firmware", "its firmware's version")
     board_id: str | None = of("hcas.board_id", "its PSID")
+    board: int | None = of("hcas.board", "number of the physical card; Socket Direct shows one card in two slots")
     ports: tuple[Port, ...] | None = of("hcas.ports", "its ports")
     rate: int | None = of("hcas.ports", "bits a second of its active ports together")
     irqs: int | None = of("hcas.irqs", "its interrupts that have CPUs; 0 where none is known to be spread")
