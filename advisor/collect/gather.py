@@ -9,6 +9,7 @@ from typing import NamedTuple
 import advisor.collect
 from advisor.errors import AdvisorError, CannotWork
 from advisor.host.base import Host
+from advisor.model.cpuset import bounded_sets
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
 from advisor.model.merge import merge
@@ -53,7 +54,8 @@ def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) ->
     for source in sources():
         step(source.name)
         try:
-            parts.append(source.collect(host))
+            with bounded_sets():
+                parts.append(source.collect(host))
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))

@@ -96,6 +96,7 @@ class L3Facts(Value):
     cpus: CpuSet | None = of("topology", "its CPUs online")
     allowed: CpuSet | None = of("topology", "those that the cgroup and the affinity of this process leave it")
     cores: int | None = of("topology", "its cores online")
+    reached: int | None = of("topology", "its cores of which the cgroup and the affinity leave this process a thread")
     size: int | None = of("topology", "bytes")
     nodes: int | None = of("topology", "NUMA nodes that it reaches over")
     socket: int | None = of("topology", "the socket it is in")
