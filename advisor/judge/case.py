@@ -227,6 +227,7 @@ def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], co
             memory=node.memory,
             kind=node.kind,
             socket=next((i for i, cpus in enumerate(sockets) if node.cpuset and node.cpuset <= cpus), None),
+            sockets=sum(1 for cpus in sockets if node.cpuset & cpus),
             hugepages=None if pages is None else sum(p.page * p.count for p in pages if p.node == node.os_index),
             adapters=None
             if machine.hcas is None or any(hca.locality and hca.locality.one_of for hca in machine.hcas)

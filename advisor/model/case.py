@@ -85,6 +85,7 @@ class NodeFacts(Value):
     memory: int | None = of("topology", "bytes")
     kind: str | None = of("topology", "dram, hbm, cxl, nvdimm or gpu where the source says so")
     socket: int | None = of("topology", "the socket it is in; None where it spans several")
+    sockets: int | None = of("topology", "how many sockets its CPUs are in; 0 where none is known of them")
     hugepages: int | None = of("kernel.hugepages", "bytes reserved on it as hugepages of any size")
     adapters: tuple[str, ...] | None = of("hcas", "HCAs that are local to it")
 
