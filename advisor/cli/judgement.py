@@ -91,32 +91,44 @@ def judged(
 ) -> Judgement:
     """Return what the rules say of a machine and what was measured on it, with the steps that mend it in its vendor's words."""
     from advisor.know.fixes import with_fixes
+    from advisor.know.makers import spoken
     from advisor.know.vendors import match_vendor, vendor_by_id
 
     layout = infer_layout(machine)
     platform = match_platform(machine)
     vendor = match_vendor(machine.firmware)
     case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
+    case = case.model_copy(update={"bios_offers": _offers(vendor, platform)})
     case = with_measurements(case, measurements)
     applied, pending = _said(vendor, platform, bios or machine.bios)
     case = with_standings(case, standings(case, settings(), readers(settings()), applied, pending))
     origins = Origins(machine.sources, machine.gaps, case, settings())
     book = rulebook(site)
-    words_of = vendor or vendor_by_id(UNKNOWN_VENDOR)
+    kind = platform.id if platform else None
+    words_of = spoken(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
     found = judge(case, book.rules, settings(), origins)
     found = waive(found, book.waivers, machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
     present = {standing.name: standing.value for standing in case.standings or () if standing.value is not None}
-    found = with_fixes(found, settings(), present, words_of, platform.id if platform else None)
+    found = with_fixes(found, settings(), present, words_of, kind)
     audit = Audit(
         scope=scope,
         platform=platform.name if platform else None,
-        platform_id=platform.id if platform else None,
+        platform_id=kind,
         vendor=vendor.id if vendor else None,
         findings=found,
         settings=table(case.standings or (), found, settings()),
         unseen=machine.gaps,
     )
     return Judgement(machine, layout, platform, words_of, case, book, audit, origins)
+
+
+def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
+    """Return the settings that the maker's own sheet has a place for on this generation of servers."""
+    from advisor.know.places import entries_of
+
+    if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
+        return None
+    return tuple(name for name in vendor.settings if entries_of(vendor, platform.id, name))
 
 
 def _said(

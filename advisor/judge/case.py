@@ -6,6 +6,7 @@ from typing import Any
 
 from advisor.judge.devices import accelerators, adapters
 from advisor.model.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
+from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import find_sockets
 from advisor.model.layout import Layout
@@ -40,6 +41,7 @@ def case_of(
         madt_x2apic=any(e.x2apic for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_cpus=sum(e.enabled for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_nodes=srat_nodes(machine),
+        firmware_slit=None if machine.acpi is None or machine.acpi.slit is None else bool(machine.acpi.slit),
     )
 
 
@@ -49,7 +51,7 @@ def _parts(
     """Return the machine in numbers, and its sockets, NUMA nodes and L3 groups."""
     cores = CoresOf(topology)
     return {
-        "shape": _shape(topology, sockets, cores),
+        "shape": _shape(machine, topology, sockets, cores),
         "sockets": _sockets(machine, topology, sockets, platform, scope, cores_of=cores),
         "nodes": _nodes(machine, topology, sockets, cores),
         "groups": _groups(machine, topology, sockets, cores) if topology.l3 else None,
@@ -84,7 +86,7 @@ class CoresOf:
         return len(self._held(cpus))
 
 
-def _shape(topology: Topology, sockets: tuple[CpuSet, ...], cores_of: CoresOf) -> Shape:
+def _shape(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], cores_of: CoresOf) -> Shape:
     cores = {cores_of.whole(cpus) for cpus in sockets}
     memories = [node.memory for node in topology.nodes]
     return Shape(
@@ -99,8 +101,23 @@ def _shape(topology: Topology, sockets: tuple[CpuSet, ...], cores_of: CoresOf) -
         missing=len(topology.missing),
         memory=None if None in memories else sum(m for m in memories if m),
         limited=topology.limited,
+        spinning=_spinning(machine.cpu, topology.pus),
         numa_known=topology.numa_known,
     )
+
+
+def _spinning(cpu: Cpu | None, cpus: CpuSet) -> CpuSet | None:
+    """Return the CPUs that have no idle state left but POLL, a loop; None where a state's switches were not read."""
+    if cpu is None or not cpu.idle_states:
+        return None
+    left = cpus
+    for state in cpu.idle_states:
+        if state.name == "POLL":
+            continue
+        if state.disabled is None:
+            return None
+        left &= state.disabled
+    return left
 
 
 def _sockets(
@@ -210,6 +227,7 @@ def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], co
             memory=node.memory,
             kind=node.kind,
             socket=next((i for i, cpus in enumerate(sockets) if node.cpuset and node.cpuset <= cpus), None),
+            sockets=sum(1 for cpus in sockets if node.cpuset & cpus),
             hugepages=None if pages is None else sum(p.page * p.count for p in pages if p.node == node.os_index),
             adapters=None
             if machine.hcas is None or any(hca.locality and hca.locality.one_of for hca in machine.hcas)

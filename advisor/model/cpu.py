@@ -38,9 +38,15 @@ class Cpu(Value):
         default=None, description="energy performance bias values in use: 0 performance, 15 power save"
     )
     boost: bool | None = Field(default=None, description="whether the kernel lets cores exceed the base clock")
+    cppc_highest: int | None = Field(default=None, description="highest performance that the firmware's CPPC table names")
+    cppc_nominal: int | None = Field(default=None, description="performance of the base clock in the same units")
     smt_control: str | None = Field(default=None, description="on, off, forceoff, notsupported, notimplemented")
     idle_driver: str | None = None
     idle_states: tuple[IdleState, ...] | None = None
+    wakeup_limits: tuple[int, ...] | None = Field(
+        default=None,
+        description="microseconds that waking may take on CPUs that PM QoS limits one by one; () where none is limited",
+    )
     vulnerabilities: dict[str, str] | None = Field(default=None, description="kernel's name of each and its mitigation")
 
 

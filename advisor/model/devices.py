@@ -81,6 +81,10 @@ class Hca(Value):
     locality: Locality | None = None
     firmware: str | None = None
     board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
+    board: int | None = Field(
+        default=None,
+        description="number of the physical card: functions in several slots with one number are one card (Socket Direct)",
+    )
     kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
     ports: tuple[Port, ...] | None = None
     irqs: tuple[Irq, ...] | None = None

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.collect.redfish_bios import parse_bios
 from advisor.know.exports import staging, system
-from advisor.know.settings import settings
+from advisor.know.settings import lines_now, settings
 from advisor.know.vendors import vendors
 from advisor.model.bios import Bios
 from advisor.model.exports import Staging, System
@@ -108,7 +108,7 @@ def test_every_setting_has_its_keeper() -> None:
         ("limits", "memlock", "unlimited"),
         ("sysfs", "/sys/kernel/mm/transparent_hugepage/enabled", "always"),
         ("sysctl", "vm.min_free_kbytes", "135168"),
-        ("command", "cpupower idle-set -D 2", "-D 2"),
+        ("command", lines_now(settings()["os.idle_states"], "shallow")[0], settings()["os.idle_states"].set.writes["shallow"]),
         ("sysfs", "/sys/kernel/mm/transparent_hugepage/defrag", "madvise"),
     ]
     assert (made.profile, made.options, made.unwanted) == ("hpc-compute", ("iommu=pt",), ("iommu=off",))
