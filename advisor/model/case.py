@@ -21,6 +21,7 @@ from advisor.model.system import Environment, Kernel, Limits
 from advisor.model.tiers import MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
+from advisor.model.watch import Watch
 
 
 def of(origin: str, description: str, default: Any = None) -> Any:
@@ -189,4 +190,5 @@ class Case(Value):
     firmware_cpus: int | None = of("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = of("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
     standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
+    watch: Watch | None = Field(default=None, description="counters of faults, looked at twice; None where nobody looked")
     measured: MeasuredFacts | None = of("measured", "what was measured on this machine; None where nothing was")
