@@ -16,7 +16,7 @@ from advisor.model.layout import Layout
 from advisor.model.measured import MeasuredFacts
 from advisor.model.memory import Memory
 from advisor.model.platform import Platform, Scope
-from advisor.model.software import Allocation, SlurmNode, Tool
+from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
 from advisor.model.system import Environment, Kernel, Limits
 from advisor.model.tiers import MemoryTier
 from advisor.model.topology import Topology
@@ -173,6 +173,7 @@ class Case(Value):
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None
     slurm_nodes: tuple[SlurmNode, ...] | None = None
+    slurm_conf: Slurm | None = None
     allocation: Allocation | None = None
     pci: tuple[PciDevice, ...] | None = None
     nics: tuple[Nic, ...] | None = None

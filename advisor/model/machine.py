@@ -11,7 +11,7 @@ from advisor.model.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.evidence import Gap, Source
 from advisor.model.firmware import Firmware
 from advisor.model.memory import Memory
-from advisor.model.software import Allocation, SlurmNode, Tool
+from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
 from advisor.model.system import Environment, Kernel, Limits
 from advisor.model.tiers import MemoryTier
 from advisor.model.topology import Topology
@@ -43,6 +43,7 @@ class Machine(Value):
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None
     slurm_nodes: tuple[SlurmNode, ...] | None = None
+    slurm_conf: Slurm | None = None
     allocation: Allocation | None = None
     sources: tuple[Source, ...] = ()
     gaps: tuple[Gap, ...] = ()
