@@ -132,6 +132,7 @@ class Adapter(Device):
     board_id: str | None = of("hcas.board_id", "its PSID")
     ports: tuple[Port, ...] | None = of("hcas.ports", "its ports")
     rate: int | None = of("hcas.ports", "bits a second of its active ports together")
+    firmware_options: dict[str, str] | None = of("hcas.firmware_options", "options of its firmware: PCI_WR_ORDERING -> per_mkey")
     irqs: int | None = of("hcas.irqs", "its interrupts that have CPUs; 0 where none is known to be spread")
     irqs_far: int | None = of("hcas.irqs", "its interrupts that may only arrive at CPUs away from its NUMA nodes")
 

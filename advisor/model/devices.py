@@ -84,6 +84,10 @@ class Hca(Value):
     kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
     ports: tuple[Port, ...] | None = None
     irqs: tuple[Irq, ...] | None = None
+    firmware_options: dict[str, str] | None = Field(
+        default=None,
+        description="options of its firmware at the next start: PCI_WR_ORDERING -> per_mkey; root alone sees them",
+    )
 
 
 class Nic(Value):
