@@ -18,7 +18,7 @@ from advisor.model.memory import Memory
 from advisor.model.platform import Platform, Scope
 from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
 from advisor.model.system import Environment, Kernel, Limits
-from advisor.model.tiers import MemoryTier
+from advisor.model.tiers import DaxDevice, MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
 from advisor.model.watch import Watch
@@ -169,6 +169,7 @@ class Case(Value):
     memory: Memory | None = None
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None
+    dax: tuple[DaxDevice, ...] | None = None
     kernel: Kernel | None = None
     limits: Limits | None = None
     environment: Environment | None = None
@@ -188,6 +189,7 @@ class Case(Value):
     groups: tuple[L3Facts, ...] | None = of("topology", "L3 groups")
     adapters: tuple[Adapter, ...] | None = of("hcas", "HCAs joined with their PCI devices")
     accelerators: tuple[Accelerator, ...] | None = of("gpus", "GPUs and accelerators joined with their PCI devices")
+    hbm: str | None = of("tiers", "how HBM in the processor's package is used: flat, cache, only; None where nothing tells")
     madt_x2apic: bool | None = of("acpi.madt", "whether the firmware lists a processor by an x2APIC ID")
     firmware_cpus: int | None = of("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = of("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
