@@ -16,6 +16,16 @@ class IdleState(Value):
     disabled: CpuSet | None = Field(description="CPUs on which it is switched off; None where the kernel does not say")
 
 
+class PowerCap(Value):
+    """What a package's power is held to."""
+
+    name: str = Field(description="package-0")
+    enabled: bool | None = Field(default=None, description="whether the limit holds")
+    limit: float | None = Field(default=None, description="watts over the long term (PL1)")
+    short: float | None = Field(default=None, description="watts over the short term (PL2)")
+    nominal: float | None = Field(default=None, description="watts that the processor is made for (TDP)")
+
+
 class Cpu(Value):
     """What every CPU of the machine has in common; a tuple where they differ."""
 
@@ -46,6 +56,9 @@ class Cpu(Value):
     wakeup_limits: tuple[int, ...] | None = Field(
         default=None,
         description="microseconds that waking may take on CPUs that PM QoS limits one by one; () where none is limited",
+    )
+    power_caps: tuple[PowerCap, ...] | None = Field(
+        default=None, description="limits of the packages' power (RAPL); () where the kernel shows none"
     )
     vulnerabilities: dict[str, str] | None = Field(default=None, description="kernel's name of each and its mitigation")
 
