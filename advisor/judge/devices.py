@@ -21,7 +21,7 @@ def accelerators(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[
         return None
     return tuple(
         Accelerator(
-            **_device(machine, gpu.address, gpu.address, gpu.locality, sockets),
+            **_device(machine, gpu.address, gpu.card or gpu.address, gpu.locality, sockets),
             vendor=gpu.vendor,
             memory=gpu.memory,
             driver_version=gpu.driver_version,

@@ -26,6 +26,13 @@ class PowerCap(Value):
     nominal: float | None = Field(default=None, description="watts that the processor is made for (TDP)")
 
 
+class CoreKind(Value):
+    """Cores of one kind, on a machine that has several."""
+
+    name: str = Field(description="P-core, E-core, Cortex-X925")
+    cpus: CpuSet = Field(description="its CPUs")
+
+
 class Cpu(Value):
     """What every CPU of the machine has in common; a tuple where they differ."""
 
@@ -34,6 +41,9 @@ class Cpu(Value):
     family: int | None = None
     model: int | None = None
     stepping: int | None = None
+    kinds: tuple[CoreKind, ...] | None = Field(
+        default=None, description="the kinds of cores; None where all are alike or not told"
+    )
     flags: tuple[str, ...] | None = Field(default=None, description="sorted")
     microcode: tuple[str, ...] | None = Field(default=None, description="revisions in use; several is a fault")
     base_hz: int | None = None
