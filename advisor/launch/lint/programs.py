@@ -7,9 +7,10 @@ follow those of the first. Over NUMA nodes, L3 groups and sockets, and with ppr,
 from dataclasses import replace
 
 from advisor.launch.lint.line import Line
+from advisor.launch.lint.mapby import number
 from advisor.launch.lint.openmpi import Unclear
 from advisor.launch.lint.rewrite import BINDING
-from advisor.launch.lint.wanted import Wanted, number
+from advisor.launch.lint.wanted import Wanted
 from advisor.launch.lint.words import binders
 
 _WHERE = BINDING | {"--host", "--hostfile"}
