@@ -148,16 +148,17 @@ def bounded(total: int, parts: int = 1) -> int:
     return total
 
 
-def default_level(want: Wanted, count: int, *, five: bool) -> str:
-    """Return what ranks are dealt over where the line does not say."""
+def default_level(want: Wanted, *, five: bool, few: bool) -> str:
+    """Return what ranks are dealt over where the line does not say; ``few``: not more than two."""
+    unit = "hwthread" if want.hwthreads else "core"
     if five:
         if want.pe and want.pe > 1:
             return "slot"
         if want.bind in OBJECTS:
             return want.bind
-        return "slot" if want.bind == "none" else "hwthread" if want.hwthreads else "core"
+        return "slot" if want.bind == "none" else unit
     if want.modifiers or (want.map_text or "").startswith(":"):
         return "package"
     if want.pe:
         return "numa"
-    return ("hwthread" if want.hwthreads else "core") if count <= 2 else "numa"
+    return unit if few else "numa"

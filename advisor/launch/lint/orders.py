@@ -7,16 +7,16 @@ from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet
 
 
-def number4(want: Wanted, level: str, hosts: Sequence[Host], ground: Ground) -> None:
+def number4(want: Wanted, level: str, hosts: Sequence[Host], ground: Ground, first: int = 0) -> None:
     """Give ranks their numbers as 4 does; hosts are in the order in which they got ranks."""
     kind, how = _order4(want, level, ground)
     if kind == "slot":
-        _count(proc for host in hosts for proc in host.procs)
+        _count((proc for host in hosts for proc in host.procs), first)
     elif kind == "node":
-        deepest = max(len(host.procs) for host in hosts)
-        _count(host.procs[i] for i in range(deepest) for host in hosts if i < len(host.procs))
+        deepest = max((len(host.procs) for host in hosts), default=0)
+        _count((host.procs[i] for i in range(deepest) for host in hosts if i < len(host.procs)), first)
     else:
-        _count(_over_parts(hosts, ground.parts(kind), how))
+        _count(_over_parts(hosts, ground.parts(kind), how), first)
 
 
 def _order4(want: Wanted, level: str, ground: Ground) -> tuple[str, str]:
@@ -52,19 +52,19 @@ def _turn(waiting: list[Proc], parts: Sequence[CpuSet], *, all_of_one: bool) -> 
             yield proc
 
 
-def number5(want: Wanted, level: str, hosts: Sequence[Host], ground: Ground) -> None:
+def number5(want: Wanted, level: str, hosts: Sequence[Host], ground: Ground, first: int = 0) -> None:
     """Give ranks their numbers as 5 does; hosts are in the order in which they got ranks."""
     order = want.rank_by or _own_order(want, level)
     if order == "slot":
-        _count(proc for host in hosts for proc in host.procs)
+        _count((proc for host in hosts for proc in host.procs), first)
     elif order == "node":
-        for first, host in enumerate(hosts):
+        for position, host in enumerate(hosts):
             for i, proc in enumerate(host.procs):
-                proc.rank = first + i * len(hosts)
+                proc.rank = first + position + i * len(hosts)
     elif order == "fill":
-        _count(proc for host in hosts for proc in sorted(host.procs, key=lambda proc: proc.part))
+        _count((proc for host in hosts for proc in sorted(host.procs, key=lambda proc: proc.part)), first)
     else:
-        _count(_spanned(hosts, len(ground.parts(level))))
+        _count(_spanned(hosts, len(ground.parts(level))), first)
 
 
 def _own_order(want: Wanted, level: str) -> str:
@@ -84,6 +84,6 @@ def _spanned(hosts: Sequence[Host], parts: int) -> Iterator[Proc]:
             yield from (queue[turn] for queue in host if turn < len(queue))
 
 
-def _count(procs: Iterable[Proc]) -> None:
-    for rank, proc in enumerate(procs):
+def _count(procs: Iterable[Proc], first: int) -> None:
+    for rank, proc in enumerate(procs, first):
         proc.rank = rank

@@ -26,24 +26,33 @@ from advisor.model.lint import LintRank
 from advisor.model.topology import Topology
 
 
-def ranks(want: Wanted, topology: Topology) -> tuple[LintRank, ...]:
-    """Return where every rank of every host will be; raise Refused or Unclear."""
+def ranks(programs: Sequence[Wanted], topology: Topology) -> tuple[LintRank, ...]:
+    """Return where every rank of every host will be, program after program; raise Refused or Unclear."""
+    want = programs[0]
     ground = Ground(topology, threads=want.hwthreads or "hwthread" in (want.level, want.bind))
     if want.level == "pe-list":
+        if len(programs) > 1:
+            raise Unclear("a list of cores for several programs is not worked out here")
         return listed4(want, ground)
     not_here(want)
-    job = _Job(want, ground)
-    job.deal()
+    job = _Job(want, ground, sum(program.ranks or 0 for program in programs))
+    for program in programs:
+        before = [len(host.procs) for host in job.hosts]
+        first = sum(before)
+        job.deal(program.ranks or job.total)
+        fresh = {id(host): Host(host.name, host.slots, host.procs[count:]) for host, count in zip(job.hosts, before, strict=True)}
+        number4(want, job.level, [fresh[id(host)] for host in job.mapped], ground, first)
     total = sum(len(host.procs) for host in job.hosts)
     if not total:
         raise Refused("no rank is mapped; nothing starts")
-    number4(want, job.level, job.mapped, ground)
+    if len(programs) > 1 and len(job.mapped) > 1 and job.level in OBJECTS:
+        raise Unclear("where a second program goes on over parts of several hosts is not worked out here")
     job.bind()
     return told(job.hosts, total)
 
 
 class _Job:
-    def __init__(self, want: Wanted, ground: Ground) -> None:
+    def __init__(self, want: Wanted, ground: Ground, whole: int) -> None:
         self.want, self.ground = want, ground
         self.hosts = hosts_with_slots(
             want, len(ground.known.pus if want.hwthread_slots or want.bind == "hwthread" else ground.known.cores)
@@ -51,13 +60,15 @@ class _Job:
         self.width = want.pe or 1
         self.overload = want.overload or (want.oversubscribe_option and not want.bind)
         self.slots = sum(host.slots for host in self.hosts)
-        self.total = bounded(want.ranks or self._counted())
+        self.total = bounded(whole or self._counted())
+        self.program = self.total
         beside = want.level not in (None, "ppr") or (want.map_text or "").startswith(":")
         self.pass_limit = self._per_host() if want.ranks and beside else None
         """What -N beside --map-by allows a host in each turn."""
-        self.level = want.level or default_level(want, self.total, five=False)
+        self.level = want.level or default_level(want, five=False, few=self.total <= 2)
         self.mapped: list[Host] = []
         """The hosts in the order in which they got ranks."""
+        self.next_part = 0
 
     def _counted(self) -> int:
         """Return the number of ranks of a line that does not say it: ppr is counted for hosts and sockets only."""
@@ -72,9 +83,10 @@ class _Job:
             return want.per_socket * len(self.ground.parts("package"))
         return want.per_node
 
-    def deal(self) -> None:
-        """Give every host its ranks."""
-        kind = self.level
+    def deal(self, program: int) -> None:
+        """Give every host its ranks of one program; ranks over parts go on where those before ended."""
+        self.program = program
+        kind = self.want.level if self.want.level == "ppr" else self.level
         if kind == "ppr" and self.want.ppr:
             self._ppr(*self.want.ppr)
         elif kind == "slot":
@@ -84,7 +96,7 @@ class _Job:
         elif kind in OBJECTS:
             parts = self.ground.parts(kind)
             if not parts:
-                if "span" in self.want.modifiers or self.want.rank_by:
+                if "span" in self.want.modifiers or self.want.rank_by or self.want.hosts:
                     raise Unclear(f"this machine shows no {kind}")
                 self.level = "slot"
                 self._by_slot()
@@ -111,7 +123,7 @@ class _Job:
 
     def _by_slot(self) -> None:
         self._enough()
-        left = self.total
+        left = self.program
         for host in self.hosts:
             for _ in range(min(left, host.free, self.pass_limit or host.free)):
                 self._add(host, self.ground.all)
@@ -128,7 +140,7 @@ class _Job:
     def _by_node(self) -> None:
         self._enough()
         over = self.slots < self.total
-        left, count = self.total, len(self.hosts)
+        left, count = self.program, len(self.hosts)
         while left > 0 and count > 0:
             share = left // count or 1
             rest = left - share * count
@@ -153,10 +165,10 @@ class _Job:
 
     def _by_part(self, parts: Sequence[CpuSet]) -> None:
         self._enough()
-        left, second = self.total, False
+        left, second = self.program, False
         while left:
             for host in self.hosts:
-                start, number = 0, min(host.free, self.pass_limit or host.free)
+                start, number = self.next_part, min(host.free, self.pass_limit or host.free)
                 if number < 1:
                     if not second:
                         continue
@@ -168,6 +180,7 @@ class _Job:
                     left -= 1
                 self._allowed(host)
                 if not left:
+                    self.next_part = (at + 1) % len(parts)
                     return
             second = True
 
@@ -175,9 +188,9 @@ class _Job:
         """Share ranks evenly over the parts of all hosts; inside a host they are dealt in turn."""
         self._enough()
         count = len(parts) * len(self.hosts)
-        share = self.total // count or 1
-        extra = max(0, self.total - share * count)
-        left = self.total
+        share = self.program // count or 1
+        extra = max(0, self.program - share * count)
+        left = self.program
         for host in self.hosts:
             shares = []
             for part in parts:
@@ -193,7 +206,7 @@ class _Job:
     def _ppr(self, each: int, kind: str) -> None:
         self.level = kind
         parts = (self.ground.all,) if kind == "node" else self.ground.parts(kind)
-        left = self.total
+        left = self.program
         for host in self.hosts:
             for at, part in enumerate(parts):
                 for _ in range(min(each, left)):
@@ -204,7 +217,7 @@ class _Job:
             self._allowed(host)
             if not left:
                 return
-        raise Refused(f"ppr:{each}:{kind} has room for fewer than {self.total} ranks; nothing starts")
+        raise Refused(f"ppr:{each}:{kind} has room for fewer than {self.program} ranks; nothing starts")
 
     def _target(self) -> tuple[str, bool]:
         """Return what ranks are bound to, and whether the line itself says so."""

@@ -10,7 +10,7 @@ from advisor.launch.lint import orte, prrte, rankfiles
 from advisor.launch.lint.hostfiles import hosts_of_file, rows
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear
-from advisor.launch.lint.programs import together
+from advisor.launch.lint.programs import newer, programs, together
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
 from advisor.model.cpuset import CpuSet, union
@@ -159,7 +159,11 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
             raise Unclear("dist on several hosts is not worked out here")
         host = want.hosts[0][0] if want.hosts else None
         return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, cpus in enumerate(_near(made, count)))
-    return prrte.ranks(want, made.topology) if made.five else orte.ranks(want, made.topology)
+    parts = programs(made.line, want)
+    for part in parts:
+        if part.fault:
+            raise Refused(f"{part.fault}; nothing starts")
+    return prrte.ranks(parts, made.topology, newer=newer(made.line)) if made.five else orte.ranks(parts, made.topology)
 
 
 def _in_sequence(made: Case) -> tuple[LintRank, ...]:
