@@ -24,6 +24,8 @@ class Seat:
 
 def _counted(want: Wanted, ground: Ground, hosts: int, slots: int) -> int:
     """Return the number of ranks of a line that does not say it."""
+    if want.ppr and want.ppr[1] == "device":
+        raise Unclear("how many ranks ppr:N:device= starts without -np is not worked out here")
     if want.ppr:
         return want.ppr[0] * (1 if want.ppr[1] == "node" else len(ground.parts(want.ppr[1]))) * hosts
     if (want.pe or 1) > 1:

@@ -4,6 +4,10 @@ import re
 from collections import Counter
 
 from advisor.launch.lint.openmpi import Refused, Unclear
+from advisor.launch.lint.wanted import Wanted
+from advisor.model.lint import LintRank
+from advisor.model.logical import numbering
+from advisor.model.topology import Topology
 
 Hosts = tuple[tuple[str, int | None], ...]
 MOST_ROWS = 65_536
@@ -46,3 +50,22 @@ def rows(text: str) -> list[tuple[str, str]]:
         raise Unclear(f"the host file has more than the {MOST_ROWS} rows that are read")
     plain = (" ".join(line.partition("#")[0].split()).partition(" ") for line in lines)
     return [(name, rest) for name, _, rest in plain if name]
+
+
+def in_sequence(want: Wanted, topology: Topology, text: str | None, *, five: bool) -> tuple[LintRank, ...]:
+    """Return ranks that go to the hosts of a file row by row: 5 binds them to the cores of each host in order."""
+    if not five or text is None or want.bind != "core" or want.hwthreads or want.pe or want.oversubscribe or want.rank_by:
+        raise Unclear("--map-by seq is worked out for 5.x with --bind-to core and a host file alone")
+    names = [name for name, _ in rows(text)]
+    total = want.ranks or len(names)
+    if total > len(names):
+        raise Refused(f"{total} ranks and {len(names)} rows of the host file; nothing starts")
+    cores = numbering(topology).cores
+    before: Counter[str] = Counter()
+    found: list[LintRank] = []
+    for rank, name in enumerate(names[:total]):
+        if before[name] >= len(cores):
+            raise Unclear(f"more ranks than cores on {name}")
+        found.append(LintRank(rank=rank, host=name, cpus=cores[before[name]]))
+        before[name] += 1
+    return tuple(found)

@@ -5,7 +5,9 @@ What a version refuses is said, never mended: 4 takes the first word that begins
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from advisor.launch.lint.line import Line
 
 _LEVELS = {"socket": "package", "skt": "package", "thread": "hwthread"}
 _MOST = 1 << 24
@@ -15,6 +17,7 @@ _FIVE_BIND = ("none", "hwthread", "core", "l1cache", "l2cache", "l3cache", "numa
 _FOUR_BIND = frozenset({"none", "hwthread", "core", "l1cache", "l2cache", "l3cache", "socket", "numa", "board"})
 _PPR_FOUR = ("node", "hwthread", "thread", "core", "socket", "skt", "l1cache", "l2cache", "l3cache", "numa")
 _PPR_FIVE = ("node", "hwthread", "thread", "core", "package", "skt", "socket", "numa", "l1cache", "l2cache", "l3cache")
+_DEVICE = re.compile(r"(?:ppr:(\d{1,6}):)?device=([A-Za-z0-9_.-]{1,64})((?::[^:]*)*)", re.ASCII | re.IGNORECASE)
 _QUALIFIERS = ("span", "oversubscribe", "nooversubscribe", "nolocal", "ordered", "inherit", "noinherit", "hwtcpus", "corecpus")
 
 
@@ -30,6 +33,9 @@ class Mapped:
     modifiers: frozenset[str] = frozenset()
     fault: str | None = None
     """What the version finds wrong in it; nothing starts."""
+    device: str | None = None
+    devices_each: int = 1
+    """How many devices a rank has of those that are mapped by."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +59,25 @@ def level_of(word: str) -> str:
     return _LEVELS.get(word, word)
 
 
-def mapped(text: str | None, *, five: bool) -> Mapped:
-    """Return what a --map-by says: ``ppr:2:socket:PE=2``, ``rankfile:file=F``, ``:OVERSUBSCRIBE``."""
+def newer(line: Line) -> bool:
+    """Whether a line is for a PRRTE beyond 3.0: its version says so, or it has words that only such a one takes."""
+    if line.family != "openmpi5" or line.release is not None:
+        return line.family == "openmpi5" and line.release is not None and line.release >= (5, 1, 0)
+    values = [said.values for said in line.options if said.values]
+    if any("device=" in each[-1] or each[0] == "mapby" for each in values):
+        return True
+    own = ("--map-by", "--rank-by", "--bind-to")
+    return sum(any(said.name in own for said in segment.options) for segment in line.segments) > 1
+
+
+def mapped(text: str | None, *, five: bool, devices: bool = False) -> Mapped:
+    """Return what a --map-by says: ``ppr:2:socket:PE=2``, ``rankfile:file=F``, ``:OVERSUBSCRIBE``, ``device=gpu``."""
     if not text:
         return Mapped()
+    if devices and (match := _DEVICE.fullmatch(text)):
+        made = _qualifiers5([word for word in (match[3] or "").split(":") if word], ("interleave", "shared", *_QUALIFIERS))
+        ppr = (number(match[1]) or 1, "device") if match[1] else None
+        return replace(made, level="ppr" if ppr else "device", ppr=ppr, device=match[2])
     return _five(text) if five else _four(text)
 
 
@@ -155,7 +176,8 @@ def _listed(text: str) -> str | None:
     return None if ok else f"{text[:60]} is no list of cores"
 
 
-def _qualifiers5(words: Sequence[str]) -> Mapped:
+def _qualifiers5(words: Sequence[str], others: Sequence[str] = _QUALIFIERS) -> Mapped:
+    devices = 1
     pe: int | None = None
     file: str | None = None
     found: set[str] = set()
@@ -167,13 +189,15 @@ def _qualifiers5(words: Sequence[str]) -> Mapped:
             fault = fault or (None if pe else f"{word[:40]} gives no number of cores")
         elif low.startswith("file="):
             file = word[5:]
-        elif (known := _alike(low, _QUALIFIERS)) is not None:
+        elif low.startswith("ndev=") and others is not _QUALIFIERS:
+            devices = number(word[5:]) or 1
+        elif (known := _alike(low, others)) is not None:
             found.add(known)
         else:
             fault = fault or f"it has no modifier {word[:40]}"
     if {"oversubscribe", "nooversubscribe"} <= found or {"hwtcpus", "corecpus"} <= found:
         fault = fault or "two modifiers contradict each other"
-    return Mapped(None, None, pe, None, file, frozenset(found), fault)
+    return Mapped(None, None, pe, None, file, frozenset(found), fault, devices_each=devices)
 
 
 def bound(text: str | None, *, five: bool) -> Bound:

@@ -68,7 +68,7 @@ def number5(want: Wanted, level: str, hosts: Sequence[Host], ground: Ground, fir
 
 
 def _own_order(want: Wanted, level: str) -> str:
-    if want.ppr and want.level == "ppr":
+    if level == "device" or (want.ppr and want.level == "ppr"):
         return "slot"
     if level in ("node", "slot"):
         return level

@@ -1,16 +1,18 @@
 """Where a line puts each rank of the first host and of the others, which are taken to be like this machine."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.launch import intelmpi, mpich, srun
 from advisor.launch.lint import orte, prrte, rankfiles
-from advisor.launch.lint.hostfiles import hosts_of_file, rows
+from advisor.launch.lint.bydevice import adapters, homes_of_devices
+from advisor.launch.lint.hostfiles import hosts_of_file, in_sequence
 from advisor.launch.lint.line import Line
+from advisor.launch.lint.mapby import newer
 from advisor.launch.lint.openmpi import Refused, Unclear
-from advisor.launch.lint.programs import newer, programs, together
+from advisor.launch.lint.programs import programs, together
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
 from advisor.model.cpuset import CpuSet, union
@@ -20,6 +22,8 @@ from advisor.model.machine import Machine
 from advisor.model.topology import Topology
 
 MOST_RANKS = 65_536
+__all__ = ["Case", "Local", "Texts", "adapters", "binder_cpus", "case", "ranks_here"]
+
 Texts = Mapping[str, str]
 """The texts of files that the line names, by those names."""
 
@@ -150,7 +154,7 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
             raise Unclear(f"the ranks are where the rankfile {(want.rankfile or '')[:80]} has them, and it was not read")
         return rankfiles.ranks(want, made.topology, text, five=made.five)
     if want.level == "seq":
-        return _in_sequence(made)
+        return in_sequence(want, made.topology, made.files.get(want.hostfile or ""), five=made.five)
     if want.hostfile and want.hostfile not in made.files:
         raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
     if want.level == "dist" and made.four:
@@ -163,28 +167,10 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
     for part in parts:
         if part.fault:
             raise Refused(f"{part.fault}; nothing starts")
-    return prrte.ranks(parts, made.topology, newer=newer(made.line)) if made.five else orte.ranks(parts, made.topology)
-
-
-def _in_sequence(made: Case) -> tuple[LintRank, ...]:
-    """Return ranks that go to the hosts of a file row by row: 5 binds them to the cores of each host in order."""
-    want = made.want
-    text = made.files.get(want.hostfile or "")
-    if made.four or text is None or want.bind != "core" or want.hwthreads or want.pe or want.oversubscribe or want.rank_by:
-        raise Unclear("--map-by seq is worked out for 5.x with --bind-to core and a host file alone")
-    names = [name for name, _ in rows(text)]
-    total = want.ranks or len(names)
-    if total > len(names):
-        raise Refused(f"{total} ranks and {len(names)} rows of the host file; nothing starts")
-    cores = numbering(made.topology).cores
-    before: Counter[str] = Counter()
-    found: list[LintRank] = []
-    for rank, name in enumerate(names[:total]):
-        if before[name] >= len(cores):
-            raise Unclear(f"more ranks than cores on {name}")
-        found.append(LintRank(rank=rank, host=name, cpus=cores[before[name]]))
-        before[name] += 1
-    return tuple(found)
+    if made.four:
+        return orte.ranks(parts, made.topology)
+    devices = homes_of_devices(want, made.machine, made.topology) if want.device and newer(made.line) else ()
+    return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
 
 
 SIMULATED: Mapping[str, Callable[[Case], tuple[LintRank, ...]]] = {"openmpi4": _open_mpi, "openmpi5": _open_mpi}
@@ -267,13 +253,6 @@ def _near(made: Case, count: int) -> Local:
     if count > len(cores):
         raise Unclear(f"{count} ranks are more than the {len(cores)} cores of the adapter's node; the others follow by distance")
     return tuple(cores[:count])
-
-
-def adapters(machine: Machine) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name of each HCA and its NUMA nodes."""
-    for hca in machine.hcas or ():
-        if hca.locality and hca.locality.numa_nodes:
-            yield hca.name, hca.locality.numa_nodes
 
 
 def _inner(made: Case, given: Local) -> Local:

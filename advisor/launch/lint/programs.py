@@ -7,7 +7,7 @@ is passed over or refused. PRRTE's development branch lets each program say its 
 from dataclasses import replace
 
 from advisor.launch.lint.line import Line, Segment
-from advisor.launch.lint.mapby import number
+from advisor.launch.lint.mapby import newer, number
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.rewrite import BINDING
 from advisor.launch.lint.wanted import Wanted, wanted
@@ -15,16 +15,6 @@ from advisor.launch.lint.words import binders
 
 _HOSTS = frozenset({"--host", "--hostfile"})
 _OWN = frozenset({"--map-by", "--rank-by", "--bind-to"})
-
-
-def newer(line: Line) -> bool:
-    """Whether a line is for a PRRTE beyond 3.0: its version says so, or it has words that only such a one takes."""
-    if line.family != "openmpi5" or (line.release is not None and line.release < (5, 1, 0)):
-        return False
-    if line.release is not None:
-        return True
-    by_device = any("device=" in (said.values[-1] if said.values else "") for said in line.options if said.name == "--map-by")
-    return by_device or len([each for each in line.segments if _says(each)]) > 1
 
 
 def _says(segment: Segment) -> bool:

@@ -4,6 +4,7 @@ Facts of src/mca/rmaps of PRRTE 3.0 (round_robin, ppr, base), said anew, and hel
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from advisor.launch.lint.cpulists import listed5
 from advisor.launch.lint.free import Free, Full, Seat
@@ -24,7 +25,9 @@ from advisor.model.logical import numbering
 from advisor.model.topology import Topology
 
 
-def ranks(programs: Sequence[Wanted], topology: Topology, *, newer: bool = False) -> tuple[LintRank, ...]:
+def ranks(
+    programs: Sequence[Wanted], topology: Topology, *, newer: bool = False, devices: Sequence[CpuSet] = ()
+) -> tuple[LintRank, ...]:
     """Return where every rank of every host will be, program after program; raise Refused or Unclear.
 
     ``newer``: as PRRTE's development branch does it, where each program may have directives of its own.
@@ -42,7 +45,7 @@ def ranks(programs: Sequence[Wanted], topology: Topology, *, newer: bool = False
             listed5(program, topology, hosts, expanded=newer)
             continue
         job = _Job(program, topology, seats, whole, newer=newer)
-        job.deal()
+        job.deal(devices)
         fresh = [Host(host.name, host.slots, host.procs[count:]) for host, count in zip(hosts, before, strict=True)]
         order = [fresh[seats.index(seat)] for seat in job.mapped]
         number5(program, job.level, order, job.ground, first)
@@ -53,14 +56,16 @@ def ranks(programs: Sequence[Wanted], topology: Topology, *, newer: bool = False
 
 
 class _Job(Free):
-    def deal(self) -> None:
+    def deal(self, devices: Sequence[CpuSet] = ()) -> None:
         """Give every host its ranks."""
         if self.total > self.slots:
             if not self.want.oversubscribe:
                 raise Refused(f"{self.total} ranks, and there are {self.slots} slots; nothing starts")
             if not self.given:
                 self.bound = "none"
-        if self.ppr:
+        if self.level == "device":
+            self._by_device(devices, self.ppr[0] if self.ppr else None)
+        elif self.ppr:
             self._ppr(self.ppr[0])
         elif self.level == "slot":
             self._by_slot()
@@ -116,9 +121,10 @@ class _Job(Free):
         return placed, number if room is None else room
 
     def _by_part(self) -> None:
-        if self.newer and self.total > self.slots:
-            raise Unclear("more ranks than slots are dealt over parts in other ways by every PRRTE")
         parts = self.ground.parts(self.level)
+        if self.newer and self.total > self.slots:
+            self._crowd(parts)
+            return
         waiting = [seat for seat in self.seats if parts and (self.want.oversubscribe or seat.host.free > 0)]
         self.left, moved = self.total, True
         while self.left and moved:
@@ -131,6 +137,18 @@ class _Job(Free):
                 if not self.left:
                     return
         self._none_left(self.left)
+
+    def _crowd(self, parts: Sequence[CpuSet]) -> None:
+        """Deal more ranks than slots: newer ones fill the slots first and share out the rest."""
+        if not parts or "span" in self.want.modifiers:
+            raise Unclear("more ranks than slots are not worked out there")
+        more, rest = divmod(self.total - self.slots, len(self.seats))
+        counts = [seat.offer + more + (position < rest) for position, seat in enumerate(self.seats)]
+        for seat, count in zip(self.seats, counts, strict=True):
+            if self.bound != "none" and count * self.width > self.ground.count(seat.free) and not self.want.overload:
+                raise Unclear("more ranks than cores are not worked out there")
+            self.left = count
+            self._rounds(seat, parts)
 
     def _rounds(self, seat: Seat, parts: Sequence[CpuSet]) -> tuple[bool, bool]:
         """Deal one rank to each part again and again until the host is full or short of cores; say which, and if any."""
@@ -151,6 +169,18 @@ class _Job(Free):
                     return True, True
             if short or not placed or "span" in self.want.modifiers:
                 return False, moved
+
+    def _by_device(self, homes: Sequence[CpuSet], each: int | None) -> None:
+        """Put ranks beside devices: one beside each in turn, or so many beside each; a named device has all of them."""
+        if not self.given or len(self.seats) > 1 or not homes:
+            raise Unclear("--map-by device= is worked out for one host and with --bind-to")
+        many = "shared" in self.want.modifiers or (self.want.device or "").lower() != "gpu"
+        if self.total > len(homes) * (each or 1) and not (many and each is None):
+            raise Refused(f"{self.total} ranks and {len(homes)} devices; nothing starts")
+        for i in range(self.total):
+            at = i // each if each else i % len(homes)
+            with suppress(Full):
+                self.place(self.seats[0], self.seats[0].free, homes[at], at)
 
     def _ppr(self, each: int) -> None:
         self.left = self.total

@@ -1,10 +1,10 @@
 """What a line asks for, in words that are the same for all launchers."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from advisor.launch.lint.line import Line, Segment
-from advisor.launch.lint.mapby import Mapped, bound, mapped, number, ranked
+from advisor.launch.lint.mapby import Mapped, bound, mapped, newer, number, ranked
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Wanted:
     rank_by: str | None = None
     rankfile: str | None = None
     device: str | None = None
+    devices_each: int = 1
     hwthreads: bool = False
     hwthread_slots: bool = False
     """Whether hardware threads are slots too, and not only what ranks are bound to."""
@@ -118,11 +119,14 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
     segment, values, five = line.first, heeded(line), line.family == "openmpi5"
     base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
     old = _old_map(segment)
-    said = segment.value("--map-by") or values.get(f"{base}_mapping_policy")
-    text = said or old
-    if five and old and said and said.startswith(":"):
-        text = f"{old}{said}"
-    made = mapped(text, five=five)
+    default = values.get(f"{base}_mapping_policy") or (values.get("mapby") if five else None)
+    said = segment.value("--map-by") or default
+    text = f"{old}{said}" if five and old and said and said.startswith(":") else said or old
+    made = mapped(text, five=five, devices=newer(line))
+    if five and default and default != said:  # what it says of slots holds beside another --map-by
+        slots = mapped(default, five=True).modifiers & {"oversubscribe", "nooversubscribe", "nolocal"}
+        if not made.modifiers & {"oversubscribe", "nooversubscribe"}:
+            made = replace(made, modifiers=made.modifiers | slots)
     bind = segment.value("--bind-to") or values.get(f"{own}_binding_policy") or _old_bind(segment)
     binds = bound(bind, five=five)
     rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
@@ -148,7 +152,8 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
         overload=binds.overload,
         rank_by=rank_by,
         rankfile=rankfile,
-        device=values.get("rmaps_dist_device"),
+        device=made.device or values.get("rmaps_dist_device"),
+        devices_each=made.devices_each,
         hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in made.modifiers,
         hwthread_slots=segment.has("--use-hwthread-cpus"),
         oversubscribe=over or "oversubscribe" in made.modifiers,
@@ -172,7 +177,7 @@ def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped,
     level = made.level if said else None
     if five and old and said and not said.startswith(":"):
         return f"both {old} and --map-by {said[:60]} say what ranks are dealt over"
-    if listed and (level or old or made.pe):
+    if listed and (level or old or made.pe or "span" in made.modifiers):
         return f"a list of cores and --map-by {(said or old or '')[:60]} say both where ranks go"
     word = next((name for name in ("--bycore", "--bynode", "--byslot") if segment.has(name)), None)
     if five or word is None:
