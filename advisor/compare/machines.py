@@ -14,7 +14,7 @@ from advisor.model.machine import Machine
 
 _IDENTITY = ("name", "architecture", "firmware", "cpu.model_name", "cpu.microcode", "kernel.release", "kernel.os_name")
 _DEVICES = ("hcas", "gpus", "nics", "pci")
-_FACTS = ("cpu", "memory", "kernel", "limits", "environment", "tools", "slurm_nodes", "tiers")
+_FACTS = ("cpu", "memory", "kernel", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "tiers", "dax")
 _KEYS = ("name", "address", "locator", "source", "node", "number", "socket", "index")
 """By what parts of two lists are known to be the same part."""
 

@@ -40,6 +40,8 @@ def _adapter(machine: Machine, hca: Hca, sockets: tuple[CpuSet, ...] | None) -> 
         kind=hca.kind,
         firmware=hca.firmware,
         board_id=hca.board_id,
+        board=hca.board,
+        firmware_options=hca.firmware_options,
         ports=hca.ports,
         rate=None if hca.ports is None or None in rates else sum(rate for rate in rates if rate),
         irqs=None if hca.irqs is None else len(hca.irqs),

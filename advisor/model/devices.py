@@ -97,10 +97,18 @@ class Hca(Value):
     locality: Locality | None = None
     firmware: str | None = None
     board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
+    board: int | None = Field(
+        default=None,
+        description="number of the physical card: functions in several slots with one number are one card (Socket Direct)",
+    )
     kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
     ports: tuple[Port, ...] | None = None
     layer: str | None = Field(default=None, description="link layer as its card's class or its name tell it, where no port does")
     irqs: tuple[Irq, ...] | None = None
+    firmware_options: dict[str, str] | None = Field(
+        default=None,
+        description="options of its firmware at the next start: PCI_WR_ORDERING -> per_mkey; root alone sees them",
+    )
 
 
 class Nic(Value):
@@ -127,3 +135,16 @@ class Gpu(Value):
     memory: int | None = None
     driver_version: str | None = None
     index: int | None = Field(default=None, description="the vendor tool's number")
+    persistence: bool | None = Field(default=None, description="whether its driver stays loaded while nobody uses it (NVIDIA)")
+    ecc: bool | None = Field(default=None, description="whether its memory corrects errors")
+    ecc_pending: bool | None = Field(default=None, description="the same after its next reset")
+    max_hz: int | None = Field(default=None, description="the highest clock of its cores")
+    power_limit: float | None = Field(default=None, description="watts that it may take")
+    power_default: float | None = Field(default=None, description="watts that it may take as it was made")
+    nvlinks: int | None = Field(default=None, description="its NVLinks, up or not; None where its tool shows none")
+    nvlinks_up: int | None = Field(default=None, description="those of them that are up")
+    repair_pending: bool | None = Field(
+        default=None, description="whether rows of its memory wait for a reset to be replaced, or could not be replaced"
+    )
+    compute_partition: str | None = Field(default=None, description="how an AMD Instinct's dies are cut: SPX, DPX, TPX, QPX, CPX")
+    memory_partition: str | None = Field(default=None, description="how an AMD Instinct's memory is cut: NPS1, NPS2, NPS4, NPS8")
