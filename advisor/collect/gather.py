@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import advisor.collect
 from advisor.collect import watch
+from advisor.collect.cards import with_cards
+from advisor.collect.fabrics import with_fabrics
 from advisor.errors import AdvisorError, CannotWork
 from advisor.host.base import Host
+from advisor.model.cpuset import bounded_sets
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
 from advisor.model.merge import merge
@@ -59,11 +62,12 @@ def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) ->
     for source in sources():
         step(source.name)
         try:
-            parts.append(source.collect(host))
+            with bounded_sets():
+                parts.append(source.collect(host))
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))
-    machine = merge((*parts, Machine(gaps=_disagreement(parts))))
+    machine = with_fabrics(with_cards(merge((*parts, Machine(gaps=_disagreement(parts))))))
     if machine.topology is None:
         raise failures[0] if failures else CannotWork(f"{host.name} does not show a single CPU; give a capture or an hwloc XML")
     return machine

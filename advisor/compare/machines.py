@@ -119,6 +119,7 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Chang
 _WORDS = {
     "locality.numa_nodes": "NUMA nodes",
     "locality.inferred": "place inferred",
+    "locality.cpus": "nearest CPUs",
     "locality.one_of": "on one of them only",
     "ports.": "port ",
 }

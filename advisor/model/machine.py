@@ -12,7 +12,7 @@ from advisor.model.evidence import Gap, Source
 from advisor.model.firmware import Firmware
 from advisor.model.memory import Memory
 from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
-from advisor.model.system import Environment, Kernel, Limits
+from advisor.model.system import Environment, Iommu, Kernel, Limits
 from advisor.model.tiers import DaxDevice, MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
@@ -40,6 +40,7 @@ class Machine(Value):
     nics: tuple[Nic, ...] | None = None
     gpus: tuple[Gpu, ...] | None = None
     kernel: Kernel | None = None
+    iommu: Iommu | None = None
     limits: Limits | None = None
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None

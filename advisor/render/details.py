@@ -12,7 +12,7 @@ from advisor.render.lines import Line, Span, labelled, wrapped
 
 SECTIONS = (
     *("firmware", "bios", "cpu", "memory", "tiers", "dax", "acpi", "pci", "hcas", "nics", "gpus"),
-    *("kernel", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "allocation"),
+    *("kernel", "iommu", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "allocation"),
 )
 """Sections in the order in which they are shown; the topology is drawn by another command."""
 

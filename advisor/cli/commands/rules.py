@@ -40,7 +40,7 @@ def run(
     json: Json = False,
 ) -> int:
     """List, show, test or check rules."""
-    chosen = _chosen(tuple(rulebook(rules or ()).rules), [*(names or []), *(topic or [])])
+    chosen = _chosen(tuple(rulebook(rules or (), examples=True).rules), [*(names or []), *(topic or [])])
     if action is Action.TEST:
         return _test(chosen)
     if action is Action.CHECK:

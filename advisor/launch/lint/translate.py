@@ -183,7 +183,7 @@ def _mapping(case: Case, *, five: bool) -> tuple[str, ...] | None:
     if want.level in ("pe-list", "dist", "seq", "board") or want.hwthreads or want.oversubscribe:
         return None
     count = ranks_here(case) or 0
-    level = want.level or default_level(want, count, five=case.five)
+    level = want.level or default_level(want, five=case.five, few=count <= 2)
     kind = want.ppr[1] if want.ppr else level
     bind = "core" if want.pe else want.bind or _default_bind(case, kind, count)
     text = f"ppr:{want.ppr[0]}:{want.ppr[1]}" if want.ppr else level
