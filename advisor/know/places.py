@@ -3,10 +3,11 @@
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios
+from advisor.model.bios import Bios, Scalar
 from advisor.model.setting import Neutral, Setting
 from advisor.model.vendor import Absent, Entry, Lock, Place, Require, Vendor, VendorValue
 
@@ -61,10 +62,33 @@ def attributes_named(entry: Entry | str, names: tuple[str, ...]) -> tuple[str, .
     """Return the attributes of a BIOS that an entry means: one, none, or several of one beginning."""
     if isinstance(entry, Entry) and entry.attribute:
         return (entry.attribute,) if entry.attribute in names else ()
+    if isinstance(entry, Entry) and entry.numbered:
+        return tuple(name for name in names if number_of(entry.numbered, name) is not None)
     stem = entry if isinstance(entry, str) else entry.prefix
     if stem is None:
         return ()
     return tuple(name for name in names if name.startswith(stem) and _SUFFIX.fullmatch(name[len(stem) :]))
+
+
+def number_of(template: str, name: str) -> int | None:
+    """Return the number that makes a name of a template: 3 of Nbio3LclkDpmLevel; None for another name."""
+    before, after = template.split("{n}")
+    digits = name.removeprefix(before).removesuffix(after)
+    fits = name == before + digits + after and re.fullmatch(r"0|[1-9][0-9]{0,2}", digits, re.ASCII)
+    return int(digits) if fits else None
+
+
+def of_bus(entry: Entry, attributes: Mapping[str, Scalar | None], bus: int) -> str | None:
+    """Return the one of an entry's numbered attributes that a PCI bus belongs to; None where none or several claim it."""
+    if entry.numbered is None or entry.buses is None:
+        return None
+    found: list[str] = []
+    for name in attributes_named(entry, tuple(attributes)):
+        first, last = (attributes.get(end.replace("{n}", str(number_of(entry.numbered, name)))) for end in entry.buses)
+        # A root complex that the processor lacks says 0 to 0.
+        if type(first) is int and type(last) is int and first < last and first <= bus <= last:
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutral, *, entry: Entry, bios: Bios | None) -> Place:
@@ -72,7 +96,9 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
     attribute = _real(entry, bios)
     locks = _locks(vendor, platform, entry)
     needs: tuple[Require | Lock, ...] = (*locks, *entry.requires)
-    certain = platform is not None or len({(each.attribute, each.prefix) for each in vendor.settings[setting.name]}) == 1
+    certain = (
+        platform is not None or len({(each.attribute, each.prefix, each.numbered) for each in vendor.settings[setting.name]}) == 1
+    )
     steps: tuple[_Step, ...] = ()
     if told is not None and certain and (attribute or not vendor.tools.set):
         before = [
@@ -86,14 +112,17 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         setting=setting.name,
         menu=" > ".join(part for part in (vendor.setup, entry.menu) if part),
         label=entry.label,
-        attribute=attribute or entry.prefix,
+        attribute=attribute or entry.prefix or entry.numbered,
         vendor_value=told,
         show=shown,
         commands=(*vendor.tools.prepare, *_fill(vendor.tools.set, steps)) if steps else (),
         apply=vendor.tools.apply if steps else (),
         prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
         notes=(*edits, *_notes(vendor, entry, locks, told=told is not None, certain=certain)),
-        verified=entry.verified and told is not None and str(value) not in entry.doubtful and certain,
+        verified=told is not None
+        and certain
+        and vendor.shows(entry, platform, str(value))
+        and all(vendor.shows_need(need, platform) for need in needs),
     )
 
 
@@ -142,7 +171,7 @@ def _named(attribute: str, bios: Bios | None) -> str:
 
 
 def _locks(vendor: Vendor, platform: str | None, entry: Entry) -> tuple[Lock, ...]:
-    name = entry.attribute or entry.prefix
+    name = entry.attribute or entry.prefix or entry.numbered
     fits = (lock for lock in vendor.locks if name in lock.of)
     found = [lock for lock in fits if platform is None or vendor.serves(lock.platforms, platform)]
     return tuple(found[:1]) if platform is None else tuple(found)
