@@ -126,7 +126,7 @@ def test_generations_of_which_no_firmware_was_read_have_nothing_verified(vendor:
         ("hpe", "sapphire-rapids", 20),
         ("hpe", "genoa", 15),
         ("lenovo", "ice-lake", 25),
-        ("lenovo", "genoa", 25),
+        ("lenovo", "genoa", 15),
         ("supermicro", "sapphire-rapids", 20),
         ("gigabyte", "rome", 20),
         ("nvidia-dgx", "sapphire-rapids", 7),
