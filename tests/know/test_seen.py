@@ -1,7 +1,13 @@
 """Verified means: this name and value was seen in firmware of this maker and of this generation."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
 import pytest
 
+import advisor.know.vendors as sheets
+from advisor.cli.main import status
 from advisor.errors import BadSheet
 from advisor.know.places import attributes_named, locate, of_bus
 from advisor.know.publications import publications
@@ -10,6 +16,7 @@ from advisor.know.settings import settings
 from advisor.know.vendors import vendor_by_id, vendors
 from advisor.model.bios import Bios, Scalar
 from advisor.model.vendor import Entry, Evidence, Place, Require, Vendor
+from advisor.paths import rules
 from advisor.sheets import model_of, parse_sheet
 from tests.know.registries import facts, shown_words
 
@@ -220,6 +227,31 @@ def test_every_evidence_names_a_publication_and_is_used() -> None:
         assert {evidence.source for evidence in vendor.evidence.values()} <= set(publications())
         assert set(vendor.evidence) == used
         assert set(facts(vendor.id)) == used
+
+
+@pytest.fixture
+def other_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a copy of the makers' sheets that the product reads in their stead."""
+    copytree(rules() / "vendors", tmp_path / "vendors")
+    monkeypatch.setattr(sheets, "rules", lambda: tmp_path)
+    vendors.cache_clear()
+    yield tmp_path / "vendors"
+    vendors.cache_clear()
+
+
+def test_rules_check_names_the_sheet_that_claims_too_much(other_rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A registry of Gen10 Plus that is called one of Gen9 is refused, with the file and what is wrong."""
+    assert status(["rules", "check"]) == 0
+    assert "were seen in firmware of the maker" in capsys.readouterr().out
+    sheet = other_rules / "hpe.yaml"
+    sheet.write_text(
+        sheet.read_text().replace("registry A42 1.2.60: {platforms: [gen10-plus-amd]", "registry A42 1.2.60: {platforms: [gen9]")
+    )
+    vendors.cache_clear()
+    assert status(["rules", "check"]) == 2
+    told = capsys.readouterr().err
+    assert "hpe.yaml" in told
+    assert "registry A42 1.2.60 is of none of the generations that this entry is for" in told
 
 
 def test_a_script_and_a_list_prove_nothing() -> None:
