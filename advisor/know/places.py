@@ -3,11 +3,11 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from typing import NamedTuple
 
+from advisor.know.numbered import number_of
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios, Scalar
+from advisor.model.bios import Bios
 from advisor.model.setting import Neutral, Setting
 from advisor.model.vendor import Absent, Entry, Lock, Place, Require, Vendor, VendorValue
 
@@ -70,27 +70,6 @@ def attributes_named(entry: Entry | str, names: tuple[str, ...]) -> tuple[str, .
     if stem is None:
         return ()
     return tuple(name for name in names if name.startswith(stem) and _SUFFIX.fullmatch(name[len(stem) :]))
-
-
-def number_of(template: str, name: str) -> int | None:
-    """Return the number that makes a name of a template: 3 of Nbio3LclkDpmLevel; None for another name."""
-    before, after = template.split("{n}")
-    digits = name.removeprefix(before).removesuffix(after)
-    fits = name == before + digits + after and re.fullmatch(r"0|[1-9][0-9]{0,2}", digits, re.ASCII)
-    return int(digits) if fits else None
-
-
-def of_bus(entry: Entry, attributes: Mapping[str, Scalar | None], bus: int) -> str | None:
-    """Return the one of an entry's numbered attributes that a PCI bus belongs to; None where none or several claim it."""
-    if entry.numbered is None or entry.buses is None:
-        return None
-    found: list[str] = []
-    for name in attributes_named(entry, tuple(attributes)):
-        first, last = (attributes.get(end.replace("{n}", str(number_of(entry.numbered, name)))) for end in entry.buses)
-        # A root complex that the processor lacks says 0 to 0.
-        if type(first) is int and type(last) is int and first < last and first <= bus <= last:
-            found.append(name)
-    return found[0] if len(found) == 1 else None
 
 
 def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutral, *, entry: Entry, bios: Bios | None) -> Place:

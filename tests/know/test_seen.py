@@ -9,7 +9,8 @@ import pytest
 import advisor.know.vendors as sheets
 from advisor.cli.main import status
 from advisor.errors import BadSheet
-from advisor.know.places import attributes_named, locate, of_bus
+from advisor.know.numbered import number_of, of_bus
+from advisor.know.places import attributes_named, locate
 from advisor.know.publications import publications
 from advisor.know.readback import neutral_values
 from advisor.know.settings import settings
@@ -124,7 +125,7 @@ def test_generations_of_which_no_firmware_was_read_have_nothing_verified(vendor:
         ("dell", "haswell", 20),
         ("dell", "cascade-lake", 25),
         ("dell", "ice-lake", 30),
-        ("dell", "milan", 15),
+        ("dell", "milan", 8),
         ("dell", "sapphire-rapids", 30),
         ("dell", "genoa", 25),
         ("dell", "sierra-forest", 25),
@@ -286,6 +287,26 @@ def test_the_adapters_bus_says_which_io_clock_is_its_own(bus: int, attribute: st
     """The attribute whose range holds the bus; an I/O die that is not there (0 to 0) has none."""
     entry = vendor_by_id("hpe").settings["io.lclk_dpm"][0]
     assert of_bus(entry, LCLK, bus) == attribute
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("Nbio3LclkDpmLevel", 3),
+        ("Nbio10LclkDpmLevel", 10),
+        ("NbioLclkDpmLevel", None),
+        ("Nbio03LclkDpmLevel", None),
+        ("Nbio1234LclkDpmLevel", None),
+        ("NbioxLclkDpmLevel", None),
+        ("Nbio\u0663LclkDpmLevel", None),
+        ("XNbio3LclkDpmLevel", None),
+        ("Nbio3LclkDpmLevel2", None),
+        ("", None),
+    ],
+)
+def test_a_number_is_found_in_the_makers_names_only(name: str, number: int | None) -> None:
+    """Plain digits between the two parts of the name, and nothing around them."""
+    assert number_of("Nbio{n}LclkDpmLevel", name) == number
 
 
 def test_numbered_attributes_tell_a_value_only_where_they_agree() -> None:
