@@ -326,3 +326,12 @@ def test_a_prerequisite_counts_as_seen_by_its_own_entry_too() -> None:
     custom = Require(attribute="SysProfile", value="Custom", because="x")
     shown = {name for name in ("haswell", "ice-lake", "sapphire-rapids", "genoa", "turin") if dell.shows_need(custom, name)}
     assert shown == {"haswell", "ice-lake", "sapphire-rapids", "genoa"}
+
+
+@pytest.mark.parametrize("name", ["cpu.prefetch_l1_stride", "cpu.prefetch_l1_region", "cpu.prefetch_l2_updown"])
+def test_what_was_seen_on_a_setup_page_alone_is_offered_and_not_verified(name: str) -> None:
+    """PowerEdge with EPYC 7003 has the three prefetchers on its page; their attributes were seen with EPYC 9004 only."""
+    setting = settings()[name]
+    places = {each: locate(vendors()["dell"], each, setting, "on") for each in ("rome", "milan", "genoa")}
+    found = {each: place and (place.attribute is not None, place.verified) for each, place in places.items()}
+    assert found == {"rome": None, "milan": (True, False), "genoa": (True, True)}
