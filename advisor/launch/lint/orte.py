@@ -119,7 +119,7 @@ class _Job:
 
     def _enough(self) -> None:
         if self.slots < self.total and not self.want.oversubscribe:
-            raise Refused(f"{self.total} ranks, and there are {self.slots} slots; nothing starts")
+            raise Refused(f"{self.total} ranks, and there are {self.slots} slots, outside a scheduler's job; nothing starts")
 
     def _by_slot(self) -> None:
         self._enough()

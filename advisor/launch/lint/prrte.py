@@ -60,7 +60,7 @@ class _Job(Free):
         """Give every host its ranks."""
         if self.total > self.slots:
             if not self.want.oversubscribe:
-                raise Refused(f"{self.total} ranks, and there are {self.slots} slots; nothing starts")
+                raise Refused(f"{self.total} ranks, and there are {self.slots} slots, outside a scheduler's job; nothing starts")
             if not self.given:
                 self.bound = "none"
         if self.level == "device":
