@@ -35,7 +35,9 @@ def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neu
         return _place(vendor, platform_id, setting, value, entry=entry, bios=bios)
     if vendor.falls_back is None or not_offered(vendor, platform_id, setting.name, "no"):
         return None
-    usual = locate(vendors()[vendor.falls_back], platform_id, setting, value)
+    words = vendors()[vendor.falls_back]
+    # The usual menus, reached by this maker's own key.
+    usual = locate(words.model_copy(update={"setup": vendor.setup or words.setup}), platform_id, setting, value)
     if usual is None:
         return None
     note = f"{vendor.name}'s own words are not known; these are the usual ones"
