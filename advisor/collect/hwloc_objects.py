@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
@@ -35,11 +34,6 @@ class Document:
     def parent(self, element: Element) -> Element | None:
         """Return the object that holds the given one, or None for the machine."""
         return self.parents.get(id(element))
-
-    @cached_property
-    def cpu_nodes(self) -> CpuSet:
-        """The numbers of the NUMA nodes with CPUs."""
-        return CpuSet(os_index(element) for element in self.of_type("NUMANode") if cpuset(element, "cpuset"))
 
     def of_type(self, *types: str) -> tuple[Element, ...]:
         """Return the objects of the given types, in document order."""

@@ -1,9 +1,11 @@
 """A host without what names it: recorded through this, a capture can be given away."""
 
 import re
+from copy import copy
 
 from advisor.host import blank
 from advisor.host.base import Host, Ran, Reading
+from advisor.host.later import Later, later
 from advisor.host.scrub import GONE, Scrubber, stems
 
 _HOST_NAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
@@ -77,6 +79,16 @@ class AnonymousHost:
         addresses = not _VERSION_ASKED.intersection(argv)
         out, err = (self._text(text, addresses=addresses) for text in (ran.out, ran.err))
         return ran._replace(out=_without_columns(argv, out), err=err)
+
+    @property
+    def again(self) -> Later | None:
+        """The second look of a capture, scrubbed; None where there was one."""
+        second = later(self._host)
+        if second is None:
+            return None
+        masked = copy(self)
+        masked._host = second.host  # noqa: SLF001 - the same mask over another host: the same names come out
+        return second._replace(host=masked)
 
     def environment(self) -> dict[str, str]:
         """Return the variables; those that name people, places or machines keep at most their shape."""

@@ -7,10 +7,12 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from time import monotonic
 
 from advisor.errors import CannotWork
 from advisor.host.base import Host, Ran, Why, expand
 from advisor.host.capture import FORMAT, TOP, WORDS
+from advisor.host.later import Later, later, since
 from advisor.host.patterns import LINK, WILD, concrete, example
 from advisor.host.store import Link, Node
 
@@ -26,9 +28,15 @@ def record(
     commands: Iterable[tuple[str, ...]],
     about: Mapping[str, str],
     tell: Tell | None = None,
+    *,
+    twice: Iterable[str] = (),
 ) -> bytes:
-    """Return a capture as a tar.gz: the same bytes for the same answers and the same ``about``."""
-    asked, argvs = concrete(host, patterns), tuple(dict.fromkeys(commands))
+    """Return a capture as a tar.gz: the same bytes for the same answers and the same ``about``.
+
+    What the patterns ``twice`` match on a live machine is looked at again in the end.
+    """
+    counters, begun = tuple(twice), monotonic()
+    asked, argvs = concrete(host, (*counters, *patterns)), tuple(dict.fromkeys(commands))
     keeper = _Keeper(host)
     steps = len(asked) + len(argvs)
     for done, pattern in enumerate(asked):
@@ -48,7 +56,7 @@ def record(
         kept |= _command(f"/commands/{number:03}", argv, host.run(argv))
         if tell:
             tell(len(asked) + number + 1, steps)
-    return _archive(kept)
+    return _archive(kept | _again(host, counters, begun))
 
 
 def save(data: bytes, path: str) -> None:
@@ -65,6 +73,22 @@ def save(data: bytes, path: str) -> None:
                 raise
     except OSError as error:
         raise CannotWork(f"{path}: {error.strerror or error}; name another file with -o") from error
+
+
+def _again(host: Host, patterns: tuple[str, ...], begun: float) -> dict[str, Node]:
+    """Return the second look at counters: that of a machine is taken now, a capture has its own."""
+    second = later(host)
+    if second is None and host.kind == "live" and any(path for pattern in patterns for path in expand(host, pattern)):
+        second = Later(since(begun), host)
+    if second is None:
+        return {}
+    kept: dict[str, Node] = {"/again/seconds": _lines([f"{second.seconds:.2f}"]), "/again/root": None}
+    for pattern in patterns:
+        for path in expand(second.host, pattern):
+            reading = second.host.read(path)
+            if reading.why is None and "\n" not in path:
+                kept[f"/again/root{path}"] = reading.data
+    return kept
 
 
 class _Keeper:

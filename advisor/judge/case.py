@@ -9,6 +9,7 @@ from advisor.model.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Sta
 from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import find_sockets
+from advisor.model.hbm import hbm_mode
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.memory import Dimm, SocketMemory
@@ -38,6 +39,7 @@ def case_of(
         vendor=vendor,
         adapters=adapters(machine, sockets),
         accelerators=accelerators(machine, sockets),
+        hbm=hbm_mode(machine),
         madt_x2apic=any(e.x2apic for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_cpus=sum(e.enabled for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_nodes=srat_nodes(machine),

@@ -16,11 +16,12 @@ from advisor.model.layout import Layout
 from advisor.model.measured import MeasuredFacts
 from advisor.model.memory import Memory
 from advisor.model.platform import Platform, Scope
-from advisor.model.software import Allocation, SlurmNode, Tool
+from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
 from advisor.model.system import Environment, Iommu, Kernel, Limits
-from advisor.model.tiers import MemoryTier
+from advisor.model.tiers import DaxDevice, MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
+from advisor.model.watch import Watch
 
 
 def of(origin: str, description: str, default: Any = None) -> Any:
@@ -135,6 +136,7 @@ class Adapter(Device):
     board: int | None = of("hcas.board", "number of the physical card; Socket Direct shows one card in two slots")
     ports: tuple[Port, ...] | None = of("hcas.ports", "its ports")
     rate: int | None = of("hcas.ports", "bits a second of its active ports together")
+    firmware_options: dict[str, str] | None = of("hcas.firmware_options", "options of its firmware: PCI_WR_ORDERING -> per_mkey")
     irqs: int | None = of("hcas.irqs", "its interrupts that have CPUs; 0 where none is known to be spread")
     irqs_far: int | None = of("hcas.irqs", "its interrupts that may only arrive at CPUs away from its NUMA nodes")
 
@@ -171,12 +173,14 @@ class Case(Value):
     memory: Memory | None = None
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None
+    dax: tuple[DaxDevice, ...] | None = None
     kernel: Kernel | None = None
     iommu: Iommu | None = None
     limits: Limits | None = None
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None
     slurm_nodes: tuple[SlurmNode, ...] | None = None
+    slurm_conf: Slurm | None = None
     allocation: Allocation | None = None
     pci: tuple[PciDevice, ...] | None = None
     nics: tuple[Nic, ...] | None = None
@@ -190,6 +194,7 @@ class Case(Value):
     groups: tuple[L3Facts, ...] | None = of("topology", "L3 groups")
     adapters: tuple[Adapter, ...] | None = of("hcas", "HCAs joined with their PCI devices")
     accelerators: tuple[Accelerator, ...] | None = of("gpus", "GPUs and accelerators joined with their PCI devices")
+    hbm: str | None = of("tiers", "how HBM in the processor's package is used: flat, cache, only; None where nothing tells")
     madt_x2apic: bool | None = of("acpi.madt", "whether the firmware lists a processor by an x2APIC ID")
     firmware_cpus: int | None = of("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = of("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
@@ -198,4 +203,5 @@ class Case(Value):
         "firmware", "settings that this maker's sheet knows on this generation; None where maker or generation is not known"
     )
     standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
+    watch: Watch | None = Field(default=None, description="counters of faults, looked at twice; None where nobody looked")
     measured: MeasuredFacts | None = of("measured", "what was measured on this machine; None where nothing was")

@@ -41,6 +41,18 @@ class Kernel(Value):
         description="what that profile writes to /dev/cpu_dma_latency (force_latency): 1, cstate.id:1|3; 'none' where nothing",
     )
     irqbalance: bool | None = Field(default=None, description="whether the daemon runs")
+    modules: tuple[str, ...] | None = Field(
+        default=None,
+        description="the loaded ones of gdrdrv, knem, nv_peer_mem, nvidia_peermem, xpmem: what MPI and GPUs copy with",
+    )
+    ptrace_scope: int | None = Field(
+        default=None, description="kernel.yama.ptrace_scope: 0 any own process, 1 those that allow it, 2 root alone, 3 nobody"
+    )
+    nmi_watchdog: int | None = Field(default=None, description="kernel.nmi_watchdog: 1 where each CPU is watched by interrupts")
+    ksm: int | None = Field(default=None, description="samepage merging: 0 stopped, 1 running, 2 stopped and undone")
+    nvidia_open: bool | None = Field(
+        default=None, description="whether NVIDIA's kernel module is the open one, which shares memory by DMA-BUF"
+    )
 
     def option(self, name: str) -> tuple[str, ...] | None:
         """Return every value given to a boot option ('' for a bare word), () if absent, None if the line is not known."""
