@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -133,3 +134,20 @@ def test_a_machine_that_counts_nothing_is_not_waited_for(monkeypatch: pytest.Mon
     found = Watching(None).ended()
     assert found is not None
     assert (found.seconds, found.ports) == (None, ())
+
+
+def test_a_counter_that_hangs_holds_nobody_up(ailing: Ailing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sick adapter's driver may never answer: the audit goes on and says what it did not see."""
+    go_on = Event()
+
+    def hangs(_: object) -> dict[str, str]:
+        go_on.wait(60)
+        return {}
+
+    monkeypatch.setattr(watching, "LiveHost", lambda: ailing)
+    monkeypatch.setattr(watching, "_PATIENCE", 0.01)
+    monkeypatch.setattr(watching, "look", hangs)
+    found = Watching(None).ended()
+    go_on.set()
+    assert found is not None
+    assert (found.ports, [gap.fact for gap in found.gaps]) == (None, ["watch"])
