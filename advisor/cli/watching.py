@@ -1,13 +1,18 @@
 """Looks at the counters of faults around the work that a command does anyway."""
 
+import json
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLong
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import ValidationError
+
+from advisor.cli.pipeline import json_data
 from advisor.collect.watch import Counters, look, watched
 from advisor.errors import AdvisorError
+from advisor.host.documents import read_json
 from advisor.host.later import later, since
 from advisor.host.live import LiveHost
 from advisor.host.source import open_host
@@ -64,10 +69,19 @@ def _looking(host: "Host") -> "Future[Counters]":
     return seen
 
 
+def _told(document: Any) -> Watch | None:
+    """Return what an audit's document tells; a Machine's alone holds nothing that changes."""
+    watch = document.get("watch") if isinstance(document, dict) else None
+    return Watch.model_validate_json(json.dumps(watch)) if isinstance(watch, dict) else None
+
+
 def _kept(source: str) -> Watch | None:
     try:
+        data = json_data(source)
+        if data is not None:
+            return _told(read_json(data, "write it again with advisor audit --json"))
         host = open_host(source)
-    except AdvisorError:  # a Machine's JSON: it holds nothing that changes
+    except (AdvisorError, ValidationError):  # said where the machine is read
         return None
     if host.kind == "hwloc xml":
         return None

@@ -151,3 +151,22 @@ def test_a_counter_that_hangs_holds_nobody_up(ailing: Ailing, monkeypatch: pytes
     go_on.set()
     assert found is not None
     assert (found.ports, [gap.fact for gap in found.gaps]) == (None, ["watch"])
+
+
+def test_an_audits_document_holds_the_counters_and_gives_the_same_answer(ailing: Ailing, tmp_path: Path, capsys: Capture) -> None:
+    """Beside the machine, not in it."""
+    file = captured(ailing, tmp_path / "node.tar.gz", counters())
+    first = verdicts(["--from", file], capsys)
+    assert status(["audit", "--json", "--from", file, "-o", str(tmp_path / "audit.json")]) == 0
+    assert verdicts(["--from", str(tmp_path / "audit.json")], capsys) == first
+
+
+@pytest.mark.parametrize("text", ["[]", '{"ports": 3}', '{"seconds": "x"}', "7"])
+def test_counters_of_a_document_that_are_none_are_not_believed(
+    text: str, ailing: Ailing, tmp_path: Path, capsys: Capture
+) -> None:
+    """Unknown, and no traceback."""
+    file, document = captured(ailing, tmp_path / "node.tar.gz", counters()), tmp_path / "audit.json"
+    assert status(["topology", "--json", "--from", file, "-o", str(document)]) == 0
+    document.write_text(document.read_text().replace("{", f'{{"watch": {text},', 1))
+    assert set(verdicts(["--from", str(document)], capsys).values()) == {"unknown"}
