@@ -9,7 +9,7 @@ from advisor.model.system import Iommu
 
 _UNITS = "/sys/class/iommu"
 _TYPES = "/sys/kernel/iommu_groups/*/type"
-PATHS = (f"{_UNITS}/*@", _TYPES, f"{DEVICES}/*@", f"{DEVICES}/*/class", f"{DEVICES}/*/config")
+PATHS = (f"{_UNITS}@", f"{_UNITS}/*@", _TYPES, f"{DEVICES}/*@", f"{DEVICES}/*/class", f"{DEVICES}/*/config")
 COMMANDS: tuple[tuple[str, ...], ...] = ()
 RANK = 20
 
@@ -27,8 +27,7 @@ def collect(host: Host) -> Machine:
 def _units(reader: Reader) -> tuple[str, ...] | None:
     """Return the IOMMUs; the class is there on every kernel that knows one, with or without any in it."""
     if reader.host.real(_UNITS) is None:
-        why = Why.ABSENT if reader.host.kind == "live" else Why.NOT_KEPT
-        reader.missed("iommu.units", _UNITS, why)
+        reader.missed("iommu.units", _UNITS, reader.host.read(f"{_UNITS}/dmar0").why or Why.FAILED)
         return None
     reader.found("iommu.units", _UNITS)
     return reader.host.list(_UNITS)

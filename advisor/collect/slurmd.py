@@ -4,6 +4,7 @@ import re
 
 from advisor.collect.process import UNLIMITED
 from advisor.collect.reader import Reader
+from advisor.collect.slurm import SLURM, printed
 from advisor.host.base import Host
 from advisor.model.machine import Machine
 from advisor.model.system import Limits
@@ -15,9 +16,8 @@ _SHOW = (
     "slurmd.service",
     "--property=LoadState,MainPID,LimitMEMLOCK,LimitSTACK,LimitNOFILE",
 )
-_CONF = "/etc/slurm/slurm.conf"
-PATHS = (_CONF,)
-COMMANDS = (_SHOW,)
+PATHS: tuple[str, ...] = ()
+COMMANDS = (_SHOW, SLURM)
 RANK = 20
 
 _KINDS = {
@@ -36,9 +36,9 @@ def collect(host: Host) -> Machine:
     values: dict[str, object] = {}
     if told.get("LoadState") == "loaded":
         values = _of_process(reader, told.get("MainPID", "")) or _of_unit(reader, told)
-    carried = carries(reader.text(_CONF))
+    carried = carries(printed(host.run(SLURM)))
     if carried is not None:
-        reader.found("limits.slurm_carries", _CONF)
+        reader.found("limits.slurm_carries", "slurm.conf")
         values["slurm_carries"] = carried
     return Machine(limits=Limits(**values) if values else None, sources=reader.sources, gaps=reader.gaps)
 

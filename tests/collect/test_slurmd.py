@@ -51,4 +51,5 @@ def test_a_machine_without_slurmd_tells_no_limit(shown: str | None) -> None:
 )
 def test_slurm_conf_tells_which_limits_come_from_the_submitting_shell(conf: str, expected: tuple[str, ...]) -> None:
     """All of them unless slurm.conf says otherwise."""
-    assert limits(None, {"/etc/slurm/slurm.conf": conf}) == Limits(slurm_carries=expected)
+    ran = Ran(out=f"file=read\n{conf}".encode(), status=2)
+    assert slurmd.collect(FakeHost({}, {slurmd.SLURM: ran})).limits == Limits(slurm_carries=expected)
