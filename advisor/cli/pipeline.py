@@ -33,7 +33,7 @@ _PIECE = 4096
 
 def load(source: str | None) -> Machine:
     """Return the machine that --from names, or this one."""
-    data = None if source is None else _json_data(source)
+    data = None if source is None else json_data(source)
     if source is not None and data is not None:
         return machine_from_json(data, source)
     try:
@@ -101,7 +101,7 @@ def machine_from_json(data: bytes, source: str) -> Machine:
     return machine
 
 
-def _json_data(source: str) -> bytes | None:
+def json_data(source: str) -> bytes | None:
     """Return what a file holds if it looks like JSON, None if it is to be opened as a host."""
     try:
         if not Path(source).is_file():

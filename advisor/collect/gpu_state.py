@@ -4,8 +4,10 @@ import re
 from typing import NamedTuple
 
 from advisor.collect.gpu import bus_id
+from advisor.collect.pci import gpus_on
+from advisor.collect.pci_bus import Bus
 from advisor.collect.reader import Reader
-from advisor.host.base import Host, Why
+from advisor.host.base import Host, Ran, Why
 from advisor.model.devices import Gpu
 from advisor.model.machine import Machine
 from advisor.model.units import number
@@ -22,10 +24,11 @@ SETTINGS = (
 ROWS = ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", _CSV)
 NVLINK = ("nvidia-smi", "nvlink", "--status")
 
-PATHS = (f"{_DEVICES}/*/{_COMPUTE}", f"{_DEVICES}/*/{_MEMORY}")
+PATHS = (f"{_DEVICES}/*@", *(f"{_DEVICES}/*/{name}" for name in (_COMPUTE, _MEMORY, "class", "vendor", "device")))
 COMMANDS = (SETTINGS, ROWS, NVLINK)
 RANK = 21
 
+_NVIDIA = 0x10DE
 _MHZ = 1_000_000
 _GPU_LINE = re.compile(r"GPU (\d{1,3}):", re.ASCII)
 _LINK_LINE = re.compile(r"\s*Link (\d{1,2}): (\S.*)", re.ASCII)
@@ -48,9 +51,7 @@ def collect(host: Host) -> Machine:
 def _nvidia(reader: Reader) -> tuple[Gpu, ...]:
     ran = reader.host.run(SETTINGS)
     if ran.text is None:
-        if ran.why not in (Why.ABSENT, Why.NOT_KEPT):
-            why = f"nvidia-smi: {ran.why or f'ended with status {ran.status}'}"
-            reader.lacks("gpus.persistence", why, "see what nvidia-smi says by hand; old drivers know fewer words")
+        _explain(reader, ran)
         return ()
     rows = [[cell.strip() for cell in line.split(",")] for line in ran.text.splitlines()]
     told = {row[0]: gpu for row in rows if (gpu := _settings(row))}
@@ -63,6 +64,19 @@ def _nvidia(reader: Reader) -> tuple[Gpu, ...]:
         gpu.model_copy(update={**joined.get(index, {}), "repair_pending": waiting.get(gpu.address)})
         for index, gpu in told.items()
     )
+
+
+def _explain(reader: Reader, ran: Ran) -> None:
+    """Note why nothing is known of NVIDIA's GPUs, where there is one on the bus."""
+    if not any(vendor == _NVIDIA for _, vendor in gpus_on(Bus(reader))):
+        return
+    if ran.why is Why.NOT_KEPT:
+        reader.missed("gpus.persistence", "nvidia-smi", ran.why)
+    elif ran.why is Why.ABSENT:
+        reader.lacks("gpus.persistence", "nvidia-smi: not there", "install the driver with its tool (nvidia-smi)")
+    else:
+        why = f"nvidia-smi: {ran.why or f'ended with status {ran.status}'}"
+        reader.lacks("gpus.persistence", why, "see what nvidia-smi says by hand; old drivers know fewer words")
 
 
 def _settings(row: list[str]) -> Gpu | None:

@@ -27,8 +27,7 @@ def collect(host: Host) -> Machine:
 def _units(reader: Reader) -> tuple[str, ...] | None:
     """Return the IOMMUs; the class is there on every kernel that knows one, with or without any in it."""
     if reader.host.real(_UNITS) is None:
-        why = Why.ABSENT if reader.host.kind == "live" else Why.NOT_KEPT
-        reader.missed("iommu.units", _UNITS, why)
+        reader.missed("iommu.units", _UNITS, reader.host.read(f"{_UNITS}/dmar0").why or Why.FAILED)
         return None
     reader.found("iommu.units", _UNITS)
     return reader.host.list(_UNITS)

@@ -26,7 +26,7 @@ _FOLDERS = (
 
 _FOUND = "file=read"
 _KEYS = {
-    "slurm.conf": "TaskPlugin|TaskPluginParam|ProctrackType|SelectType",
+    "slurm.conf": "TaskPlugin|TaskPluginParam|ProctrackType|SelectType|PropagateResourceLimits|PropagateResourceLimitsExcept",
     "cgroup.conf": "ConstrainCores|ConstrainRAMSpace|ConstrainDevices",
     "gres.conf": "AutoDetect|Cores|CPUs",
 }
@@ -68,14 +68,14 @@ class _File:
     """What was printed of a file: its keys, whether it is there, whether it includes others."""
 
     def __init__(self, ran: Ran) -> None:
-        said, missed = (text.decode("utf-8", "replace") for text in (ran.out, ran.err))
+        said, missed = printed(ran) or "", ran.err.decode("utf-8", "replace")
         self.keys: dict[str, list[str]] = {}
         for line in said.splitlines():
             key, sign, value = line.partition("=")
             if sign:
                 self.keys.setdefault(key.lower(), []).append(value.strip()[:200].lower())
         self.closed = "ermission" in missed
-        self.there = _FOUND in said.splitlines()
+        self.there = bool(said)
         self.whole = self.there and not self.closed and "include" not in self.keys
 
     def value(self, key: str) -> str | None:
@@ -88,6 +88,12 @@ class _File:
         if value is None:
             return False if self.whole else None
         return {"yes": True, "no": False, "true": True, "false": False}.get(value)
+
+
+def printed(ran: Ran) -> str | None:
+    """Return the keys that were printed of a file; None where it is not there, or nobody asked."""
+    text = ran.out.decode("utf-8", "replace")
+    return text if ran.why is None and _FOUND in text.splitlines() else None
 
 
 def collect(host: Host) -> Machine:

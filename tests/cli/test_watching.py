@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -133,3 +134,39 @@ def test_a_machine_that_counts_nothing_is_not_waited_for(monkeypatch: pytest.Mon
     found = Watching(None).ended()
     assert found is not None
     assert (found.seconds, found.ports) == (None, ())
+
+
+def test_a_counter_that_hangs_holds_nobody_up(ailing: Ailing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sick adapter's driver may never answer: the audit goes on and says what it did not see."""
+    go_on = Event()
+
+    def hangs(_: object) -> dict[str, str]:
+        go_on.wait(60)
+        return {}
+
+    monkeypatch.setattr(watching, "LiveHost", lambda: ailing)
+    monkeypatch.setattr(watching, "_PATIENCE", 0.01)
+    monkeypatch.setattr(watching, "look", hangs)
+    found = Watching(None).ended()
+    go_on.set()
+    assert found is not None
+    assert (found.ports, [gap.fact for gap in found.gaps]) == (None, ["watch"])
+
+
+def test_an_audits_document_holds_the_counters_and_gives_the_same_answer(ailing: Ailing, tmp_path: Path, capsys: Capture) -> None:
+    """Beside the machine, not in it."""
+    file = captured(ailing, tmp_path / "node.tar.gz", counters())
+    first = verdicts(["--from", file], capsys)
+    assert status(["audit", "--json", "--from", file, "-o", str(tmp_path / "audit.json")]) == 0
+    assert verdicts(["--from", str(tmp_path / "audit.json")], capsys) == first
+
+
+@pytest.mark.parametrize("text", ["[]", '{"ports": 3}', '{"seconds": "x"}', "7"])
+def test_counters_of_a_document_that_are_none_are_not_believed(
+    text: str, ailing: Ailing, tmp_path: Path, capsys: Capture
+) -> None:
+    """Unknown, and no traceback."""
+    file, document = captured(ailing, tmp_path / "node.tar.gz", counters()), tmp_path / "audit.json"
+    assert status(["topology", "--json", "--from", file, "-o", str(document)]) == 0
+    document.write_text(document.read_text().replace("{", f'{{"watch": {text},', 1))
+    assert set(verdicts(["--from", str(document)], capsys).values()) == {"unknown"}

@@ -59,11 +59,21 @@ def test_a_machine_without_the_tool_has_no_gap_and_no_guess() -> None:
         assert (found.gpus, found.gaps) == (None, ())
 
 
-@pytest.mark.parametrize(("ran", "why"), [(Ran(why=Why.TIMEOUT), "took too long"), (Ran(status=2), "ended with status 2")])
-def test_a_tool_in_trouble_is_told(ran: Ran, why: str) -> None:
-    """A driver that does not know a word of the question answers nothing of it."""
-    found = collect(FakeHost({}, {SETTINGS: ran}))
-    assert (found.gpus, [gap.why for gap in found.gaps]) == (None, [f"nvidia-smi: {why}"])
+@pytest.mark.parametrize(
+    ("ran", "why"),
+    [
+        (Ran(why=Why.TIMEOUT), "nvidia-smi: took too long"),
+        (Ran(status=2), "nvidia-smi: ended with status 2"),
+        (Ran(why=Why.ABSENT), "nvidia-smi: not there"),
+        (Ran(why=Why.NOT_KEPT), "not in this input"),
+    ],
+)
+def test_a_gpu_without_an_answer_of_its_tool_says_why(ran: Ran, why: str) -> None:
+    """A driver that does not know a word of the question answers nothing of it; where there is no such GPU nothing is missed."""
+    card = {f"{MI300}/class": "0x030200", f"{MI300}/vendor": "0x10de", f"{MI300}/device": "0x2330"}
+    found, none = collect(FakeHost(card, {SETTINGS: ran})), collect(FakeHost({}, {SETTINGS: ran}))
+    assert (found.gpus, [(gap.fact, gap.why) for gap in found.gaps]) == (None, [("gpus.persistence", why)])
+    assert none.gaps == ()
 
 
 def test_partitions_of_an_instinct_are_told_by_its_driver() -> None:

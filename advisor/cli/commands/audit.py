@@ -107,7 +107,7 @@ def run(
 def _document(result: "Judgement", audit: "Audit") -> dict[str, Any]:
     from advisor.render.data import audit_document
 
-    return audit_document(result.machine, result.layout, audit)
+    return audit_document(result.machine, result.layout, audit, result.case.watch)
 
 
 def _together(asked: "Asked", others: dict[str, bool]) -> None:
