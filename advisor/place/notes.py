@@ -1,5 +1,6 @@
 """What to know of a placement: what is left idle, who is not alike, what the machine is missing."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -89,11 +90,16 @@ def _of_kinds(ground: Ground, plan: NodePlan) -> Iterator[str]:
     kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
     ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
     both = sum(1 for slot in plan.slots if sum(1 for kind in kinds if slot.cpus & kind.cpus) > 1)
-    used = [f"{_count(count, 'rank')} on {name}s" for name, count in ranks.items() if count]
+    used = [f"{_count(count, 'rank')} on {_several(name)}" for name, count in ranks.items() if count]
     if len(used) > 1:
         yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait"
     if both:
         yield f"the threads of {_count(both, 'rank')} are on cores of several kinds"
+
+
+def _several(kind: str) -> str:
+    """Return a kind of core in the plural: P-cores, cores of up to 5.0 GHz, Cortex-X925."""
+    return re.sub(r"\bcore\b", "cores", kind, count=1)
 
 
 def _of_gpus(ground: Ground, plan: NodePlan) -> Iterator[str]:
