@@ -61,10 +61,11 @@ def _of_node(field: Field) -> Iterator[str]:
     kernel = ground.machine.kernel
     if kernel and kernel.isolated and kernel.isolated & own:
         yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
-    yield from _of_devices(ground)
+    yield from _of_devices(ground, {field.near.name} if field.near else set())
 
 
-def _of_devices(ground: Ground) -> Iterator[str]:
+def _of_devices(ground: Ground, asked: set[str]) -> Iterator[str]:
+    """Yield what is not known of the devices, and which adapters are not used although nobody asked for others."""
     for device in (*adapters(ground), *gpus(ground)):
         if not device.nodes:
             yield f"where {device.name} is, is not known: no place is near it"
@@ -73,7 +74,8 @@ def _of_devices(ground: Ground) -> Iterator[str]:
             yield f"{device.name} is on one of NUMA nodes {numbers}, on which is not known yet: its socket alone counts as near"
     reasons: dict[str, list[str]] = {}
     for name, why in passed_over(ground):
-        reasons.setdefault(why, []).append(name)
+        if name not in asked:
+            reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
         yield f"not used: {', '.join(names)} ({why})"
     used = {device.name for device in adapters(ground)}
