@@ -119,7 +119,7 @@ def nvlinks(text: str) -> dict[str, Links]:
 def _partitions(reader: Reader) -> tuple[Gpu, ...]:
     """Return AMD's GPUs that can be cut (MI300): Documentation/gpu/amdgpu, compute and memory partition."""
     found = []
-    for address in reader.host.list(_DEVICES):
+    for address in filter(bus_id, reader.host.list(_DEVICES)):
         compute, memory = (_word(reader, f"{_DEVICES}/{address}/{name}") for name in (_COMPUTE, _MEMORY))
         if compute or memory:
             found.append(Gpu(address=address.lower(), vendor="amd", compute_partition=compute, memory_partition=memory))

@@ -9,7 +9,7 @@ from advisor.model.system import Iommu
 
 _UNITS = "/sys/class/iommu"
 _TYPES = "/sys/kernel/iommu_groups/*/type"
-PATHS = (f"{_UNITS}/*@", _TYPES, f"{DEVICES}/*@", f"{DEVICES}/*/class", f"{DEVICES}/*/config")
+PATHS = (f"{_UNITS}@", f"{_UNITS}/*@", _TYPES, f"{DEVICES}/*@", f"{DEVICES}/*/class", f"{DEVICES}/*/config")
 COMMANDS: tuple[tuple[str, ...], ...] = ()
 RANK = 20
 

@@ -189,7 +189,7 @@ def _grouped(paths: Iterable[str], pattern: re.Pattern[str]) -> list[tuple[str, 
     return sorted(found, key=lambda words: [(len(word), word) for word in words])
 
 
-_PORT = re.compile(r"/sys/class/infiniband/([^/]{1,64})/ports/(\d{1,4})/", re.ASCII)
+_PORT = re.compile(r"/sys/class/infiniband/([\w.-]{1,64})/ports/(\d{1,4})/", re.ASCII)
 
 
 def _ports(host: Host, looks: Looks) -> tuple[PortWatch, ...]:

@@ -82,7 +82,9 @@ OF_RULES: Final[dict[str, str | None]] = {
     "errors": None, "errors-port": "messages", "errors-heat": "hpl", "gpu": None, "power-cap": "hpl", "mpi-single": None,
     "hpl": "hpl", "hpl-clock": "compute", "messages": "messages", "messages-latency": "latency",
     "fabric-dfcstates": "bandwidth", "fabric-apbdis": "bandwidth", "fabric-pstate": "bandwidth", "fabric-profile": "bandwidth",
-    "fabric-upi": "distance", "fabric-xgmi": "distance", "limits": None, "limits-memlock": "messages", "boot": None,
+    "fabric-upi": "distance", "fabric-xgmi": "distance", "fabric-freq": "bandwidth", "fabric-latency": "latency",
+    "cxl": "bandwidth", "numa-group": None, "power-capping": None, "power-cooling": None, "power-c2": "latency",
+    "power-mwait": "latency", "limits": None, "limits-memlock": "messages", "boot": None,
 }  # fmt: skip
 """Which benchmark shows what a rule asks for, by what its id begins with, or its setting's name: the longest that fits.
 

@@ -80,6 +80,11 @@ def test_a_partition_that_is_none_is_not_known() -> None:
     assert collect(FakeHost(files)).gpus is None
 
 
+def test_what_is_no_pci_address_is_no_gpu() -> None:
+    """A folder of another name among the devices."""
+    assert collect(FakeHost({"/sys/bus/pci/devices/0000:0c:00.0;reboot/current_compute_partition": "SPX"})).gpus is None
+
+
 def test_links_are_counted_for_the_gpu_they_stand_below() -> None:
     """A link before any GPU belongs to none."""
     assert nvlinks("\t Link 0: 1 GB/s\n" + LINKS) == {"0": Links(3, 2), "1": Links(1, 1)}

@@ -180,6 +180,12 @@ def test_no_content_of_a_counter_makes_the_reader_fail(one: str, other: str) -> 
     assert all(rise >= 0 for rise in rises)
 
 
+def test_a_name_that_a_shell_would_read_is_no_adapter() -> None:
+    """Names stand in commands to be copied; the kernel's are letters, digits and a few signs."""
+    host = FakeHost({"/sys/class/infiniband/mlx5_0;reboot/ports/1/counters/link_downed": "9"})
+    assert watched(host, look(host)).ports == ()
+
+
 def test_a_capture_keeps_all_that_is_read() -> None:
     """Every file asked for is among the patterns, links and all."""
     server = Server("0-3")
