@@ -22,11 +22,6 @@ class Given(NamedTuple):
     registry: "Registry | None" = None
 
 
-def bios_from(files: Iterable[Path]) -> "Bios | None":
-    """Return the BIOS that --bios gives; of a registry beside it only the names of values are used."""
-    return firmware_from(files).bios
-
-
 def firmware_from(files: Iterable[Path]) -> Given:
     """Return what --bios gives: the present attributes, those that wait for the next boot, and an attribute registry."""
     from advisor.collect.bios_registry import parse_either, with_other_names

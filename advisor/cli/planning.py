@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import BadInput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from advisor.cli.inputs import Given
     from advisor.model.bios import Bios
     from advisor.model.checklist import Checklist, Item
     from advisor.model.firmware import Firmware
+    from advisor.model.machine import Machine
     from advisor.model.plan import Include, Left, Plan, Wish
     from advisor.model.vendor import Vendor
 
@@ -71,6 +74,22 @@ def must_fit(given: "Given", vendor: "Vendor | None", platform: str | None, firm
     if found.sure:
         raise BadInput(found.text, cure="give the --bios of this machine, or name its maker with --vendor")
     return found.text
+
+
+def bios_of(files: "Iterable[Path]", machine: "Machine") -> "Bios | None":
+    """Return the BIOS that --bios gives for a machine; refuse one that cannot be this machine's, say what may not be."""
+    import typer
+
+    from advisor.cli.inputs import firmware_from
+    from advisor.know.platforms import match_platform
+    from advisor.know.vendors import match_vendor
+
+    given = firmware_from(files)
+    platform = match_platform(machine)
+    line = must_fit(given, match_vendor(machine.firmware), platform.id if platform else None, machine.firmware)
+    if line:
+        typer.echo(f"advisor: {line}", err=True)
+    return given.bios
 
 
 def with_bios(given: "Given", own: "Bios | None") -> "Given":

@@ -50,8 +50,16 @@ def kept_of(setting: Setting, value: Neutral, current: str | None = None) -> Kep
         gone=_gone(setting, means, text),
         section=section.strip("[]") if section else None,
         line=line,
-        back=undo_of(setting, current, value) or "",
+        back=_back(setting, current),
     )
+
+
+def _back(setting: Setting, current: str | None) -> str:
+    """Return what writes the present value again."""
+    former = None if current is None else setting.neutral(current)
+    if former is None or not setting.takes(former) or former in setting.only_read:
+        return "" if current is None else f"set it back to {current}"
+    return "; ".join(lines_now(setting, former) or commands_of(setting, former)) or f"set it back to {current}"
 
 
 def _option(means: Means, text: str) -> str:

@@ -14,6 +14,9 @@ from advisor.model.vendor import Vendor, is_named
 _ENOUGH = 4
 """Attributes of another's sheet that tell whose a file is; a few names are everybody's."""
 
+_MANY = 20
+"""Attributes of a whole resource, and of a sheet that has more than a few names."""
+
 _CPU_MAKERS = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}
 _ROM = re.compile(r"BiosAttributeRegistry([A-Z]\d{2})\.")
 
@@ -52,11 +55,14 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Misf
     """Yield that the attributes are another maker's: many of that sheet, hardly any of this one."""
     if vendor is None or not vendor.match:
         return
-    own = _hits(_stems(vendor), names)
+    stems = _stems(vendor)
+    own = _hits(stems, names)
     rivals = [(_hits(_stems(each), names), each) for each in vendors().values() if each.id != vendor.id]
     most, rival = max(rivals, key=lambda scored: scored[0])
     if most >= _ENOUGH and own * 3 < most:
         yield Misfit(f"the BIOS attributes are {rival.name}'s, and the machine is {vendor.name}'s", sure=True)
+    elif not own and len(stems) >= _MANY and len(names) >= _MANY:
+        yield Misfit(f"none of the {len(names)} BIOS attributes is one that {vendor.name} is known to have", sure=True)
 
 
 def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[Misfit]:

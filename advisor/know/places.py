@@ -81,7 +81,7 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         commands=(*vendor.tools.prepare, *filled(vendor.tools.set, steps)) if steps else (),
         apply=vendor.tools.apply if steps else (),
         prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
-        notes=(*edits, *_notes(vendor, entry, locks, told=told is not None, certain=certain)),
+        notes=(*edits, *_notes(vendor, entry, told=told is not None, certain=certain)),
         verified=entry.verified and told is not None and str(value) not in entry.doubtful and certain,
     )
 
@@ -91,9 +91,8 @@ def _edits(vendor: Vendor, steps: tuple[Target, ...]) -> tuple[str, ...]:
     return () if vendor.tools.edit is None else tuple(edited(vendor.tools.edit, step) for step in steps)
 
 
-def _notes(vendor: Vendor, entry: Entry, locks: tuple[Lock, ...], *, told: bool, certain: bool) -> tuple[str, ...]:
-    effects = [effect for lock in locks for effect in lock.side_effects]
-    notes = [*entry.side_effects, *effects, *((entry.note,) if entry.note else ())]
+def _notes(vendor: Vendor, entry: Entry, *, told: bool, certain: bool) -> tuple[str, ...]:
+    notes = [*entry.side_effects, *((entry.note,) if entry.note else ())]
     if not told:
         notes.insert(0, f"{vendor.name}'s word for this value is not known: choose it in the menu")
     if not certain:

@@ -53,6 +53,7 @@ def wish_of(
         value=want.value,
         text=amount(setting, want.value) or text or finding.want or "depends on the machine",
         now=current,
+        stands=amount(setting, current),
         done=done,
         wanted=tuple(_wanted(found, asked) for found, asked in pairs),
         others=tuple(_contradictions(pairs, want)) if not done else (),

@@ -66,6 +66,7 @@ class Wish(Value):
     value: str | None = Field(default=None, description="the neutral value wanted; None where the machine decides it")
     text: str = Field(description="the value in words, with its unit")
     now: str | None = Field(default=None, description="the present neutral value")
+    stands: str | None = Field(default=None, description="the present value in words, with its unit")
     done: bool | None = Field(default=None, description="whether it is so already")
     wanted: tuple[Wanted, ...] = Field(min_length=1, description="the rules that ask, the weightiest first")
     others: tuple[Other, ...] = Field(default=(), description="other values that findings want")

@@ -117,6 +117,8 @@ def _why(draft: Draft) -> Iterable[str]:
             yield f"worth: {gain}"
     yield from draft.why
     yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark != "unknown" and mark in _MARKS)
+    if "unknown" in draft.marks and draft.now is not None:
+        yield "look twice: whether it is wrong here could not be told"
     if not draft.verified and draft.wishes:
         yield "name not verified against a registry"
     guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)

@@ -74,6 +74,8 @@ def _met(
         return None
     if now is None and not ground.order and "unknown" not in ground.include:
         lists.look_up.append(draft.left(f"needs {need.attribute}={need.value} first, whose present value is not known"))
+        asked = Draft(need.attribute, value, group=need.group or draft.group, label=need.label or need.attribute)
+        lists.look_up.append(asked.left(f"{draft.attribute} needs it, and its present value is not known"))
         return None
     why = (f"needed first: {need.because}",)
     return [

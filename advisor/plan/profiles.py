@@ -133,6 +133,7 @@ class _Profile:
             return held
         if self.now is None and not self.ground.order and "unknown" not in self.ground.include:
             self.lists.look_up += [each.left(f"{self.name} may hold it, whose present value is not known") for each in held]
+            self.lists.look_up.append(self._first((), ()).left("it holds others, and its present value is not known"))
             return [wanted] if wanted else []
         serious = [draft for draft in held if draft.serious]
         if wanted is None and not serious and not self.ground.order:
@@ -177,7 +178,7 @@ class _Profile:
             kind="first",
             group=self.lock.group,
             label=self.lock.label or self.name,
-            why=why,
+            why=(*why, *(self.lock.side_effects if value is None else ())),
             marks=("unknown",) if self.now is None else (),
             verified=self.lock.verified,
         )

@@ -81,7 +81,7 @@ def _weighed(wish: Wish, place: Place, value: VendorValue, now: Scalar | None, *
         lists.look_up.append(_left(wish, reason))
         return None
     elif wish.contested and "contested" not in ground.include:
-        lists.contested.append(_left(wish, f"guides differ, it stands at {now}"))
+        lists.contested.append(_left(wish, f"it stands at {now}"))
         return None
     return Draft(
         attribute=place.attribute or "",
@@ -114,7 +114,7 @@ def _accompanied(drafts: list[Draft], lists: Lists) -> list[Draft]:
 def _left(wish: Wish, reason: str) -> Left:
     place = wish.place
     named = place is not None and place.attribute is not None and place.exact
-    word = place.vendor_value if place and named and place.vendor_value is not None else None
+    word = place.vendor_value if place and named and wish.value is not None else None
     return Left(
         title=wish.title,
         wanted=f"{place.attribute}={word}" if place and word is not None else wish.text,

@@ -60,7 +60,7 @@ def _marks(wish: Wish, *, order: bool) -> Iterator[Mark]:
 
 def _about(wish: Wish, kept: Kept) -> Iterator[str]:
     """Yield what it is, what it was, who asks, how it goes back, and where guides differ."""
-    was = "so already, kept" if wish.done else f"was {wish.now}" if wish.now is not None else "present value not known"
+    was = "so already, kept" if wish.done else f"was {wish.stands}" if wish.now is not None else "present value not known"
     yield f"{wish.title}: {wish.text} ({was}; {', '.join(wish.rules)})"
     if wish.contested or len(wish.guides) > 1:
         said = "; ".join(f"{guide.says} [{guide.ref}]" for guide in wish.guides)

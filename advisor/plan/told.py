@@ -28,7 +28,8 @@ def _notes(plan: Plan) -> Iterator[str]:
     """Yield what must be set first, what is looked up first, and what holds for all."""
     for change in plan.writes:
         if change.kind != "wanted":
-            yield f"{'First' if change.kind == 'first' else 'Then again'}: {change.attribute} = {change.value}: {change.why[-1]}."
+            word = "First" if change.kind == "first" else "Then again"
+            yield f"{word}: {change.attribute} = {change.value}: {'; '.join(change.why)}"
     if plan.look_up_with and not plan.order:
         yield f"Present values that are not known: look them up with {plan.look_up_with}"
     yield from plan.notes
@@ -51,7 +52,7 @@ def _written(fix: Fix, change: Change, plan: Plan) -> Fix:
     lines = tuple(line for each in (*first, change) if (line := each.command))
     update: dict[str, object] = {
         "commands": lines or fix.commands,
-        "before": tuple(f"{each.attribute} = {each.value}: {each.why[-1]}" for each in first),
+        "before": tuple(f"{each.attribute} = {each.value}: {'; '.join(each.why)}" for each in first),
     }
     if fix.attribute == change.attribute:
         update["attribute_value"] = change.value

@@ -1,11 +1,12 @@
 """What the templates of a checklist's files may use: the list, the plan behind it, and its lines ready to be put down."""
 
 import json
+import shlex
 from collections.abc import Iterator
 
 from advisor.model.amounts import plain
 from advisor.model.checklist import NOTE_FIRST, Checklist
-from advisor.model.plan import Back, Change, Left, Plan, System
+from advisor.model.plan import Back, Left, Plan, System
 from advisor.model.toolline import spoken
 from advisor.model.vendor import Vendor
 from advisor.render import checklist_proofs
@@ -78,10 +79,10 @@ def system_left(system: System) -> Iterator[str]:
 def undo_lines(plan: Plan) -> Iterator[str]:
     """Yield the way back of every change that is written, the last one first."""
     for change in reversed(plan.writes):
-        yield from (_undo(change, back) for back in change.back)
+        yield from (_undo(back) for back in change.back)
 
 
-def _undo(change: Change, back: Back) -> str:
+def _undo(back: Back) -> str:
     if back.value is None:
         return f"{back.attribute}: as the file saved first has it"
-    return back.command or f"{change.attribute if back.attribute == change.attribute else back.attribute}={spoken(back.value)}"
+    return back.command or shlex.quote(plain(f"{back.attribute}={spoken(back.value)}", 400))

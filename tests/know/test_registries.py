@@ -212,9 +212,10 @@ def test_what_a_profile_sets_is_what_its_registry_says(vendor: str, registry: st
     seen = next(name for name, files in SEEN.items() if registry in files)
     (lock,) = (lock for lock in vendors()[vendor].locks if lock.seen_in == seen and lock.verified)
     told = {
-        (rule["MapFrom"][0]["MapFromValue"], rule["MapToAttribute"]): rule["MapToValue"]
+        (term["MapFromValue"], rule["MapToAttribute"]): rule["MapToValue"]
         for rule in (each["Dependency"] for each in load(registry)["Dependencies"])
-        if rule["MapToProperty"] == "CurrentValue" and [t["MapFromAttribute"] for t in rule["MapFrom"]] == [lock.attribute]
+        if rule["MapToProperty"] == "CurrentValue" and {t["MapFromAttribute"] for t in rule["MapFrom"]} == {lock.attribute}
+        for term in rule["MapFrom"]
     }
     ours = {(profile, name): value for profile, sets in lock.sets.items() for name, value in sets.items()}
     assert len(ours) >= 14

@@ -84,13 +84,14 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Say what is wrong with the machine."""
-    from advisor.cli.inputs import bios_from
     from advisor.cli.judgement import judged
+    from advisor.cli.planning import bios_of
     from advisor.cli.quick import Asked
 
     asked = Asked(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
-    given, read = bios_from(bios or ()), load(source)
+    read = load(source)
+    given = bios_of(bios or (), read)
     measured = _measured(measurements or [], read, asked, now=measure and source is None)
     result = judged(read, scope, rules or (), given, measured.measurements)
     audit = _of_topics(result, topic) if topic else result.audit
