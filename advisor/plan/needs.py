@@ -44,7 +44,7 @@ def consistent(drafts: list[Draft], lists: Lists) -> list[Draft]:
         lists.refuse(lone, lambda each: f"needs {' and '.join(each.first)} first, which cannot be written")
         kept = [draft for draft in drafts if draft not in lone]
         needed = {name for draft in kept for name in draft.first}
-        kept = [draft for draft in kept if draft.kind == "wanted" or draft.wishes or draft.attribute in needed]
+        kept = [draft for draft in kept if draft.kind != "first" or draft.wishes or draft.attribute in needed]
         if len(kept) == len(drafts):
             return kept
         drafts = kept
