@@ -45,8 +45,18 @@ def allowed(vendor: Vendor, platform: str) -> dict[str, list[Any]]:
 def wishes(draw: some.DrawFn, vendor: Vendor) -> list[Finding]:
     """Return findings of random rules for settings that the maker has, some of which contradict each other."""
     found = []
-    for at in range(draw(some.integers(0, 9))):
-        name = draw(some.sampled_from(sorted(vendor.settings)))
+    profiles = {lock.attribute for lock in vendor.locks}
+    held = {*profiles, *(name for lock in vendor.locks for name in lock.of)}
+    some_held = [name for name, entries in vendor.settings.items() if any(entry.attribute in held for entry in entries)]
+    whole = [name for name, entries in vendor.settings.items() if any(entry.attribute in profiles for entry in entries)]
+    for at in range(draw(some.integers(0, 12))):
+        name = draw(
+            some.sampled_from(
+                sorted(
+                    draw(some.sampled_from([[*vendor.settings], some_held or [*vendor.settings], whole or [*vendor.settings]]))
+                )
+            )
+        )
         setting = vocabulary()[name]
         values = [value for value in setting.values if value not in setting.only_read] or ["1", "65"]
         found.append(
@@ -54,7 +64,7 @@ def wishes(draw: some.DrawFn, vendor: Vendor) -> list[Finding]:
                 f"rule-{at}",
                 name,
                 draw(some.sampled_from([*values, None])),
-                draw(some.sampled_from(["finding", "finding", "finding", "unknown", "pass", "waived"])),
+                draw(some.sampled_from([*["finding"] * 8, "unknown", "pass", "waived"])),
                 severity=draw(some.sampled_from(["high", "medium", "low", "info"])),
             )
         )
@@ -64,10 +74,14 @@ def wishes(draw: some.DrawFn, vendor: Vendor) -> list[Finding]:
 @some.composite
 def captures(draw: some.DrawFn, values: dict[str, list[Any]]) -> dict[str, Any] | None:
     """Return the attributes of a random BIOS, or that none were given."""
-    if not draw(some.booleans()):
+    if not draw(some.integers(0, 4)):
         return None
-    names = [name for name in values if draw(some.integers(0, 9))]
-    return {name: draw(some.sampled_from([*values[name], *values[name], *ODD])) for name in names}
+    rnd = draw(some.randoms(use_true_random=False))
+    lacking = draw(some.sets(some.sampled_from(sorted(values)), max_size=4)) if values else set()
+    odd = draw(some.dictionaries(some.sampled_from(sorted(values)), some.sampled_from(ODD), max_size=3)) if values else {}
+    return {
+        name: odd[name] if name in odd else rnd.choice(known or ["Auto"]) for name, known in values.items() if name not in lacking
+    }
 
 
 @some.composite
@@ -75,15 +89,15 @@ def registries(draw: some.DrawFn, values: dict[str, list[Any]]) -> Registry | No
     """Return a random registry of those attributes: some lack values, some are locked, some move others."""
     if not draw(some.booleans()):
         return None
-    names = [name for name in values if draw(some.integers(0, 9))]
+    lacking = draw(some.sets(some.sampled_from(sorted(values)), max_size=3)) if values else set()
+    names = [name for name in values if name not in lacking]
     if not names:
         return None
+    short = draw(some.sets(some.sampled_from(sorted(names)), max_size=3))
     attributes = [
         {"AttributeName": name, "Type": "Integer", "LowerBound": 0, "UpperBound": 255}
         if any(isinstance(each, int) and not isinstance(each, bool) for each in values[name])
-        else choice(
-            name, *dict.fromkeys(str(each) for each in values[name] if draw(some.integers(0, 9))), ReadOnly=draw(some.booleans())
-        )
+        else choice(name, *dict.fromkeys(str(each) for each in values[name][name in short :]), ReadOnly=draw(some.booleans()))
         for name in names
     ]
     pick, prop = some.sampled_from(names), some.sampled_from(["ReadOnly", "GrayOut", "CurrentValue", "Hidden"])
@@ -111,7 +125,7 @@ def machines(draw: some.DrawFn) -> tuple[Plan, dict[str, Any] | None, Registry |
     }
     bios, known = draw(captures(values)), draw(registries(values))
     include = tuple(word for word in INCLUDES if draw(some.booleans()))
-    order = draw(some.booleans()) and bios is None
+    order = draw(some.integers(0, 3)) == 0 and bios is None
     made = plan(findings, now, vendor.id, platform, bios=bios, registry=known, include=include, order=order)
     return made, bios, known, include
 
