@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from advisor.model.registry import Registry
 
 _LARGEST = 4 << 20
+_MOST_BIOS = 3
+"""A resource, its settings and its registry."""
 
 
 class Given(NamedTuple):
@@ -29,15 +31,21 @@ def firmware_from(files: Iterable[Path]) -> Given:
     from advisor.model.registry import Registry
 
     paths = tuple(files)
+    if len(paths) > _MOST_BIOS:
+        raise _too_many(paths)
     read = [parse_either(_text(path), str(path)) for path in paths]
     registries = [each for each in read if isinstance(each, Registry)]
     found = [each for each in read if not isinstance(each, Registry)]
     if len(found) > 2 or len(registries) > 1:
-        cure = "give the Bios resource, then its Settings, and its attribute registry"
-        raise BadInput(f"--bios is given {len(paths)} times", cure=cure)
+        raise _too_many(paths)
     bios = with_pending(found[0], found[1]) if len(found) == 2 else found[0] if found else None
     registry = registries[0] if registries else None
     return Given(with_other_names(bios, registry) if bios and registry else bios, registry)
+
+
+def _too_many(paths: Sequence[Path]) -> BadInput:
+    cure = "give the Bios resource, then its Settings, and its attribute registry"
+    return BadInput(f"--bios is given {len(paths)} times", cure=cure)
 
 
 def measurements_from(files: Sequence[Path] | None, machine: "Machine") -> "Measurements | None":

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from advisor.model.vendor import Require
+from advisor.model.bios import Scalar
+from advisor.model.vendor import Require, VendorValue
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 
@@ -58,44 +59,42 @@ def _met(
     if now is not None and ground.same(need.attribute, now, need.value):
         return []
     other = next((each for each in drafts if each.attribute == need.attribute), None)
-    if other is not None and ground.same(need.attribute, other.value, need.value):
-        if other.active or not draft.active:
-            return []
-        _unmet(draft, need, lists)
-        return None
-    if other is not None:
+    same = other is not None and ground.same(need.attribute, other.value, need.value)
+    if other is not None and not same:
         lists.refuse([draft], lambda _: f"needs {need.attribute}={need.value}, and {other.told()} is wanted")
-        return None
-    if (lacks := ground.lacks(need.attribute)) or value is None:
-        lists.absent.append(draft.left(f"needs {need.attribute}={need.value}: {lacks or 'this machine does not take that'}"))
-        return None
-    if need.attribute in served:
-        _unmet(draft, need, lists)
-        return None
-    if now is None and not ground.order and "unknown" not in ground.include:
-        lists.look_up.append(draft.left(f"needs {need.attribute}={need.value} first, whose present value is not known"))
-        asked = Draft(need.attribute, value, group=need.group or draft.group, label=need.label or need.attribute)
-        lists.look_up.append(asked.left(f"{draft.attribute} needs it, and its present value is not known"))
-        return None
-    why = (f"needed first: {need.because}",)
-    return [
-        Draft(
-            attribute=need.attribute,
-            value=value,
-            now=now,
-            kind="first",
-            group=need.group or draft.group,
-            label=need.label or need.attribute,
-            menu=draft.menu,
-            why=why,
-            active=draft.active,
-            marks=("unknown",) if now is None else (),
-        )
-    ]
+    elif other is not None and (other.active or not draft.active):
+        return []
+    elif other is None and (value is None or ground.lacks(need.attribute)):
+        lacks = ground.lacks(need.attribute) or "this machine does not take that"
+        lists.absent.append(draft.left(f"needs {need.attribute}={need.value}: {lacks}"))
+    elif other is not None or need.attribute in served:
+        lists.refuse([draft], lambda _: f"it counts only with {need.attribute}={need.value}, which no finding wants")
+    elif value is not None:
+        return _first(draft, need, value, now, ground=ground, lists=lists)
+    return None
 
 
-def _unmet(draft: Draft, need: Require, lists: Lists) -> None:
-    lists.refuse([draft], lambda _: f"it counts only with {need.attribute}={need.value}, which no finding wants")
+def _first(
+    draft: Draft, need: Require, value: VendorValue, now: Scalar | None, *, ground: Ground, lists: Lists
+) -> list[Draft] | None:
+    """Return the write that goes before another; None where its present value is not known, and was not asked for."""
+    first = Draft(
+        attribute=need.attribute,
+        value=value,
+        now=now,
+        kind="first",
+        group=need.group or draft.group,
+        label=need.label or need.attribute,
+        menu=draft.menu,
+        why=(f"needed first: {need.because}",),
+        active=draft.active,
+        marks=("unknown",) if now is None else (),
+    )
+    if now is not None or ground.order or "unknown" in ground.include:
+        return [first]
+    lists.look_up.append(draft.left(f"needs {need.attribute}={need.value} first, whose present value is not known"))
+    lists.look_up.append(first.left(f"{draft.attribute} needs it, and its present value is not known"))
+    return None
 
 
 def one_each(drafts: Iterable[Draft], lists: Lists) -> list[Draft]:

@@ -34,9 +34,7 @@ def allowed(vendor: Vendor, platform: str) -> dict[str, list[Any]]:
                 found.setdefault(need.attribute, []).extend([need.value, "Auto"])
     for lock in vendor.locks:
         for attribute in (*lock.of, *(each for sets in lock.sets.values() for each in sets)):
-            found.setdefault(attribute, []).extend(
-                value for sets in lock.sets.values() for value in sets.get(attribute, ()) and [sets[attribute]]
-            )
+            found.setdefault(attribute, []).extend(sets[attribute] for sets in lock.sets.values() if attribute in sets)
         found.setdefault(lock.attribute, []).extend([lock.value, *lock.sets, *([lock.best] if lock.best else []), "Other"])
     return found
 

@@ -75,8 +75,8 @@ def hostile(vendor: str = "dell") -> Pair:
             "system": plan.system.model_copy(update={"kept": kept, "by_hand": (HOSTILE,), "left": left}),
         }
     )
-    changes = {"groups": groups, "platform": HOSTILE, "notes": (HOSTILE,), "absent": (HOSTILE,)}
-    return found.model_copy(update=changes), harmed
+    update: dict[str, Any] = {"groups": groups, "platform": HOSTILE, "notes": (HOSTILE,), "absent": (HOSTILE,)}
+    return found.model_copy(update=update), harmed
 
 
 def full(vendor: str) -> Pair:
