@@ -94,7 +94,8 @@ def _of_order(found: "Finding", platform: "Platform | None") -> bool:
     if not found.wants and found.severity == "info":
         return False
     soldered = platform is not None and platform.memory_kind is not None and not platform.memory_kind.startswith("DDR")
-    return not (soldered and found.topic == "memory" and found.where == "hardware")
+    slots = "DIMM" in f"{found.title} {found.want} {found.advice}" or (found.topic == "memory" and found.where == "hardware")
+    return bool(found.wants) or not (soldered and slots)
 
 
 def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None") -> dict[str, str]:

@@ -63,7 +63,7 @@ def _plain(name: str) -> str:
     words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
     words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
     words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)
-    found = " ".join(words.split())
+    found = re.sub(r"^(Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
     return re.sub(r"^(\d\w{3}\w?)$", r"EPYC \1", found) if re.fullmatch(r"7\w\d[1-3][PX]?|9\d\d[45][PFX]?", found) else found
 
 

@@ -71,6 +71,8 @@ class _Profile:
 
     def _with_wish(self, profile: Draft, held: list[Draft]) -> list[Draft]:
         """Return what is written where the profile itself is wanted: alone, or its settings one by one."""
+        if self.ground.order and not profile.active:
+            return self._beside_comment(profile, held)
         answered = [draft for draft in held if self._answers(profile.value, draft)]
         others = [draft for draft in held if draft not in answered]
         serious = [draft for draft in others if draft.serious and draft.active]
@@ -141,9 +143,7 @@ class _Profile:
             self._refuse(held, lambda each: f"this machine is at {stands}, which sets it{self._why(each)}")
             return []
         if self.ground.order:
-            return [
-                replace(draft, active=False, why=(*draft.why, f"it needs {self.name}={self.lock.value} first")) for draft in held
-            ]
+            return self._on_order(held)
         best = None if self.lock.best is None else self.ground.spelled(self.name, self.lock.best)
         if wanted is None and best is not None and not self._is(self.now, best) and all(self._answers(best, d) for d in held):
             profile = self._first((), (), best)
@@ -151,6 +151,20 @@ class _Profile:
                 profile = replace(profile.joined(self._joined(profile, draft)), wishes=(*profile.wishes, *draft.wishes))
             return [replace(profile, kind="wanted")]
         return self._freed(wanted, held)
+
+    def _on_order(self, held: list[Draft]) -> list[Draft]:
+        """Return what is written on a server of which nothing is known: what matters, behind a value that changes nothing."""
+        behind = [draft for draft in held if draft.serious and draft.active] if self.lock.best is None else []
+        aside = [self._aside(draft) for draft in held if draft not in behind]
+        return [*(self._freed(None, behind) if behind else ()), *aside]
+
+    def _beside_comment(self, profile: Draft, held: list[Draft]) -> list[Draft]:
+        """Return what is written where the profile would be no more than a comment."""
+        found = self._without_wish(None, held)
+        if all(draft.attribute != self.name for draft in found):
+            return [profile, *found]
+        self._refuse([profile], lambda _: f"it would overwrite {', '.join(d.told() for d in found if d.wishes and d.active)}")
+        return found
 
     def _freed(self, wanted: Draft | None, held: list[Draft]) -> list[Draft]:
         """Return the free value, what is wanted behind it, and what it brings back to defaults."""

@@ -12,6 +12,7 @@ from advisor.know.publications import publications
         ("EPYC 7702", "rome", 64, 8),
         ("AMD EPYC 7702 64-Core Processor", "rome", 64, 8),
         ("7702", "rome", 64, 8),
+        ("Gold 6248R", "cascade-lake", 24, None),
         ("EPYC 7452", "rome", 32, 4),
         ("EPYC 7773X", "milan-x", 64, 8),
         ("EPYC 9554", "genoa", 64, 8),

@@ -178,3 +178,16 @@ def test_the_registry_agrees_with_what_is_written_behind_custom() -> None:
     made = plan([DEEP], {"power.cstates": "off"}, bios=DELL, registry=PROFILE)
     assert [name for name, _ in written(made)][:2] == ["SysProfile", "ProcCStates"]
     assert reasons(made.refused) == []
+
+
+def test_of_an_hpe_on_order_what_matters_goes_behind_custom() -> None:
+    """Custom keeps what the workload profile had set, so NPS is written behind it; the low profile is refused by name."""
+    findings = [
+        asks("nps", "numa.nps", "4", "unknown", severity="high"),
+        asks("hpc", "power.workload_profile", "hpc", "unknown", severity="low"),
+        asks("c", "fabric.dfcstates", "off", "unknown", severity="info"),
+    ]
+    made = plan(findings, None, "hpe", "milan", order=True)
+    assert written(made) == [("WorkloadProfile", "Custom"), ("NumaMemoryDomainsPerSocket", "FourMemoryDomainsPerSocket")]
+    assert [each.attribute for each in made.changes if not each.active] == ["DataFabricCStateEnable"]
+    assert [each.wanted for each in made.refused] == ["WorkloadProfile=HighPerformanceCompute(HPC)"]
