@@ -9,11 +9,11 @@ from advisor.model.toolline import Target, filled, look_up_line, one_a_line
 from advisor.model.vendor import Vendor, VendorValue
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
-from advisor.plan.needs import one_each, with_needs
+from advisor.plan.needs import consistent, one_each, with_needs
 from advisor.plan.order import ordered
 from advisor.plan.profiles import reconcile
 from advisor.plan.registry import moved, named, settle
-from advisor.plan.sorting import sort
+from advisor.plan.sorting import accompanied, sort
 
 SAVED = "the file that the script saves first has the present value"
 _MARKS: dict[Mark, str] = {
@@ -38,6 +38,7 @@ def plan_of(
     drafts = sort(wishes, ground, lists)
     drafts = with_needs(one_each(drafts, lists), ground, lists)
     drafts = ordered(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
+    drafts = consistent(accompanied(drafts, lists), lists)
     vendor = ground.vendor
     return Plan(
         machine=machine,

@@ -14,7 +14,7 @@ _SMALL = ("low", "info")
 def sort(wishes: Iterable[Wish], ground: Ground, lists: Lists) -> list[Draft]:
     """Return the writes that the wishes for the BIOS may become; everything else goes into the lists."""
     drafts = [draft for wish in wishes if wish.where == "bios" and wish.kept is None and (draft := _draft(wish, ground, lists))]
-    return _accompanied(drafts, lists)
+    return accompanied(drafts, lists)
 
 
 def _draft(wish: Wish, ground: Ground, lists: Lists) -> Draft | None:
@@ -97,7 +97,7 @@ def _weighed(wish: Wish, place: Place, value: VendorValue, now: Scalar | None, *
     )
 
 
-def _accompanied(drafts: list[Draft], lists: Lists) -> list[Draft]:
+def accompanied(drafts: list[Draft], lists: Lists) -> list[Draft]:
     """Return the drafts without those that do harm alone: preferred I/O is never switched on without a bus."""
     there = {wish.setting for draft in drafts if draft.active for wish in draft.wishes}
     there |= {wish.setting for _, wish in lists.content.values() if wish.now is not None}

@@ -12,7 +12,7 @@ from advisor.plan.registry import named, settle
 
 def broken(plan: Plan, bios: Bios | None = None, registry: Registry | None = None, *, blind: bool = False) -> list[str]:
     """Return every law that a plan breaks; ``blind`` where unknown values were asked for."""
-    found = [*_one_value(plan), *_profile_beside(plan), *_way_back(plan)]
+    found = [*_one_value(plan), *_profile_beside(plan), *_way_back(plan), *_lone_preferred(plan)]
     found += [*_present(plan, bios)] if bios else []
     found += [] if blind or plan.order else [f"{c.attribute} of unknown value" for c in plan.writes if c.now is None]
     return found + ([*_legal(plan, bios.attributes if bios else {}, registry)] if registry else [])
@@ -34,6 +34,15 @@ def _profile_beside(plan: Plan) -> Iterator[str]:
         for once in vendor.one_time:
             if change.attribute == once.attribute and change.value != once.rest:
                 yield f"{change.attribute} writes others once"
+
+
+def _lone_preferred(plan: Plan) -> Iterator[str]:
+    """Yield preferred I/O that is switched on while its bus is left."""
+    off = {entry.values.get("off") for entry in vendors()[plan.vendor_id].settings.get("io.preferred", ())}
+    on = any("io.preferred" in change.settings and change.value not in off for change in plan.writes)
+    lists = (*plan.look_up, *plan.contested, *plan.absent, *plan.by_hand, *plan.refused)
+    if on and any(left.setting == "io.preferred_bus" for left in lists):
+        yield "preferred I/O without its bus"
 
 
 def _way_back(plan: Plan) -> Iterator[str]:

@@ -151,6 +151,15 @@ def test_preferred_io_is_never_switched_on_without_a_bus() -> None:
         assert (written(made), "never without io.preferred_bus" in str(made.by_hand)) == ([], True)
 
 
+def test_preferred_io_goes_where_its_bus_is_refused() -> None:
+    """A registry that does not take the bus takes the switch out of the plan as well."""
+    bus = {"AttributeName": "PreferredIOBusNumber", "Type": "Integer", "LowerBound": 0, "UpperBound": 32}
+    known = registry([choice("PreferredIOBusEnable", "Enabled", "Disabled"), bus])
+    findings = [asks("on", "io.preferred", "on"), asks("on", "io.preferred_bus", "65")]
+    bios = {"PreferredIOBusEnable": "Disabled", "PreferredIOBusNumber": 0}
+    assert written(plan(findings, {"io.preferred": "off"}, "hpe", "milan", bios=bios, registry=known)) == []
+
+
 def test_a_change_brings_what_it_needs_first() -> None:
     """A slider that counts only with Manual is written behind it, and both go back."""
     bios = {"DeterminismControl": "DeterminismCtrlAuto", "PerformanceDeterminism": "PerformanceDeterministic"}
