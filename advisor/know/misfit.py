@@ -54,6 +54,9 @@ def _hits(stems: Iterable[str], names: tuple[str, ...]) -> int:
 def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Misfit]:
     """Yield that the attributes are another maker's: many of that sheet, hardly any of this one."""
     if vendor is None or not vendor.match:
+        most, likest = max(((_hits(_stems(each), names), each) for each in vendors().values()), key=lambda scored: scored[0])
+        if most >= _ENOUGH:
+            yield Misfit(f"the BIOS attributes are {likest.name}'s: name the maker with --vendor {likest.id}", sure=False)
         return
     stems = _stems(vendor)
     own = _hits(stems, names)

@@ -6,7 +6,7 @@ from typing import Final
 
 from advisor.model.bios import Bios, Scalar
 from advisor.model.plan import Include
-from advisor.model.registry import Registry
+from advisor.model.registry import Allowed, Attribute, Registry
 from advisor.model.vendor import Lock, Vendor, VendorValue
 from advisor.plan.registry import static
 
@@ -65,9 +65,10 @@ class Ground:
         """Return a value as this machine spells it; None where its registry does not allow it, or its kind is another."""
         now = self.now(attribute)
         if self.registry is not None and (known := self.registry.attributes.get(attribute)):
-            choice = next((each for each in known.values if value in (each.name, each.shown)), None)
+            choice = _chosen(known, value)
             if choice is None:
-                return value if not known.values and known.takes(value) else None
+                whole = int(value) if known.kind == "Integer" and str(value).isdigit() else value
+                return whole if not known.values and known.takes(whole) else None
             shown = isinstance(now, str) and all(now != each.name for each in known.values)
             return choice.shown if shown and any(now == each.shown for each in known.values) else choice.name
         words = self.vendor.shown.get(attribute, {})
@@ -94,6 +95,13 @@ class Ground:
         """Return the profiles of this machine that hold other attributes."""
         found = [each for each in self.vendor.locks if self.platform is None or self.vendor.serves(each.platforms, self.platform)]
         return tuple(found)
+
+
+def _chosen(known: Attribute, value: VendorValue) -> Allowed | None:
+    """Return the registry's choice for a value: of that name or those words, else one that differs in its spelling alone."""
+    exact = [each for each in known.values if value in (each.name, each.shown)]
+    plain = [each for each in known.values if _plain(str(value)) in (_plain(each.name), _plain(each.shown))]
+    return next(iter(exact), None) or (plain[0] if len(plain) == 1 else None)
 
 
 def _alike(now: Scalar | None, value: VendorValue) -> VendorValue | None:

@@ -28,6 +28,12 @@ def test_a_file_of_another_maker_is_refused_by_name() -> None:
     assert (said(DELL, "dell", "ice-lake"), said(HPE_AMD, "hpe", "milan")) == (("", False), ("", False))
 
 
+def test_where_no_maker_is_known_the_file_tells_it() -> None:
+    """The words of an unknown maker write nothing: the line says whose attributes these are."""
+    found = misfit(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
+    assert found == ("the BIOS attributes are Dell's: name the maker with --vendor dell", False)
+
+
 def test_a_file_of_another_processor_maker_is_refused() -> None:
     """An AMD server's attributes do not fit an Intel server of the same maker."""
     assert said(HPE_INTEL, "hpe", "milan") == (

@@ -127,6 +127,14 @@ def test_an_older_firmware_is_answered_in_its_spelling() -> None:
     assert written(made) == [("Processors_HyperThreading", "Disable")]
 
 
+def test_a_registry_decides_kind_and_spelling() -> None:
+    """An Integer takes a number where the sheet has a text, and Disable stands for Disabled where that is the registry's word."""
+    known = registry([choice("LogicalProc", "Enable", "Disable"), {"AttributeName": "NumaNodesPerSocket", "Type": "Integer"}])
+    findings = [asks("a", "cpu.smt", "off"), asks("b", "numa.nps", "4")]
+    made = plan(findings, platform="rome", bios={"LogicalProc": "Enable", "NumaNodesPerSocket": 1}, registry=known)
+    assert written(made) == [("LogicalProc", "Disable"), ("NumaNodesPerSocket", 4)]
+
+
 def test_the_way_back_is_the_value_that_the_file_has() -> None:
     """The undo is word for word what stood there, not what the sheet would call it."""
     made = plan([asks("a", "cpu.smt", "off")], {"cpu.smt": "on"}, bios={"LogicalProc": "Enabled"})
