@@ -4,6 +4,7 @@ import pytest
 
 from advisor.errors import BadInput
 from advisor.launch.lint.lint import lint
+from advisor.model.devices import Port
 from advisor.model.lint import Lint
 from tests.place.samples import machine
 
@@ -345,3 +346,13 @@ def test_a_line_for_several_hosts_is_the_same_for_the_other_version(version: str
         assert theirs.line
         files = {**FILES, **{name: "\n".join(rows) for name, rows in theirs.files.items()}}
         assert lint([theirs.line], machine(ROME), version=release, files=files).ranks == ours.ranks
+
+
+def test_an_ethernet_card_beside_the_fabric_is_no_adapter_to_be_near_to() -> None:
+    """Ranks on the Ethernet card's socket are still far from InfiniBand, and that is the adapter the advice names."""
+    here = machine("two-hcas")
+    ports = [(Port(number=1, state="active", link_layer=layer),) for layer in ("ethernet", "infiniband")]
+    hcas = tuple(hca.model_copy(update={"ports": own}) for hca, own in zip(here.hcas or (), ports, strict=True))
+    line = "mpirun -np 4 --host n1:2,n2:2 --map-by core --bind-to core ./a"
+    found = lint([line], here.model_copy(update={"hcas": hcas}), version="4.1.4", files=FILES).warnings
+    assert [(each.id, each.better) for each in found] == [("far-from-hca", "advisor bind --near mlx5_1")]
