@@ -10,7 +10,9 @@ from advisor.model.system import Kernel
 _ACTIVE = "/etc/tuned/active_profile"
 _FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 """Where a profile may lie, the first that counts (tuned 2.23 moved its own below profiles/)."""
-PATHS = (_ACTIVE, *(f"{folder}/*/tuned.conf" for folder in _FOLDERS))
+_PID = "/run/tuned/tuned.pid"
+"""The daemon's: the device is let go when it ends, though the active profile stays named."""
+PATHS = (_ACTIVE, _PID, *(f"{folder}/*/tuned.conf" for folder in _FOLDERS))
 COMMANDS: tuple[tuple[str, ...], ...] = ()
 RANK = 20
 
@@ -24,6 +26,9 @@ def collect(host: Host) -> Machine:
     reader = Reader(host)
     if host.read(_ACTIVE).why is Why.ABSENT and host.list("/etc"):
         reader.found("kernel.tuned_latency", f"{_ACTIVE}: not there")
+        return Machine(kernel=Kernel(tuned_latency="none"), sources=reader.sources)
+    if host.read(_PID).why is Why.ABSENT and host.kind in ("live", "capture"):
+        reader.found("kernel.tuned_latency", f"{_PID}: not there")
         return Machine(kernel=Kernel(tuned_latency="none"), sources=reader.sources)
     names = (reader.text(_ACTIVE) or "").split()
     told = [_latency(reader, name, _DEPTH) for name in names]

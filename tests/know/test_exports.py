@@ -100,8 +100,8 @@ def test_a_boards_own_names_are_taken_from_its_bios() -> None:
 
 def test_every_setting_has_its_keeper() -> None:
     """Each setting of the system goes where the system keeps it, done or not; states that are findings are told beside."""
-    made, states = system(sample(), settings()), settings()["os.idle_states"]
-    assert states.set
+    made = system(sample(), settings())
+    (by_name,) = lines_now(settings()["os.idle_states"], "shallow")
     assert [(each.keeper, each.key, each.value) for each in made.kept] == [
         ("cmdline", "iommu=pt", "iommu=pt"),
         ("sysctl", "kernel.numa_balancing", "0"),
@@ -109,7 +109,7 @@ def test_every_setting_has_its_keeper() -> None:
         ("limits", "memlock", "unlimited"),
         ("sysfs", "/sys/kernel/mm/transparent_hugepage/enabled", "always"),
         ("sysctl", "vm.min_free_kbytes", "135168"),
-        ("command", lines_now(states, "shallow")[0], states.set.writes["shallow"]),
+        ("command", by_name, by_name),
         ("sysfs", "/sys/kernel/mm/transparent_hugepage/defrag", "madvise"),
     ]
     assert (made.profile, made.options, made.unwanted) == ("hpc-compute", ("iommu=pt",), ("iommu=off",))

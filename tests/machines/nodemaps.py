@@ -113,14 +113,16 @@ def juwels_booster() -> Spec:
 
 
 def h200_turin() -> Spec:
-    """Return two Turins in NPS1 with four H200: two adapters are near the first socket's GPUs, two near the second's."""
-    first = (nvidia(0, 0x2335), nvidia(0, 0x2335), connectx(0, 0), connectx(0, 1))
-    second = (nvidia(1, 0x2335), nvidia(1, 0x2335), connectx(1, 2), connectx(1, 3))
-    made = _spec("h200", (TURIN_9575F, "AMD EPYC 9575F 64-Core Processor"), Shape(((8,) * 8,)), 2, (*first, *second))
+    """Return two Turins in NPS2 with four H200, two on each socket, and two adapters, both on the first socket.
+
+    The first socket's GPUs are in the node of one adapter; from the second socket both adapters are equally far.
+    """
+    cards = (nvidia(0, 0x2335), nvidia(0, 0x2335), nvidia(2, 0x2335), nvidia(2, 0x2335), connectx(0, 0), connectx(1, 1))
+    made = _spec("h200", (TURIN_9575F, "AMD EPYC 9575F 64-Core Processor"), Shape(((8,) * 4,) * 2), 4, cards)
     return replace(made, dmi=Dmi("Dell Inc.", "PowerEdge XE7745", "0N7D6X", "1.2.1"))
 
 
-def mixed(*layers: str) -> Spec:
-    """Return a Milan in NPS4 with an adapter of each link layer in turn, one on each NUMA node from the first."""
-    cards = tuple(connectx(node, node, layer=layer) for node, layer in enumerate(layers))
+def mixed() -> Spec:
+    """Return a Milan in NPS4 with an Ethernet adapter on its first NUMA node, and an InfiniBand one on its second."""
+    cards = (connectx(0, 0, layer="Ethernet"), connectx(1, 1))
     return _spec("mixed", (MILAN, "AMD EPYC 7763 64-Core Processor"), Shape(((8, 8),) * 4, sockets=1), 4, cards)

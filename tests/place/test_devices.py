@@ -62,6 +62,14 @@ def test_ethernet_alone_is_used() -> None:
     assert used(made) == {"a0", "a1"}
 
 
+def test_the_kernels_own_files_tell_the_networks_apart() -> None:
+    """As sysfs shows them, the Ethernet adapter of a node goes out, and RoCE on a node without InfiniBand is used."""
+    made = planned(cluster("mixed"))
+    assert used(made) == {"mlx5_1"}
+    assert "not used: mlx5_0 (Ethernet, and a plan keeps to one network: InfiniBand)" in made.notes
+    assert used(planned(cluster("polaris"))) == {"mlx5_0", "mlx5_1"}
+
+
 def test_a_fabric_that_is_down_is_not_replaced_by_ethernet() -> None:
     """A cable that is out for a day does not make a plan name the storage network for good."""
     made = planned(with_hcas(adapter(0, "ethernet"), adapter(1, "infiniband", state="down")))

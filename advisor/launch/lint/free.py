@@ -43,7 +43,7 @@ class Free:
         for seat in seats:
             seat.offer = max(0, seat.host.free)
         self.slots = sum(seat.offer for seat in seats)
-        self.total = bounded(want.ranks or _counted(want, self.ground, len(seats), self.slots))
+        self.total = bounded(want.ranks or _counted(want, self.ground, len(seats), self.slots), len(self.ground.known.cores))
         self.few = max(whole, self.total) <= 2
         self.level = want.level or default_level(want, five=True, few=self.few)
         self.ppr = want.ppr if self.level == "ppr" else None
@@ -52,6 +52,7 @@ class Free:
         self.bound, self.given = self._target()
         self._refuse()
         self.mapped: list[Seat] = []
+        self.used: set[Seat] = set()
         self.left = 0
 
     def _target(self) -> tuple[str, bool]:
@@ -90,7 +91,8 @@ class Free:
         home = self.ground.all if part is None else part
         proc = Proc(home, number)
         proc.cpus = self._cpus(seat, target, part)
-        if not any(seat is each for each in self.mapped):
+        if seat not in self.used:
+            self.used.add(seat)
             self.mapped.append(seat)
         seat.host.procs.append(proc)
         if not self.want.oversubscribe and seat.host.free == 0:
@@ -109,7 +111,7 @@ class Free:
             return None
         for thing in things:
             usable = seat.free & thing & inside
-            units = self.ground.units_in(usable)
+            units = self.ground.units_in(usable) if usable else []
             if units:
                 seat.free = seat.free - units[0]
                 if not seat.free and self.want.overload:

@@ -54,6 +54,12 @@ def number(text: str | None) -> int | None:
     return int(text or "0") if match and 0 < int(text or "0") <= _MOST else None
 
 
+def counted(text: str | None) -> int | None:
+    """Return a number of ranks; one that is too great to be worked out stays a great one, and 0 is as if it were not said."""
+    digits = text is not None and text.isascii() and text.isdigit() and text.strip("0")
+    return (number(text) or _MOST) if digits else None
+
+
 def level_of(word: str) -> str:
     """Return the name that things have here."""
     return _LEVELS.get(word, word)

@@ -16,7 +16,8 @@ OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package
 """What can be mapped by and bound to, the smallest thing first."""
 LEVELS = frozenset({*OBJECTS, "slot", "node", "ppr", "pe-list", "rankfile", "seq", "dist"})
 MOST_RANKS = 65_536
-MOST_STEPS = 4_000_000
+MOST_HOSTS = 4096
+MOST_STEPS = 10_000_000
 """Ranks times parts that are tried: more is left to words."""
 
 
@@ -105,15 +106,21 @@ class Ground:
 
     def cores_in(self, cpus: CpuSet) -> list[CpuSet]:
         """Return the cores that lie wholly inside some CPUs."""
-        return [core for core in self.known.cores if core <= cpus]
+        numbers = {self.known.core_of[cpu] for cpu in cpus if cpu in self.known.core_of}
+        return [self.known.cores[number] for number in sorted(numbers) if self.known.cores[number] <= cpus]
 
     def units_in(self, cpus: CpuSet) -> list[CpuSet]:
         """Return what a rank needs one of, inside some CPUs, in order."""
-        return [CpuSet([cpu]) for cpu in self.known.pus if cpu in cpus] if self.threads else self.cores_in(cpus)
+        if not self.threads:
+            return self.cores_in(cpus)
+        mine = (cpu for cpu in cpus if cpu in self.known.pu_of)
+        return [CpuSet([cpu]) for cpu in sorted(mine, key=self.known.pu_of.__getitem__)]
 
 
 def hosts_with_slots(want: Wanted, cores: int) -> list[Host]:
     """Return the hosts of a line; ``cores`` is the slots of one of which nothing is said and that is no word of --host."""
+    if len(want.hosts) > MOST_HOSTS:
+        raise Unclear(f"{len(want.hosts)} hosts are more than those that are worked out one by one")
     if not want.hosts:
         return [Host(None, cores)]
     default = cores if want.from_file else 1

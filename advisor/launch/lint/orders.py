@@ -1,5 +1,6 @@
 """How ranks that are dealt out get their numbers: --rank-by of Open MPI 4 and 5, and what they do without it."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.launch.lint.openmpi import OBJECTS, Ground, Host, Proc, Refused, Unclear
@@ -32,24 +33,36 @@ def _order4(want: Wanted, level: str, ground: Ground) -> tuple[str, str]:
 
 def _over_parts(hosts: Sequence[Host], parts: Sequence[CpuSet], how: str) -> Iterator[Proc]:
     """Yield ranks as they are numbered over parts: one each in turn, all of one part first, or over all hosts in turn."""
-    waiting = {id(host): list(host.procs) for host in hosts}
+    queues = {id(host): _Waiting(host, parts) for host in hosts}
     for group in [hosts] if how == "span" else [[host] for host in hosts]:
-        left = sum(len(waiting[id(host)]) for host in group)
+        left = sum(len(host.procs) for host in group)
         while left:
+            before = left
             for host in group:
-                yield from _turn(waiting[id(host)], parts, all_of_one=how == "fill")
-            before, left = left, sum(len(waiting[id(host)]) for host in group)
+                for proc in queues[id(host)].turn(all_of_one=how == "fill"):
+                    left -= 1
+                    yield proc
             if before == left:
                 raise Unclear("some ranks are in none of the parts of --rank-by")
 
 
-def _turn(waiting: list[Proc], parts: Sequence[CpuSet], *, all_of_one: bool) -> Iterator[Proc]:
-    """Take the next rank of each part out of those that wait, or all of each."""
-    for part in parts:
-        mine = [proc for proc in waiting if proc.home & part]
-        for proc in mine if all_of_one else mine[:1]:
-            waiting.remove(proc)
-            yield proc
+class _Waiting:
+    """The ranks of a host that have no number yet, by what they were dealt to."""
+
+    def __init__(self, host: Host, parts: Sequence[CpuSet]) -> None:
+        self.queues: dict[CpuSet, deque[tuple[int, Proc]]] = {}
+        for position, proc in enumerate(host.procs):
+            self.queues.setdefault(proc.home, deque()).append((position, proc))
+        self.touching = [[queue for home, queue in self.queues.items() if home & part] for part in parts]
+
+    def turn(self, *, all_of_one: bool) -> Iterator[Proc]:
+        """Take the next rank of each part, or all of each."""
+        for queues in self.touching:
+            waiting = [queue for queue in queues if queue]
+            while waiting:
+                first = min(waiting, key=lambda queue: queue[0][0])
+                yield first.popleft()[1]
+                waiting = [queue for queue in waiting if queue] if all_of_one else []
 
 
 def number5(want: Wanted, level: str, hosts: Sequence[Host], ground: Ground, first: int = 0) -> None:

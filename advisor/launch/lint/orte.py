@@ -60,7 +60,7 @@ class _Job:
         self.width = want.pe or 1
         self.overload = want.overload or (want.oversubscribe_option and not want.bind)
         self.slots = sum(host.slots for host in self.hosts)
-        self.total = bounded(whole or self._counted())
+        self.total = bounded(whole or self._counted(), len(ground.known.cores))
         self.program = self.total
         beside = want.level not in (None, "ppr") or (want.map_text or "").startswith(":")
         self.pass_limit = self._per_host() if want.ranks and beside else None
@@ -68,6 +68,7 @@ class _Job:
         self.level = want.level or default_level(want, five=False, few=self.total <= 2)
         self.mapped: list[Host] = []
         """The hosts in the order in which they got ranks."""
+        self.known: set[int] = set()
         self.next_part = 0
 
     def _counted(self) -> int:
@@ -108,7 +109,8 @@ class _Job:
             raise Unclear(f"--map-by {self.want.map_text or kind} is not worked out here")
 
     def _add(self, host: Host, home: CpuSet, part: int = 0) -> None:
-        if not any(host is each for each in self.mapped):
+        if id(host) not in self.known:
+            self.known.add(id(host))
             self.mapped.append(host)
         host.procs.append(Proc(home, part))
 
@@ -119,7 +121,7 @@ class _Job:
 
     def _enough(self) -> None:
         if self.slots < self.total and not self.want.oversubscribe:
-            raise Refused(f"{self.total} ranks, and there are {self.slots} slots; nothing starts")
+            raise Refused(f"{self.total} ranks, and there are {self.slots} slots, outside a scheduler's job; nothing starts")
 
     def _by_slot(self) -> None:
         self._enough()
@@ -273,8 +275,11 @@ class _Job:
     def _below(self, host: Host, parts: Sequence[CpuSet]) -> bool:
         room = [self.ground.count(part) for part in parts]
         taken = [0] * len(parts)
+        touching: dict[CpuSet, list[int]] = {}
         for proc in host.procs:
-            inside = [i for i, part in enumerate(parts) if part & proc.home]
+            if proc.home not in touching:
+                touching[proc.home] = [i for i, part in enumerate(parts) if part & proc.home]
+            inside = touching[proc.home]
             if not inside:
                 raise Refused("there is nothing to bind to where ranks are dealt to; nothing starts")
             at = min(inside, key=taken.__getitem__)

@@ -148,6 +148,7 @@ def _total(made: Case) -> int:
 def _open_mpi(made: Case) -> tuple[LintRank, ...]:
     """Return what Open MPI's own mapper does with all hosts."""
     want = made.want
+    _readable(made.line)
     if want.rankfile or want.level == "rankfile":
         text = made.files.get(want.rankfile or "")
         if text is None:
@@ -171,6 +172,17 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
         return orte.ranks(parts, made.topology)
     devices = homes_of_devices(want, made.machine, made.topology) if want.device and newer(made.line) else ()
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
+
+
+def _readable(line: Line) -> None:
+    """Raise Unclear where words say of mapping what is not read here."""
+    odd = next((said for said in line.options if not said.known), None)
+    if odd:
+        raise Unclear(f"{odd.written[0][:60]} is no option that is known here")
+    elsewhere = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfile")
+    said = next((said for said in line.options if said.name in elsewhere), None)
+    if said:
+        raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
 
 
 SIMULATED: Mapping[str, Callable[[Case], tuple[LintRank, ...]]] = {"openmpi4": _open_mpi, "openmpi5": _open_mpi}

@@ -47,7 +47,8 @@ def ranks(
         job = _Job(program, topology, seats, whole, newer=newer)
         job.deal(devices)
         fresh = [Host(host.name, host.slots, host.procs[count:]) for host, count in zip(hosts, before, strict=True)]
-        order = [fresh[seats.index(seat)] for seat in job.mapped]
+        place = dict(zip(seats, fresh, strict=True))
+        order = [place[seat] for seat in job.mapped]
         number5(program, job.level, order, job.ground, first)
     total = sum(len(host.procs) for host in hosts)
     if not total:
@@ -60,7 +61,7 @@ class _Job(Free):
         """Give every host its ranks."""
         if self.total > self.slots:
             if not self.want.oversubscribe:
-                raise Refused(f"{self.total} ranks, and there are {self.slots} slots; nothing starts")
+                raise Refused(f"{self.total} ranks, and there are {self.slots} slots, outside a scheduler's job; nothing starts")
             if not self.given:
                 self.bound = "none"
         if self.level == "device":
@@ -129,13 +130,15 @@ class _Job(Free):
         self.left, moved = self.total, True
         while self.left and moved:
             moved = False
-            for seat in list(waiting):
+            left_open = []
+            for seat in waiting:
                 full, placed = self._rounds(seat, parts)
                 moved = moved or placed
-                if full:
-                    waiting = [each for each in waiting if each is not seat]
+                if not full:
+                    left_open.append(seat)
                 if not self.left:
                     return
+            waiting = left_open
         self._none_left(self.left)
 
     def _crowd(self, parts: Sequence[CpuSet]) -> None:

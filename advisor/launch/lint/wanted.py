@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.launch.lint.line import Line, Segment
-from advisor.launch.lint.mapby import Mapped, bound, mapped, newer, number, ranked
+from advisor.launch.lint.mapby import Mapped, bound, counted, mapped, newer, number, ranked
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
     if not five and values.get("rmaps_base_oversubscribe", "0").lower() in ("1", "true", "yes"):
         over = True
     return Wanted(
-        ranks=number(segment.value("-np")),
+        ranks=counted(segment.value("-np")),
         per_node=number(segment.value("-N", "--npernode")) or (1 if segment.has("--pernode") else None),
         per_socket=number(segment.value("--npersocket")),
         hosts=hosts(segment.value("--host") or ""),
@@ -173,6 +173,11 @@ def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped,
     over, not_over = segment.has("--oversubscribe"), segment.has("--nooversubscribe")
     if (over and "nooversubscribe" in made.modifiers) or (not_over and "oversubscribe" in made.modifiers) or (over and not_over):
         return "it is told to allow more ranks than slots and not to"
+    odd = [
+        text for text in (segment.value("-np"), _each(segment)) if text is not None and not (text.isascii() and text.isdigit())
+    ]
+    if odd:
+        return f"{odd[0][:40]!r} is no number of ranks"
     listed = segment.value("--cpu-set", "--cpu-list")
     level = made.level if said else None
     if five and old and said and not said.startswith(":"):
@@ -186,6 +191,10 @@ def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped,
         return f"both {word} and --map-by {(said or '')[:60]} say what ranks are dealt over"
     order = (segment.value("--rank-by") or "").lower()
     return f"both {word} and --rank-by {order[:40]} say how ranks are numbered" if order and order != word[4:] else None
+
+
+def _each(segment: Segment) -> str | None:
+    return segment.value("-N", "--npernode", "--npersocket")
 
 
 def _old_map(segment: Segment) -> str | None:
