@@ -26,7 +26,7 @@ _FOLDERS = (
 
 _FOUND = "file=read"
 _KEYS = {
-    "slurm.conf": "TaskPlugin|TaskPluginParam|ProctrackType|SelectType|PropagateResourceLimits|PropagateResourceLimitsExcept",
+    "slurm.conf": "TaskPlugin|TaskPluginParam|ProctrackType|SelectType",
     "cgroup.conf": "ConstrainCores|ConstrainRAMSpace|ConstrainDevices",
     "gres.conf": "AutoDetect|Cores|CPUs",
 }
