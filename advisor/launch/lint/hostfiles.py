@@ -27,7 +27,10 @@ def readable(line: Line) -> None:
         name, colon, count = word.strip().partition(":")
         if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
             raise Unclear(f"the host {word[:60]} is not worked out here")
-    said = next((said for said in line.options if said.name in _ELSEWHERE), None)
+    five = ("--rtos", "--runtime-options", "--display-topo") if line.family == "openmpi5" else ()
+    harmless = (("donotlaunch",), ("show-progress",), ("error-nonzero-status",))
+    asked = (each for each in line.options if each.name in (*_ELSEWHERE, *five))
+    said = next((each for each in asked if each.values not in harmless), None)
     if said:
         raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
 
