@@ -51,8 +51,8 @@ def run(
 
 def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
     from advisor.host.anonymise import AnonymousHost
-    from advisor.host.secrets import DiscreetHost
     from advisor.host.record import record
+    from advisor.host.secrets import DiscreetHost
 
     host = open_machine(source)
     about = {
