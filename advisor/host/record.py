@@ -4,11 +4,8 @@ import gzip
 import io
 import posixpath
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
-from advisor.errors import CannotWork
 from advisor.host.base import Host, Ran, Why, expand
 from advisor.host.capture import FORMAT, TOP, WORDS
 from advisor.host.patterns import LINK, WILD, concrete, example
@@ -49,22 +46,6 @@ def record(
         if tell:
             tell(len(asked) + number + 1, steps)
     return _archive(kept)
-
-
-def save(data: bytes, path: str) -> None:
-    """Write a file whole or not at all, readable for its owner alone."""
-    place = Path(path)
-    try:
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as part:
-            try:
-                part.write(data)
-                part.flush()
-                Path(part.name).replace(place)
-            except BaseException:
-                Path(part.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise CannotWork(f"{path}: {error.strerror or error}; name another file with -o") from error
 
 
 class _Keeper:

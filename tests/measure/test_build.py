@@ -106,8 +106,12 @@ def test_what_others_could_have_put_there_is_built_anew(sources: Path, tmp_path:
     folder = tmp_path / "cache"
     place = Path(Builder(LiveHost(), recipe(sources), "cpu", folder, lambda _: None).program("six"))
     strange = place.read_bytes()
-    for spoil in (lambda: place.chmod(0o777), lambda: place.rename(tmp_path / "x") and place.symlink_to(tmp_path / "x")):
-        spoil()
+    for linked in (False, True):
+        if linked:
+            place.rename(tmp_path / "x")
+            place.symlink_to(tmp_path / "x")
+        else:
+            place.chmod(0o777)
         told: list[str] = []
         again = Builder(LiveHost(), recipe(sources), "cpu", folder, told.append).program("six")
         assert (told, place.stat().st_mode & 0o777, place.is_symlink()) == (["building six"], 0o755, False)

@@ -91,8 +91,10 @@ with open(f"{other}/advisor/kernels/six", "w") as file:
 os.chmod(f"{other}/advisor/kernels/six", 0o755)
 print("ready", flush=True)
 while True:
-    for act in (lambda: os.symlink(other, ours), lambda: os.rename(ours, f"{folder}/gone"),
-                lambda: os.rename(other, ours), lambda: os.rename(ours, other), lambda: os.unlink(f"{folder}/gone"), lambda: os.mkdir(ours), lambda: os.rmdir(ours)):
+    for act in (
+        lambda: os.symlink(other, ours), lambda: os.rename(ours, f"{folder}/gone"), lambda: os.rename(other, ours),
+        lambda: os.rename(ours, other), lambda: os.unlink(f"{folder}/gone"), lambda: os.mkdir(ours), lambda: os.rmdir(ours),
+    ):
         try: act()
         except OSError: pass
 """

@@ -65,6 +65,6 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
     with progress("capturing") as step:
         kept = AnonymousHost(host) if anonymise else DiscreetHost(host)
         data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"))
-    write_whole(output, data)
+    write_whole(output, data, private=True)
     size = f"{len(data) // 1024} KiB"
     sys.stderr.write(one_line(f"advisor: wrote {output} ({size}); look at it with: advisor audit --from {output}") + "\n")
