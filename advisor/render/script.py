@@ -7,6 +7,7 @@ from shlex import quote
 
 from advisor.errors import BadInput
 from advisor.host.files import LIMIT
+from advisor.host.offline import SLURM_CONF
 from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES
 
 CGROUP = "{cgroup}"
@@ -62,6 +63,7 @@ def capture_script(
         placed=_case(PLACED_VARIABLES),
         never=_case(NEVER_VARIABLES),
         variables=_case(KEPT_VARIABLES),
+        slurm_conf=SLURM_CONF,
         hint=_HINT,
         secrets=_SED,
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.errors import BadCapture
+from advisor.errors import BadCapture, BadInput
 from advisor.host.archive import unpack
 from advisor.host.base import Host, Ran, Reading, Why, expand
 from advisor.host.capture import CaptureHost, capture_in
@@ -221,6 +221,20 @@ def test_hostile_patterns_end() -> None:
     store = capture_in(MemoryStore(nodes))
     assert store is not None
     assert CaptureHost(store, "c").read("/proc/unknown/deep/file").why == Why.NOT_KEPT
+
+
+def test_a_root_without_end_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many bytes, too many files or links, or commands that say too much: before the memory is full."""
+    monkeypatch.setattr("advisor.host.record._MOST", 1 << 20)
+    large: dict[str, Node] = {f"/sys/{n}": b"x" * 100_000 for n in range(12)}
+    many: dict[str, Node] = {f"/sys/{n}": b"" for n in range(1100)}
+    for nodes in (large, many):
+        with pytest.raises(
+            BadInput, match=r"root: holds more than 1 MiB of files that advisor reads, and no machine has as much; "
+        ):
+            record(TreeHost(MemoryStore(nodes), "root"), ("/sys/*",), (), {})
+    fine: dict[str, Node] = {f"/sys/{n}": b"x" * 100_000 for n in range(9)}
+    assert len(opened(record(TreeHost(MemoryStore(fine), "root"), ("/sys/*",), (), {})).list("/sys")) == 9
 
 
 def test_folder_is_laid_as_told(tmp_path: Path) -> None:
