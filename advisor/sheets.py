@@ -19,6 +19,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.events import (
     AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
     DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -69,11 +71,11 @@ class Sheet(NamedTuple):
         return BadSheet(problem, file=self.file, place=f"line {self.line(place)}", cure=cure)
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Return what a YAML file says."""
+def read_sheet(path: Path, without: frozenset[str] = frozenset()) -> Sheet:
+    """Return what a YAML file says, ``without`` what stands under some keys: it is passed over, and costs little."""
     data = _bytes(path)
     try:
-        return parse_sheet(data.decode("utf-8"), str(path))
+        return parse_sheet(data.decode("utf-8"), str(path), without)
     except UnicodeDecodeError as error:
         raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
 
@@ -97,10 +99,10 @@ def _bytes(path: Path) -> bytes:
 _CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
 
 
-def parse_sheet(text: str, file: str) -> Sheet:
-    """Return what a YAML text says."""
+def parse_sheet(text: str, file: str, without: frozenset[str] = frozenset()) -> Sheet:
+    """Return what a YAML text says, ``without`` what stands under some keys."""
     try:
-        return _Builder(file).build(yaml.parse(text.removeprefix("\ufeff"), Loader=_LOADER))
+        return _Builder(file, without).build(yaml.parse(text.removeprefix("\ufeff"), Loader=_LOADER))
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = f"line {mark.line + 1}" if mark else None
@@ -121,9 +123,10 @@ _MENDS: Final = (
 class _Builder:
     """Makes values of events, each looked at before anything is made of it; remembers the line of every value."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, without: frozenset[str]) -> None:
         self.sheet = Sheet(file, None, {})
         self.values = 0
+        self._without = without
 
     def build(self, events: Iterator[Any]) -> Sheet:
         """Return the sheet that the events of one document tell."""
@@ -183,9 +186,23 @@ class _Builder:
             name = self.key(event, place)
             if name in result:
                 raise self.wrong(event, f"key {name[:60]} stands twice", "keep one of them")
+            if name in self._without:
+                self._pass_over()
+                continue
             result[name] = self.value(next(self.events), (*place, name))
             self.sheet.lines[(*place, name)] = event.start_mark.line + 1
         return result
+
+    def _pass_over(self) -> None:
+        """Go past the next value, whatever it holds."""
+        depth = 0
+        for event in self.events:
+            if isinstance(event, CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, CollectionEndEvent):
+                depth -= 1
+            if depth == 0:
+                return
 
     def key(self, event: Any, place: Place) -> str:
         """Return the one word that a key is."""

@@ -9,6 +9,9 @@ from advisor.cli.pipeline import load
 from tests.conftest import Golden
 from tests.test_corpus import CORPUS, ROOTS, XMLS
 
+GOLDENS = tuple(sorted((Path(__file__).parent / "golden" / "corpus").glob("*.txt")))
+JUDGED = Path(__file__).parents[1] / "docs" / "judged.md"
+
 pytestmark = [
     pytest.mark.corpus,
     pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no published machines in {CORPUS.name} (set ADVISOR_CORPUS)"),
@@ -22,3 +25,11 @@ def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -
     assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
     lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in audit.found]
     golden(f"corpus/{path.name}.txt", "".join(lines))
+
+
+def test_every_finding_above_info_was_judged() -> None:
+    """docs/judged.md names each rule that has one on a published machine."""
+    lines = [line for path in GOLDENS for line in path.read_text(encoding="utf-8").splitlines()]
+    rules = {line.split()[1].rstrip(":") for line in lines if not line.startswith("info")}
+    page = JUDGED.read_text(encoding="utf-8")
+    assert sorted(rule for rule in rules if f"`{rule}`" not in page) == []

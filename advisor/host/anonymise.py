@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
+from copy import copy
 from posixpath import normpath
 
 from advisor.host.base import Host, Ran, Reading
 from advisor.host.blank import smbios_strings
 from advisor.host.kept import kept_file
 from advisor.host.kept_commands import kept_answer, kept_variables
+from advisor.host.later import Later, later
 from advisor.host.scrub import Scrubber
 from advisor.host.secrets import CMDLINE, GONE, DiscreetHost, boot_options, keeps_variable
 from advisor.host.words import Words, is_known
@@ -42,7 +44,7 @@ class AnonymousHost:
     """Another host's answers without serial numbers, addresses, identifiers and names of machines and people."""
 
     def __init__(self, host: Host) -> None:
-        self._host = DiscreetHost(host)
+        self._host: Host = DiscreetHost(host)
         self._words = Words()
         self._names = _names_of(host)
         self._scrub = Scrubber(self._names, _identities(host))
@@ -86,6 +88,16 @@ class AnonymousHost:
         if argv[0].startswith("lstopo") and "xml" in argv:
             return ran._replace(out=self._xml(ran.out), err=b"", path=path)
         return kept_answer(self, argv, ran._replace(path=path))
+
+    @property
+    def again(self) -> Later | None:
+        """The second look of a capture, scrubbed; None where there was one."""
+        second = later(self._host)
+        if second is None:
+            return None
+        masked = copy(self)
+        masked._host = second.host  # noqa: SLF001 - the same mask over another host: the same names come out
+        return second._replace(host=masked)
 
     def environment(self) -> dict[str, str]:
         """Return the variables; those that name people, places or machines keep at most their shape."""
@@ -150,6 +162,8 @@ class AnonymousHost:
         cgroups = _CGROUPS.fullmatch(path)
         if cgroups:
             return cgroups[1] + self.cgroup(cgroups[2] or "")
+        if path.startswith(("/etc/tuned/", "/usr/lib/tuned/")):
+            return "/".join(self._masked(part, self.known) for part in path.split("/"))
         parts = path.split("/")
         above = ("", *parts)
         return "/".join(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from advisor.host import blank
-from advisor.host.secrets import GONE, boot_options
+from advisor.host.secrets import GONE, SLURM_KEYS, boot_options
 
 
 class Mask(Protocol):
@@ -151,6 +151,19 @@ def _mounts(mask: Mask, text: str) -> str:
     return "".join(kept)
 
 
+def _tuned(mask: Mask, text: str) -> str:
+    """Keep the sections of a tuned profile, what it includes and the latency that it asks for."""
+    lines = (line.strip() for line in text.splitlines())
+    kept = (line for line in lines if re.fullmatch(r"\[[a-z_]{1,30}\]|(?:include|force_latency)\s*=.{0,200}", line))
+    return "".join(f"{mask.known(mask.text(line))}\n" for line in kept)
+
+
+def _facts(mask: Mask, text: str) -> str:
+    """Keep lines of a word, a colon and another word."""
+    kept = re.findall(r"(?m)^([a-z_]{1,30}: *)([\w.-]{1,20})$", text)
+    return "".join(f"{key}{mask.known(value)}\n" for key, value in kept)
+
+
 _CPUINFO = (
     *("processor", "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "cpu mhz", "cache size"),
     *("physical id", "siblings", "core id", "cpu cores", "apicid", "initial apicid", "fpu", "fpu_exception", "cpuid level"),
@@ -201,7 +214,10 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
     for pattern, keeper in (
         (r"/\.dockerenv|/run/\.containerenv|/\.singularity\.d/runscript", _nothing),
         (r"/etc/os-release|/usr/lib/os-release", _known_lines_of(*_OS)),
-        (r"/etc/tuned/active_profile|/run/systemd/container|/run/irqbalance\.pid", _words),
+        (r"/etc/tuned/active_profile|/run/systemd/container|/run/(?:tuned/tuned|irqbalance)\.pid", _words),
+        (r"/(?:etc|usr/lib)/tuned/(?:profiles/)?[^/]+/tuned\.conf", _tuned),
+        (r"/etc/slurm/slurm\.conf", _known_lines_of(*(rf"\s*{key}" for key in SLURM_KEYS))),
+        (r"/(?:var/)?run/hwloc/knl_memoryside_cache", _facts),
         (r"/proc/(?:sys/kernel/)?hostname|/etc/hostname", _node),
         (r"/proc/cmdline", _boot),
         (r"/proc/cpuinfo", _lines_of(*_CPUINFO, between=r"(?:\s+\d+)?\s*(?:[:=]|$)", raw=_FLAGS)),

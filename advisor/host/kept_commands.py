@@ -48,14 +48,39 @@ def _slurm_node(mask: Mask, text: str) -> str:
     return "".join(kept)
 
 
+def _keys(mask: Mask, text: str) -> str:
+    """Keep the lines ``key=value`` in words of the trade, and that a file was closed."""
+    kept = re.findall(r"(?m)^([A-Za-z]{1,40}=)([\w/,.:|\[\]-]{0,200})$", text)
+    closed = "Permission denied\n" if "ermission denied" in text else ""
+    return "".join(f"{key}{mask.known(value)}\n" for key, value in kept if key != "MainPID=") + closed
+
+
+_OPTION = re.compile(
+    r"(?m)^((?:PCI )?[Dd]evice:\s+(?:[0-9a-fA-F:.]{4,16}|/dev/mst/mt\d{4,6}_[\w.]{1,30}))$"
+    r"|^([\s*]*[A-Z][A-Z0-9_]{2,60}\s+)(\S.*)$"
+)
+
+
+def _options(mask: Mask, text: str) -> str:
+    """Keep the options of adapters' firmware below the addresses of the adapters."""
+    return "".join(f"{device or option + mask.known(value)}\n" for device, option, value in _OPTION.findall(text))
+
+
+def _links(mask: Mask, text: str) -> str:
+    """Keep the numbers of GPUs and the rates of their links, not their names."""
+    kept = re.findall(r"(?m)^(GPU \d{1,3}:)|^(\s*Link \d{1,2}: )(\S.{0,40})$", text)
+    return "".join(f"{gpu or link + mask.known(rate)}\n" for gpu, link, rate in kept)
+
+
 _COLUMN = re.compile(
-    r"index|count|name|driver_version|(?:pci|pcie|memory|clocks|power|ecc|mig|temperature|utilization|compute|persistence)[\w.]*"
+    r"index|count|name|driver_version|gpu_bus_id|remapped_rows[\w.]*|retired_pages[\w.]*|pstate"
+    r"|(?:pci|pcie|memory|clocks|power|ecc|mig|temperature|utilization|compute|persistence)[\w.]*"
 )
 
 
 def _columns(mask: Mask, argv: tuple[str, ...], out: str) -> str:
     """Keep the columns of nvidia-smi's answer that name no card."""
-    query = next((word.partition("=")[2] for word in argv if word.startswith("--query-gpu=")), "")
+    query = next((word.partition("=")[2] for word in argv if word.startswith("--query-")), "")
     fields = [field.strip() for field in query.split(",")]
     kept = []
     for line in out.splitlines():
@@ -93,6 +118,8 @@ def _cards(mask: Mask, out: str) -> str:
 _PROGRAMS: dict[str, Keeper] = {
     **dict.fromkeys(("uname", "systemctl", "systemd-detect-virt"), _one_word),
     **dict.fromkeys(("mpichversion", "mpiname"), _versions),
+    **dict.fromkeys(("mlxconfig", "mstconfig"), _options),
+    "sed": _keys,
     "slurmd": _slurm_node,
     "scontrol": _slurm_node,
 }
@@ -103,8 +130,12 @@ def command_keeper(argv: tuple[str, ...]) -> Keeper | None:
     """Return what is kept of what a command prints, None where nothing is said of it."""
     if _VERSION_ASKED.intersection(argv[1:2]) and len(argv) == 2:
         return _versions
-    if argv[0] == "nvidia-smi" and any(word.startswith("--query-gpu=") for word in argv):
+    if argv[0] == "nvidia-smi" and any(word.startswith("--query-") for word in argv):
         return lambda mask, text: _columns(mask, argv, text)
+    if argv[:2] == ("nvidia-smi", "nvlink"):
+        return _links
+    if argv[:2] == ("systemctl", "show"):
+        return _keys
     if argv[0] == "rocm-smi":
         return _cards
     return _PROGRAMS.get(argv[0])

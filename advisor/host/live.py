@@ -64,8 +64,11 @@ class LiveHost:
         for argv in commands:
             if argv not in self._ahead:
                 answer: Future[Ran] = Future()
+                try:
+                    Thread(target=self._fill, args=(answer, argv, timeout), daemon=True).start()
+                except RuntimeError:  # no room for a thread (ulimit -u, -v): each is run when it is asked for
+                    return
                 self._ahead[argv] = answer
-                Thread(target=self._fill, args=(answer, argv, timeout), daemon=True).start()
 
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return what a command printed, at most 16 MiB of it. It is never given to a shell and reads nothing."""

@@ -5,10 +5,12 @@ import io
 import posixpath
 import tarfile
 from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why, expand
 from advisor.host.capture import FORMAT, TOP, WORDS
+from advisor.host.later import Later, later, since
 from advisor.host.patterns import LINK, WILD, concrete, example
 from advisor.host.store import Link, Node
 
@@ -29,9 +31,15 @@ def record(
     commands: Iterable[tuple[str, ...]],
     about: Mapping[str, str],
     tell: Tell | None = None,
+    *,
+    twice: Iterable[str] = (),
 ) -> bytes:
-    """Return a capture as a tar.gz: the same bytes for the same answers and the same ``about``."""
-    asked, argvs = concrete(host, patterns), tuple(dict.fromkeys(commands))
+    """Return a capture as a tar.gz: the same bytes for the same answers and the same ``about``.
+
+    What the patterns ``twice`` match on a live machine is looked at again in the end.
+    """
+    counters, begun = tuple(twice), monotonic()
+    asked, argvs = concrete(host, (*counters, *patterns)), tuple(dict.fromkeys(commands))
     room = _Room(host.name)
     keeper = _Keeper(host, room)
     steps = len(asked) + len(argvs)
@@ -54,7 +62,9 @@ def record(
         kept |= said
         if tell:
             tell(len(asked) + number + 1, steps)
-    return _archive(kept)
+    second = _again(host, counters, begun)
+    room.take(second.values())
+    return _archive(kept | second)
 
 
 class _Room:
@@ -69,6 +79,22 @@ class _Room:
         if self._left < 0:
             problem = f"holds more than {_MOST >> 20} MiB of files that advisor reads, and no machine has as much"
             raise BadInput(problem, file=self._name, cure="name the folder that holds its sys and proc")
+
+
+def _again(host: Host, patterns: tuple[str, ...], begun: float) -> dict[str, Node]:
+    """Return the second look at counters: that of a machine is taken now, a capture has its own."""
+    second = later(host)
+    if second is None and host.kind == "live" and any(path for pattern in patterns for path in expand(host, pattern)):
+        second = Later(since(begun), host)
+    if second is None:
+        return {}
+    kept: dict[str, Node] = {"/again/seconds": _lines([f"{second.seconds:.2f}"]), "/again/root": None}
+    for pattern in patterns:
+        for path in expand(second.host, pattern):
+            reading = second.host.read(path)
+            if reading.why is None and "\n" not in path:
+                kept[f"/again/root{path}"] = reading.data
+    return kept
 
 
 class _Keeper:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from advisor.host.base import Host, Ran, Reading
+from advisor.host.later import Later, later
 
 GONE = "removed"
 CMDLINE = "/proc/cmdline"
@@ -47,6 +48,9 @@ KEPT_VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "GPU_DEVICE_ORDINAL"),
 )
 """Names of variables whose values say how a job is placed and what its messages take."""
+
+SLURM_CONF, SLURM_KEYS = "/etc/slurm/slurm.conf", ("PropagateResourceLimits", "PropagateResourceLimitsExcept", "Include")
+"""Of slurm.conf these lines are kept: others hold names of people, hosts and databases, and AccountingStoragePass."""
 
 BOOT_OPTIONS = (
     *("ro", "rw", "quiet", "nosmt", "nosmp", "numa", "numa_balancing", "numa_zonelist_order", "noirqbalance", "irqaffinity"),
@@ -119,6 +123,9 @@ _HINT = re.compile(
 """One of these is in every text that the patterns above change; most files of a machine have none."""
 
 
+_SLURM_LINE = re.compile(rf"(?i)\s*(?:(?:{'|'.join(SLURM_KEYS)})\s*=|include\s)")
+
+
 def any_of(name: str, patterns: tuple[str, ...]) -> bool:
     """Tell whether a name matches one of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
@@ -181,6 +188,8 @@ class DiscreetHost:
             return reading
         if path == CMDLINE:
             return Reading(f"{' '.join(boot_options(reading.text or ''))}\n".encode())
+        if path == SLURM_CONF:
+            return Reading("".join(f"{line}\n" for line in (reading.text or "").splitlines() if _SLURM_LINE.match(line)).encode())
         return Reading(_cleaned(reading.data))
 
     def list(self, path: str) -> tuple[str, ...]:
@@ -195,6 +204,12 @@ class DiscreetHost:
         """Return what a command printed."""
         ran = self._host.run(argv, timeout)
         return ran._replace(out=_cleaned(ran.out), err=_cleaned(ran.err))
+
+    @property
+    def again(self) -> Later | None:
+        """The second look of a capture; None where there was one."""
+        second = later(self._host)
+        return None if second is None else second._replace(host=DiscreetHost(second.host))
 
     def environment(self) -> dict[str, str]:
         """Return the variables that are known to say how a job is placed."""

@@ -51,7 +51,11 @@ class Sheets:
 
 def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Checklist:
     """Return the checklist of an audit in a vendor's words."""
-    asked = [finding for finding in audit.findings if finding.verdict in _WEIGHT and not _unmeasured(finding)]
+    asked = [
+        finding
+        for finding in audit.findings
+        if finding.verdict in _WEIGHT and not _unmeasured(finding) and not _unwatched(finding)
+    ]
     wanted, absent = _offered(_by_setting(asked), sheets, audit.platform_id)
     rows = {row.name: row for row in audit.settings}
     items = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
@@ -82,6 +86,11 @@ def _proved(item: Item) -> Item:
 def _unmeasured(finding: Finding) -> bool:
     """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
     return finding.verdict == "unknown" and any(lack.why == UNMEASURED for lack in finding.lacks)
+
+
+def _unwatched(finding: Finding) -> bool:
+    """Return whether a verdict waits for counters of faults: an audit looks at them, and nobody can tick them off."""
+    return finding.verdict == "unknown" and any(lack.fact.partition(".")[0] == "watch" for lack in finding.lacks)
 
 
 def _to_measure(findings: Iterable[Finding]) -> Iterator[str]:

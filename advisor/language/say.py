@@ -27,6 +27,9 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
 }
 """How a number is written: ``{adapter.path.bandwidth:rate}``."""
 
+LISTED = "list"
+"""How values stand in a command: with commas and no blanks, ``--membind={spare:list}``."""
+
 _PART = re.compile(r"\{([^{}]*)\}")
 _LONGEST = 2000
 
@@ -84,10 +87,13 @@ def _filled(inside: str, scope: Scope) -> tuple[Node, str]:
         text, how = inside, ""
     text, how = text.strip(), how.strip()
     node = parse(text, scope)
-    if how and how not in FORMATS:
-        cure = did_you_mean(how, FORMATS, f"there are {', '.join(FORMATS)}", cutoff=0.4)
+    known = (*FORMATS, LISTED)
+    if how and how not in known:
+        cure = did_you_mean(how, known, f"there are {', '.join(known)}", cutoff=0.4)
         raise BadValue(f"{{{inside}}}: there is no format {how}", cure=cure)
-    if how and not alike(_inner(node.kind), NUMBER):
+    if how == LISTED and not isinstance(node.kind, ListOf):
+        raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a list")
+    if how in FORMATS and not alike(_inner(node.kind), NUMBER):
         raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a number")
     if isinstance(_inner(node.kind), Record):
         first = next(iter(_facts(node.kind)), "")
@@ -139,7 +145,8 @@ def written(value: Any, how: str = "", *, name: Callable[[str], str] = plain) ->
     if isinstance(value, Unknown):
         return "?"
     if isinstance(value, (tuple, list)):
-        return ", ".join(_option(each, name) or written(each, how, name=name) for each in value) or "none"
+        between, inner = (",", "") if how == LISTED else (", ", how)
+        return between.join(_option(each, name) or written(each, inner, name=name) for each in value) or "none"
     if how:
         return FORMATS[how](value)
     if isinstance(value, bool):

@@ -84,7 +84,7 @@ def _hca(hca: Hca) -> dict[str, Any]:
 
 
 def _gpu(gpu: Gpu) -> dict[str, Any]:
-    keys = {"address", "vendor", "model", "memory", "index", "driver_version"}
+    keys = {"address", "card", "vendor", "model", "memory", "index", "driver_version"}
     return {**gpu.model_dump(mode="json", include=keys), **_place(gpu.locality)}
 
 

@@ -8,7 +8,7 @@ from shlex import quote
 from advisor.errors import BadInput
 from advisor.host.files import LIMIT
 from advisor.host.offline import SLURM_CONF
-from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES
+from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS
 
 CGROUP = "{cgroup}"
 _END = "END-OF-PATTERNS"
@@ -38,9 +38,18 @@ _PATTERN = re.compile(r"/[^\n]+")
 
 
 def capture_script(
-    template: str, patterns: Iterable[str], commands: Iterable[tuple[str, ...]], version: str, prefixes: Iterable[str]
+    template: str,
+    patterns: Iterable[str],
+    commands: Iterable[tuple[str, ...]],
+    version: str,
+    prefixes: Iterable[str],
+    *,
+    twice: Iterable[str] = (),
 ) -> str:
-    """Return the script: ``patterns`` and ``commands`` as the collectors have them, ``prefixes`` of variables to keep."""
+    """Return the script: ``patterns`` and ``commands`` as the collectors have them, ``prefixes`` of variables to keep.
+
+    What the patterns ``twice`` match is looked at again in the end.
+    """
     from jinja2 import Environment, StrictUndefined
 
     asked = tuple(dict.fromkeys(patterns))
@@ -56,6 +65,7 @@ def capture_script(
         looks=[_look(folder, names) for folder, names in _by_folder(p for p in asked if CGROUP not in p).items()],
         own_looks=[_own_look(folder, names) for folder, names in _by_folder(own).items()],
         commands=[" ".join(quote(word) for word in argv) for argv in dict.fromkeys(commands)],
+        twice=[quote(pattern) for pattern in dict.fromkeys(twice)],
         prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
         end=_END,
         most=LIMIT,
@@ -64,6 +74,7 @@ def capture_script(
         never=_case(NEVER_VARIABLES),
         variables=_case(KEPT_VARIABLES),
         slurm_conf=SLURM_CONF,
+        slurm_keys="|".join(SLURM_KEYS),
         hint=_HINT,
         secrets=_SED,
     )

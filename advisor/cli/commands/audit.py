@@ -87,12 +87,13 @@ def run(
     from advisor.cli.inputs import bios_from
     from advisor.cli.judgement import judged
     from advisor.cli.quick import Asked
+    from advisor.cli.watching import Watching
 
     asked = Asked(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
-    given, read = bios_from(bios or ()), load(source)
+    given, watching, read = bios_from(bios or ()), Watching(source), load(source)
     measured = _measured(measurements or [], read, asked, now=measure and source is None)
-    result = judged(read, scope, rules or (), given, measured.measurements)
+    result = judged(read, scope, rules or (), given, measured.measurements, watch=watching.ended())
     audit = _of_topics(result, topic) if topic else result.audit
     if json:
         emit_json(_document(result, audit), output)

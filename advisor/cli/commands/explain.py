@@ -43,10 +43,11 @@ def run(
     """Show how a rule came to its verdict."""
     from advisor.cli.inputs import bios_from, measurements_from, must_be_one_of
     from advisor.cli.judgement import judged, rulebook
+    from advisor.cli.watching import Watching
 
     must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
-    machine, given = load(source), bios_from(bios or ())
-    result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine))
+    watching, machine, given = Watching(source), load(source), bios_from(bios or ())
+    result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine), watch=watching.ended())
     told = _explained(result, rule, subject)
     if json:
         from advisor.render.data import explain_document
