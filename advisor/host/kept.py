@@ -62,7 +62,16 @@ def _gone(mask: Mask, text: str) -> str:
 
 def _value(mask: Mask, text: str) -> str:
     """Keep a value that the kernel writes: numbers, masks, and words of the trade."""
-    return text if _MASK.fullmatch(text) else mask.known(mask.text(text))
+    if _MASK.fullmatch(text):
+        return text
+    return re.sub(r"\S+", lambda match: match[0] if match[0].isdigit() else mask.known(match[0]), mask.text(text))
+
+
+def _properties(mask: Mask, text: str) -> str:
+    """Keep the numbers that the kernel's driver of AMD's GPUs gives for a node; not the card's own, nor that of its fabric."""
+    del mask
+    kept = re.findall(r"(?m)^([a-z_0-9]{1,40} \d{1,20})$", text)
+    return "".join(f"{line}\n" for line in kept if not line.startswith(("unique_id", "hive_id")))
 
 
 _MASK = re.compile(r"\s*(?:0x)?[0-9a-fA-F]{1,8}(?:,[0-9a-fA-F]{1,8})*\s*\0*")
@@ -230,6 +239,7 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
             r"/proc/hwloc-nofile-info",
             _known_lines_of("Architecture", "OSName", "OSRelease", "OSVersion", r"FallbackNbProcessors|CPU\w+"),
         ),
+        (r"/sys/.*/kfd/.*/properties", _properties),
         (r"/sys/.*/board_id", _board),
         (r"/proc/sys/kernel/(?:osrelease|version)", _words),
         (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),

@@ -68,16 +68,23 @@ def capture_script(
         twice=[quote(pattern) for pattern in dict.fromkeys(twice)],
         prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
         end=_END,
-        most=LIMIT,
-        boot_options=_case(BOOT_OPTIONS),
-        placed=_case(PLACED_VARIABLES),
-        never=_case(NEVER_VARIABLES),
-        variables=_case(KEPT_VARIABLES),
-        slurm_conf=SLURM_CONF,
-        slurm_keys="|".join(SLURM_KEYS),
-        hint=_HINT,
-        secrets=_SED,
+        **_tables(),
     )
+
+
+def _tables() -> dict[str, object]:
+    """Return what the script may keep and must drop, from the tables that Python keeps to."""
+    return {
+        "most": LIMIT,
+        "boot_options": _case(BOOT_OPTIONS),
+        "placed": _case(PLACED_VARIABLES),
+        "never": _case(NEVER_VARIABLES),
+        "variables": _case(KEPT_VARIABLES),
+        "slurm_conf": SLURM_CONF,
+        "slurm_keys": "|".join(SLURM_KEYS),
+        "hint": _HINT,
+        "secrets": _SED,
+    }
 
 
 def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:
