@@ -141,6 +141,30 @@ def test_leaves_nothing_behind(shell: Shell, script: Path, tmp_path: Path) -> No
     assert list(tmp_path.glob("advisor-capture*")) == []
 
 
+def test_a_link_in_place_of_the_archive_is_replaced_not_followed(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """Also one under the name of the unfinished file; a folder of that name is refused."""
+    (tmp_path / "victim").write_text("mine")
+    for name in ("node.tar.gz", "node.tar.gz.part"):
+        (tmp_path / name).symlink_to(tmp_path / "victim")
+    done = run(shell, script, "--root", str(lay(tmp_path / "root")))
+    assert (done.returncode, (tmp_path / "victim").read_text()) == (0, "mine")
+    assert ((tmp_path / "node.tar.gz").is_symlink(), (tmp_path / "node.tar.gz").stat().st_mode & 0o777) == (False, 0o600)
+    (tmp_path / "folder").mkdir()
+    assert run(shell, script, "-o", "folder", "--root", str(tmp_path / "root")).returncode == 2
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_standard_output_takes_the_archive(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """Of -o - and /dev/stdout; no device is replaced."""
+    start, environment = shell
+    root = str(lay(tmp_path / "root"))
+    for name in ("-", "/dev/stdout"):
+        command = [*start, str(script), "-o", name, "--root", root]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, check=True)
+        assert opened(done.stdout).read("/proc/meminfo").text == "MemTotal: 16 kB\n"
+    assert Path("/dev/stdout").is_symlink()
+
+
 def test_interrupt_cleans_up(tmp_path: Path, shell: Shell) -> None:
     """A script that is stopped in the middle leaves no temporary folder."""
     file = tmp_path / "capture.sh"
