@@ -21,7 +21,8 @@ from advisor.host.live import LiveHost
 from advisor.know.platforms import match_platform
 from advisor.measure import gate
 from advisor.measure.believe import believed
-from advisor.measure.build import Builder, Compiler, Ready, Recipe, cache_folder, cpu_of, find_compiler, flags_for
+from advisor.measure.build import Builder, Compiler, Ready, Recipe, cpu_of, find_compiler, flags_for
+from advisor.measure.cache import cache_folder
 from advisor.measure.conditions import conditions, free_memory
 from advisor.measure.ground import Ground
 from advisor.measure.plan import Plan, plan
@@ -112,7 +113,7 @@ def programs_for(host: LiveHost, machine: Machine, how: How) -> tuple[Programs, 
         return Ready(how.kernels), None, None
     recipe = Recipe(kernels(), find_compiler(host, os.environ.get("CC")), flags_for(machine))
     folder = cache_folder(os.environ)
-    return Builder(host, recipe, cpu_of(machine), folder, announce), recipe.compiler, " ".join(recipe.flags)
+    return Builder(host, recipe, cpu_of(machine), folder, announce, open_only=True), recipe.compiler, " ".join(recipe.flags)
 
 
 def announce(text: str) -> None:

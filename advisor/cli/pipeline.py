@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +13,13 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from advisor.collect.gather import collect_machine, commands
-from advisor.errors import BadInput, BadMachine, CannotWork
+from advisor.errors import BadInput, BadMachine
 from advisor.host.base import Host
 from advisor.host.documents import LARGEST, read_json
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.host.source import open_host
+from advisor.host.writer import write_file
 from advisor.model.cpuset import bounded_sets
 from advisor.model.machine import SCHEMA, Machine
 
@@ -164,27 +163,6 @@ def _plain_locale() -> bool:
     return (whole or (os.environ.get("LANG", "") if coerced else "")) in ("C", "POSIX")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees half of it; a link's target, not the link; into a pipe or a device as it is."""
-    try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            path.write_bytes(data)
-        else:
-            _replace(path.resolve(), data)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
-        problem = error.strerror if isinstance(error, OSError) else None
-        raise CannotWork(f"{path}: {(problem or 'cannot be written').lower()}; name another file to write") from error
-
-
-def _replace(place: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".advisor.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(place)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Write a file so that nobody ever sees half of it; with ``private`` for its owner alone."""
+    write_file(path, data, private=private)
