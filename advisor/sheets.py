@@ -22,11 +22,9 @@ from yaml.events import (
     CollectionEndEvent,
     CollectionStartEvent,
     DocumentStartEvent,
-    MappingEndEvent,
     MappingStartEvent,
     NodeEvent,
     ScalarEvent,
-    SequenceEndEvent,
 )
 
 from advisor.errors import AdvisorError, BadInput, BadSheet
@@ -172,7 +170,7 @@ class _Builder:
         """Return the items up to the end of a list."""
         result: list[Any] = []
         for event in self.events:
-            if isinstance(event, SequenceEndEvent):
+            if isinstance(event, CollectionEndEvent):
                 break
             result.append(self.value(event, (*place, len(result))))
         return result
@@ -181,7 +179,7 @@ class _Builder:
         """Return the keys and values up to the end of a mapping."""
         result: dict[str, Any] = {}
         for event in self.events:
-            if isinstance(event, MappingEndEvent):
+            if isinstance(event, CollectionEndEvent):
                 break
             name = self.key(event, place)
             if name in result:
@@ -197,10 +195,7 @@ class _Builder:
         """Go past the next value, whatever it holds."""
         depth = 0
         for event in self.events:
-            if isinstance(event, CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, CollectionEndEvent):
-                depth -= 1
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth == 0:
                 return
 
@@ -276,14 +271,9 @@ def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel]:
     """Return the model that stands at a place inside another, as far as the place leads through named fields."""
     for key in place:
         field = model.model_fields.get(str(key))
-        inner = _models(field.annotation) if field else _models(_root(model))
+        inner = _models(field.annotation) if field else _models(getattr(model.model_fields.get("root"), "annotation", None))
         model = inner[0] if inner else model
     return model
-
-
-def _root(model: type[BaseModel]) -> Any:
-    field = model.model_fields.get("root")
-    return field.annotation if field else None
 
 
 @cache

@@ -1,5 +1,6 @@
 """The formats of a checklist: the folder of templates is their list, and a site's own folders come before it."""
 
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,14 +10,14 @@ from advisor.errors import BadValue, CannotWork
 from advisor.paths import templates
 
 if TYPE_CHECKING:
-    from advisor.model.exports import Staging
+    from advisor.model.plan import Plan
     from advisor.model.vendor import Vendor
 
 FOLDER = "checklist"
 SITE_FOLDERS = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))
 """Where a site keeps templates of its own; the nearer wins."""
 
-BUILT_IN = ("txt", "json")
+BUILT_IN = ("txt", "json", "plan")
 """Formats that no template makes: what fits a terminal, and what programs read."""
 
 _LARGEST = 1 << 20
@@ -74,21 +75,30 @@ def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
     return BadValue(f"{name} is a tool for {', '.join(for_whom)}, and this is {vendor.name}", cure=cure)
 
 
-def remarks(name: str, staging: "Staging", output: Path | None) -> Iterator[str]:
+def remarks(name: str, plan: "Plan", vendor: "Vendor", output: Path | None) -> Iterator[str]:
     """Yield what a format cannot say in the file itself: JSON has no comments."""
-    if name != "redfish":
+    if name != "redfish" or vendor.redfish is None:
         return
-    if not staging.writes:
+    redfish = vendor.redfish
+    bmc = f"https://BMC{redfish.settings}"
+    yield f"save the present values first: curl -n https://BMC{redfish.bios} -o bios-before.json"
+    if not plan.writes:
         yield "there is nothing to stage this way"
-    headers = {"Content-Type": "application/json", **staging.headers}
+    headers = {"Content-Type": "application/json", **redfish.headers}
     words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
     file = shlex.quote(str(output or "FILE"))
-    yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} https://BMC{staging.path}"
-    if staging.reset:
-        data = f'{{"ResetType": "{staging.reset_type}"}}'
-        yield (
-            "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
-            f"-d {shlex.quote(data)} https://BMC{staging.reset}"
-        )
-    yield from (f"conflict: {line}" for line in staging.clashes)
-    yield from (f"by hand: {line}" for line in staging.by_hand)
+    yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} {bmc}"
+    undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
+    if undo:
+        yield f"the way back, as a body: {json.dumps({'Attributes': undo}, ensure_ascii=True)}"
+    data = f'{{"ResetType": "{redfish.reset_type}"}}'
+    yield (
+        "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
+        f"-d {shlex.quote(data)} https://BMC{redfish.reset}"
+    )
+    from advisor.render.scripts import untouched
+
+    if plan.look_up_with and plan.look_up:
+        yield f"look up first, all at once: {plan.look_up_with}"
+    for heading, lines in untouched(plan):
+        yield from (f"{heading}: {line}" for line in lines)

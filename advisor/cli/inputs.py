@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.errors import BadInput, BadValue, did_you_mean
 
@@ -10,21 +10,42 @@ if TYPE_CHECKING:
     from advisor.model.bios import Bios
     from advisor.model.machine import Machine
     from advisor.model.measurement import Measurements
+    from advisor.model.registry import Registry
 
 _LARGEST = 4 << 20
+_MOST_BIOS = 3
+"""A resource, its settings and its registry."""
 
 
-def bios_from(files: Iterable[Path]) -> "Bios | None":
-    """Return the BIOS that --bios gives: the present attributes, and from a second file those that wait for the next boot."""
-    from advisor.collect.redfish_bios import parse_bios, with_pending
+class Given(NamedTuple):
+    """What --bios gives: the BIOS as it is, and the registry that explains it."""
+
+    bios: "Bios | None" = None
+    registry: "Registry | None" = None
+
+
+def firmware_from(files: Iterable[Path]) -> Given:
+    """Return what --bios gives: the present attributes, those that wait for the next boot, and an attribute registry."""
+    from advisor.collect.bios_registry import parse_either, with_other_names
+    from advisor.collect.redfish_bios import with_pending
+    from advisor.model.registry import Registry
 
     paths = tuple(files)
-    if len(paths) > 2:
-        raise BadInput(f"--bios is given {len(paths)} times", cure="give the Bios resource, and then its Settings")
-    read = [parse_bios(_text(path), str(path)) for path in paths]
-    if not read:
-        return None
-    return with_pending(read[0], read[1]) if len(read) == 2 else read[0]
+    if len(paths) > _MOST_BIOS:
+        raise _too_many(paths)
+    read = [parse_either(_text(path), str(path)) for path in paths]
+    registries = [each for each in read if isinstance(each, Registry)]
+    found = [each for each in read if not isinstance(each, Registry)]
+    if len(found) > 2 or len(registries) > 1:
+        raise _too_many(paths)
+    bios = with_pending(found[0], found[1]) if len(found) == 2 else found[0] if found else None
+    registry = registries[0] if registries else None
+    return Given(with_other_names(bios, registry) if bios and registry else bios, registry)
+
+
+def _too_many(paths: Sequence[Path]) -> BadInput:
+    cure = "give the Bios resource, then its Settings, and its attribute registry"
+    return BadInput(f"--bios is given {len(paths)} times", cure=cure)
 
 
 def measurements_from(files: Sequence[Path] | None, machine: "Machine") -> "Measurements | None":

@@ -42,5 +42,9 @@ PageOrLines = Annotated[
 Steps = Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error what is run, a line each.")]
 Bios = Annotated[
     list[Path] | None,
-    typer.Option("--bios", metavar="FILE", help="A saved Redfish Bios resource; a second FILE is its pending Settings."),
+    typer.Option(
+        "--bios",
+        metavar="FILE",
+        help="A saved Redfish Bios resource; a second FILE is its pending Settings, another its attribute registry.",
+    ),
 ]

@@ -15,18 +15,32 @@ from advisor.language.values import Unknown
 from advisor.model.audit import Audit
 from advisor.model.case import Case
 from advisor.model.cpu import Cpu
+from advisor.model.platform import best_cut
+from advisor.model.system import Environment
 
 if TYPE_CHECKING:
+    from advisor.know.processors import Model
     from advisor.language.nodes import Env
     from advisor.model.bios import Bios
+    from advisor.model.finding import Finding
     from advisor.model.platform import Platform, Scope
     from advisor.model.setting import Maker
     from advisor.model.vendor import Vendor
+
+_REAL: Final = Environment(virtual="none", container="none")
+"""What is ordered is a real machine."""
 
 _MAKERS: Final[dict[str, "Maker"]] = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
 
 _CUT_SETTING: Final = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mode", "DIES": "memory.interleave"}
 """Scheme of a platform -> the setting that cuts its sockets."""
+
+
+_SPELLED: Final = {
+    "NPS1": "1", "NPS2": "2", "NPS4": "4", "SNC2": "snc2", "SNC3": "snc3", "SNC4": "snc4", "COD": "cod",
+    "channel-interleaving": "channel",
+}  # fmt: skip
+"""A cut -> the value of the setting that makes it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,8 @@ class Order:
 
     audit: Audit
     hints: dict[str, str]
+    decided: dict[str, str]
+    """Setting -> the value that the processor's model decides."""
 
 
 def maker_of(platform: "Platform | None") -> "Maker | None":
@@ -49,6 +65,7 @@ def judged_platform(
     site: Iterable[Path] = (),
     *,
     bios: "Bios | None" = None,
+    model: "Model | None" = None,
 ) -> Order:
     """Return what the rules ask of a machine of which the processor generation and the maker are known, and perhaps its BIOS."""
     from advisor.cli.judgement import rulebook
@@ -56,7 +73,8 @@ def judged_platform(
     case = _with_bios(_case(platform, vendor, scope), vendor, bios)
     env = env_of(case, settings())
     origins = Origins((), (), case, settings())
-    found = tuple(finding(asked, origins) for rule in rulebook(site).rules for asked in _asked(rule, case, env))
+    asked = (finding(each, origins) for rule in rulebook(site).rules for each in _asked(rule, case, env))
+    found = tuple(each for each in asked if _of_order(each, platform))
     audit = Audit(
         scope=scope,
         platform=platform.name if platform else None,
@@ -65,12 +83,34 @@ def judged_platform(
         findings=found,
         settings=table(case.standings or (), found, settings()),
     )
-    return Order(audit, _hints(platform, scope))
+    return Order(audit, _hints(platform, scope), _decided(platform, scope, model))
+
+
+def _of_order(found: "Finding", platform: "Platform | None") -> bool:
+    """Return whether a verdict is one for hardware that is not there: nothing was observed, and memory may be soldered on.
+
+    What is worth knowing of a machine, and no setting, was seen on no machine here.
+    """
+    if not found.wants and found.severity == "info":
+        return False
+    soldered = platform is not None and platform.memory_kind is not None and not platform.memory_kind.startswith("DDR")
+    slots = "DIMM" in f"{found.title} {found.want} {found.advice}" or (found.topic == "memory" and found.where == "hardware")
+    return bool(found.wants) or not (soldered and slots)
+
+
+def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None") -> dict[str, str]:
+    """Return the cut that the model decides, as its setting spells it; {} where it leaves that open."""
+    if platform is None or model is None:
+        return {}
+    cut = best_cut(platform, scope, model.dies, None, model.cores)
+    name = _CUT_SETTING.get(platform.scheme)
+    value = _SPELLED.get(cut.name) if cut else None
+    return {name: value} if name and value else {}
 
 
 def _case(platform: "Platform | None", vendor: "Vendor", scope: "Scope") -> Case:
     if platform is None:
-        return Case(scope=scope, vendor=vendor.id if vendor.match else None)
+        return Case(scope=scope, vendor=vendor.id if vendor.match else None, environment=_REAL)
     arm = maker_of(platform) == "arm"
     only = platform.match.models[0] if len(platform.match.models) == 1 else None
     return Case(
@@ -78,6 +118,7 @@ def _case(platform: "Platform | None", vendor: "Vendor", scope: "Scope") -> Case
         architecture="aarch64" if arm else "x86_64",
         cpu=Cpu(vendor=platform.match.vendor, family=platform.match.family, model=only),
         platform=platform,
+        environment=_REAL,
         vendor=vendor.id if vendor.match else None,
     )
 

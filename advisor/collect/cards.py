@@ -1,10 +1,11 @@
 """What several sources tell together of cards: where they are, what joins them to the processor, what memory is theirs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 from advisor.collect.pci_kinds import AMD, COHERENT, NVIDIA
+from advisor.collect.pci_path import partition
 from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice
 from advisor.model.machine import Machine
 from advisor.model.topology import NumaNode, Topology
@@ -16,8 +17,13 @@ _SXM2: Final = (0x15F9, 0x1DB1, 0x1DB5)
 """P100 SXM2, V100 SXM2 of 16 and of 32 GB; POWER8NVL and POWER9 have NVLinks of their own, x86 processors have none."""
 _MI300A: Final = 0x74A0
 """The PCI ID Repository; it shares a package with its cores."""
-_MI250X: Final = 0x7408
-"""The same; each die is joined to the processor by Infinity Fabric (OLCF, Crusher quick start guide)."""
+_MI250X: Final = (0x7408, 0x740C)
+"""The same; on an EX235a each die is joined to the processor by Infinity Fabric (OLCF, Crusher quick start guide)."""
+
+_PARTITIONS: Final = {"DPX": 2, "TPX": 3, "QPX": 4}
+"""Partitions of a card by the mode's name (AMD GPU driver documentation, GPU partitioning)."""
+_DIES: Final = {0x74A0: 6, 0x74A1: 8, 0x74A5: 8}
+"""Compute dies of MI300A, MI300X and MI325X: in CPX each is a partition (the same)."""
 
 _EX235A: Final = re.compile(r"EX[ _]?235[aA]")
 _BARD_PEAK: Final = {0xC1: 48, 0xC6: 56, 0xC9: 16, 0xCE: 24, 0xD1: 0, 0xD6: 8, 0xD9: 32, 0xDE: 40}
@@ -46,7 +52,21 @@ def with_cards(machine: Machine) -> Machine:
     gpus = machine.gpus and tuple(
         gpu if gpu.locality or not gpu.card else gpu.model_copy(update={"locality": places.get(gpu.card)}) for gpu in machine.gpus
     )
+    gpus = gpus and tuple(
+        part for gpu in gpus for part in _parts(gpu, gpus, {device.address: device.device for device in pci or ()})
+    )
     return machine.model_copy(update={"pci": pci, "gpus": gpus})
+
+
+def _parts(gpu: Gpu, every: Sequence[Gpu], models: Mapping[str, int]) -> tuple[Gpu, ...]:
+    """Return the partitions of a card that is said to be cut, where no source shows them: its runtime will."""
+    shown = gpu.card is not None or any(other.card == gpu.address for other in every)
+    mode = gpu.compute_partition or ""
+    count = _DIES.get(models.get(gpu.address, 0), 1) if mode == "CPX" else _PARTITIONS.get(mode, 1)
+    if shown or count < 2:
+        return (gpu,)
+    update = {"card": gpu.address, "index": None}
+    return tuple(gpu.model_copy(update={**update, "address": partition(gpu.address, part)}) for part in range(count))
 
 
 def _named_memory(machine: Machine) -> Topology | None:
@@ -93,7 +113,7 @@ def _way(device: PciDevice, machine: Machine) -> str | None:
         return "NVLink-C2C"
     if device.vendor == NVIDIA and device.device in _SXM2 and (machine.architecture or "").startswith("ppc64"):
         return "NVLink"
-    if device.vendor == AMD and (device.device == _MI300A or (device.device == _MI250X and _is_ex235a(machine))):
+    if device.vendor == AMD and (device.device == _MI300A or (device.device in _MI250X and _is_ex235a(machine))):
         return "Infinity Fabric"
     return None
 

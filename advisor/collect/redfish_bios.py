@@ -35,7 +35,11 @@ _ILO4 = re.compile(r"^(Hp)?Bios\.|^#?HpBios")
 
 def parse_bios(text: str, file: str) -> Bios:
     """Return what a Bios resource, or its Settings, SD or Pending, says; the error is one line that names the file."""
-    resource = _resource(text, file)
+    return bios_of(resource_of(text, file), file)
+
+
+def bios_of(resource: Mapping[str, Any], file: str) -> Bios:
+    """Return what a resource that was read says."""
     registry = resource.get("AttributeRegistry")
     return Bios(
         attributes=_attributes(resource, file),
@@ -48,7 +52,8 @@ def with_pending(bios: Bios, pending: Bios) -> Bios:
     return bios.model_copy(update={"pending": dict(pending.attributes)})
 
 
-def _resource(text: str, file: str) -> dict[str, Any]:
+def resource_of(text: str, file: str) -> dict[str, Any]:
+    """Return a resource of a management controller: one JSON object."""
     if len(text) > _LARGEST:
         raise BadCapture(f"a Bios resource of {len(text)} letters", file=file, cure=f"at most {_LARGEST}")
     try:

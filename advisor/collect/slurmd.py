@@ -4,6 +4,7 @@ import re
 
 from advisor.collect.process import UNLIMITED
 from advisor.collect.reader import Reader
+from advisor.collect.slurm import SLURM, printed
 from advisor.host.base import Host
 from advisor.model.machine import Machine
 from advisor.model.system import Limits
@@ -15,24 +16,9 @@ _SHOW = (
     "slurmd.service",
     "--property=LoadState,MainPID,LimitMEMLOCK,LimitSTACK,LimitNOFILE",
 )
-_FOUND = "file=read"
-_CONF = (
-    "sed",
-    "-n",
-    "-E",
-    "-e",
-    f"1{{h;s/.*/{_FOUND}/p;g;}}",
-    "-e",
-    r"s/^[[:space:]]*(PropagateResourceLimits(Except)?)[[:space:]]*=[[:space:]]*([A-Za-z,]+).*/\1=\3/Ip",
-    *(f"{folder}/slurm.conf" for folder in ("/etc/slurm", "/run/slurm/conf", "/var/spool/slurmd/conf-cache", "/etc/slurm-llnl")),
-)
-"""The one key alone: the file holds names of hosts and people, and is not kept. A first line says that there is a file."""
 PATHS: tuple[str, ...] = ()
-COMMANDS = (_SHOW, _CONF)
+COMMANDS = (_SHOW, SLURM)
 RANK = 20
-
-_PATIENCE = 3.0
-"""Seconds: the file may lie on a shared file system."""
 
 _KINDS = {
     "memlock": ("slurmd_memlock", "Max locked memory", "LimitMEMLOCK"),
@@ -50,12 +36,10 @@ def collect(host: Host) -> Machine:
     values: dict[str, object] = {}
     if told.get("LoadState") == "loaded":
         values = _of_process(reader, told.get("MainPID", "")) or _of_unit(reader, told)
-    conf = host.run(_CONF, _PATIENCE)
-    # Of several places most are not there, and sed ends with a status for that.
-    said = conf.out.decode("utf-8", "replace")
-    if conf.why is None and _FOUND in said.splitlines():
+    carried = carries(printed(host.run(SLURM)))
+    if carried is not None:
         reader.found("limits.slurm_carries", "slurm.conf")
-        values["slurm_carries"] = carries(said)
+        values["slurm_carries"] = carried
     return Machine(limits=Limits(**values) if values else None, sources=reader.sources, gaps=reader.gaps)
 
 
@@ -92,12 +76,14 @@ def hard_limit(text: str | None, name: str) -> int | None:
     return UNLIMITED if match[1] == "unlimited" else int(match[1])
 
 
-def carries(conf: str) -> tuple[str, ...]:
+def carries(conf: str | None) -> tuple[str, ...] | None:
     r"""Return which limits of the submitting shell Slurm gives a job; all where slurm.conf does not say (slurm.conf(5)).
 
     >>> carries("PropagateResourceLimitsExcept=MEMLOCK\n"), carries("propagateresourcelimits=NONE")
     (('stack', 'nofile'), ())
     """
+    if conf is None:
+        return None
     lines = re.findall(r"^\s*PropagateResourceLimits(Except)?\s*=\s*([\w,]+)", conf, re.MULTILINE | re.IGNORECASE)
     for excluded, value in reversed(lines):
         words = {word.upper() for word in value.split(",")}

@@ -44,7 +44,7 @@ class AnonymousHost:
     """Another host's answers without serial numbers, addresses, identifiers and names of machines and people."""
 
     def __init__(self, host: Host) -> None:
-        self._host = DiscreetHost(host)
+        self._host: Host = DiscreetHost(host)
         self._words = Words()
         self._names = _names_of(host)
         self._scrub = Scrubber(self._names, _identities(host))
@@ -162,6 +162,8 @@ class AnonymousHost:
         cgroups = _CGROUPS.fullmatch(path)
         if cgroups:
             return cgroups[1] + self.cgroup(cgroups[2] or "")
+        if path.startswith(("/etc/tuned/", "/usr/lib/tuned/")):
+            return "/".join(self._masked(part, self.known) for part in path.split("/"))
         parts = path.split("/")
         above = ("", *parts)
         return "/".join(

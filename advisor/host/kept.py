@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from advisor.host import blank
-from advisor.host.kept_checks import counts, fitting, open_or_not, profile
-from advisor.host.secrets import GONE, boot_options
+from advisor.host.kept_checks import CHECKED
+from advisor.host.secrets import GONE, SLURM_KEYS, boot_options
 
 
 class Mask(Protocol):
@@ -63,7 +63,16 @@ def _gone(mask: Mask, text: str) -> str:
 
 def _value(mask: Mask, text: str) -> str:
     """Keep a value that the kernel writes: numbers, masks, and words of the trade."""
-    return text if _MASK.fullmatch(text) else mask.known(mask.text(text))
+    if _MASK.fullmatch(text):
+        return text
+    return re.sub(r"\S+", lambda match: match[0] if match[0].isdigit() else mask.known(match[0]), mask.text(text))
+
+
+def _properties(mask: Mask, text: str) -> str:
+    """Keep the numbers that the kernel's driver of AMD's GPUs gives for a node; not the card's own, nor that of its fabric."""
+    del mask
+    kept = re.findall(r"(?m)^([a-z_0-9]{1,40} \d{1,20})$", text)
+    return "".join(f"{line}\n" for line in kept if not line.startswith(("unique_id", "hive_id")))
 
 
 _MASK = re.compile(r"\s*(?:0x)?[0-9a-fA-F]{1,8}(?:,[0-9a-fA-F]{1,8})*\s*\0*")
@@ -152,6 +161,19 @@ def _mounts(mask: Mask, text: str) -> str:
     return "".join(kept)
 
 
+def _tuned(mask: Mask, text: str) -> str:
+    """Keep the sections of a tuned profile, what it includes and the latency that it asks for."""
+    lines = (line.strip() for line in text.splitlines())
+    kept = (line for line in lines if re.fullmatch(r"\[[a-z_]{1,30}\]|(?:include|force_latency)\s*=.{0,200}", line))
+    return "".join(f"{mask.known(mask.text(line))}\n" for line in kept)
+
+
+def _facts(mask: Mask, text: str) -> str:
+    """Keep lines of a word, a colon and another word."""
+    kept = re.findall(r"(?m)^([a-z_]{1,30}: *)([\w.-]{1,20})$", text)
+    return "".join(f"{key}{mask.known(value)}\n" for key, value in kept)
+
+
 _CPUINFO = (
     *("processor", "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "cpu mhz", "cache size"),
     *("physical id", "siblings", "core id", "cpu cores", "apicid", "initial apicid", "fpu", "fpu_exception", "cpuid level"),
@@ -202,14 +224,10 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
     for pattern, keeper in (
         (r"/\.dockerenv|/run/\.containerenv|/\.singularity\.d/runscript", _nothing),
         (r"/etc/os-release|/usr/lib/os-release", _known_lines_of(*_OS)),
-        (r"/etc/tuned/active_profile|/run/systemd/container|/run/irqbalance\.pid|/run/tuned/tuned\.pid", _words),
-        (r"/(?:etc|usr/lib)/tuned/(?:profiles/)?[^/]+/tuned\.conf", profile),
-        (
-            r"/(?:var/)?run/hwloc/knl_memoryside_cache",
-            _known_lines_of(
-                "version", "cache_size", "line_size", "inclusiveness", "associativity", "cluster_mode", "memory_mode"
-            ),
-        ),
+        (r"/etc/tuned/active_profile|/run/systemd/container|/run/(?:tuned/tuned|irqbalance)\.pid", _words),
+        (r"/(?:etc|usr/lib)/tuned/(?:profiles/)?[^/]+/tuned\.conf", _tuned),
+        (r"/etc/slurm/slurm\.conf", _known_lines_of(*(rf"\s*{key}" for key in SLURM_KEYS))),
+        (r"/(?:var/)?run/hwloc/knl_memoryside_cache", _facts),
         (r"/proc/(?:sys/kernel/)?hostname|/etc/hostname", _node),
         (r"/proc/cmdline", _boot),
         (r"/proc/cpuinfo", _lines_of(*_CPUINFO, between=r"(?:\s+\d+)?\s*(?:[:=]|$)", raw=_FLAGS)),
@@ -222,16 +240,9 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
             r"/proc/hwloc-nofile-info",
             _known_lines_of("Architecture", "OSName", "OSRelease", "OSVersion", r"FallbackNbProcessors|CPU\w+"),
         ),
+        (r"/sys/.*/kfd/.*/properties", _properties),
         (r"/sys/.*/board_id", _board),
-        (r"/sys/.*/aer_dev_\w+", counts),
-        (r"/proc/driver/nvidia/version", open_or_not),
-        (
-            r"/sys/.*/powercap/.*/(?:name|constraint_\d_name)",
-            fitting(r"(?:package|die)-\d+|long_term|short_term|dram|core|psys"),
-        ),
-        (r"/sys/.*/powercap/.*/constraint_\d_\w+_uw|/sys/.*/(?:hw_)?counters/\w+|/sys/.*_count", fitting(r"\d{1,20}")),
-        (r"/sys/.*/dax\d+\.\d+/(?:size|target_node)", fitting(r"\d{1,20}")),
-        (r"/sys/.*/current_(?:compute|memory)_partition", fitting(r"[A-Z]{3}\d?")),
+        *CHECKED,
         (r"/proc/sys/kernel/(?:osrelease|version)", _words),
         (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),
         (

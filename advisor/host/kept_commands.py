@@ -48,15 +48,55 @@ def _slurm_node(mask: Mask, text: str) -> str:
     return "".join(kept)
 
 
-_QUERIES = ("--query-gpu=", "--query-remapped-rows=")
+def _keys(mask: Mask, text: str) -> str:
+    """Keep the lines ``key=value`` in words of the trade, and that a file was closed."""
+    kept = re.findall(r"(?m)^([A-Za-z]{1,40}=)([\w/,.:|\[\]-]{0,200})$", text)
+    closed = "Permission denied\n" if "ermission denied" in text else ""
+    return (
+        "".join(f"{key}{_SETTING.sub(lambda m: _setting(mask, m[0]), value)}\n" for key, value in kept if key != "MainPID=")
+        + closed
+    )
+
+
+_SETTING = re.compile(r"\w+")
+_SLURM_WORDS = (
+    "read yes no off on task affinity cgroup none proctrack linuxproc pgid select linear cons_tres cons_res nvml nvidia rsmi"
+    " oneapi slurmdoffspec cores sockets threads autobind verbose all memlock stack nofile infinity loaded"
+)
+_SETTINGS = frozenset(_SLURM_WORDS.split())
+
+
+def _setting(mask: Mask, word: str) -> str:
+    """Keep a word that Slurm or systemd knows, and what is known anyway."""
+    return word if word.lower() in _SETTINGS else mask.known(word)
+
+
+_OPTION = re.compile(
+    r"(?m)^((?:PCI )?[Dd]evice:\s+(?:[0-9a-fA-F:.]{4,16}|/dev/mst/mt\d{4,6}_[\w.]{1,30}))$"
+    r"|^([\s*]*[A-Z][A-Z0-9_]{2,60}\s+)(\S.*)$"
+)
+
+
+def _options(mask: Mask, text: str) -> str:
+    """Keep the options of adapters' firmware below the addresses of the adapters."""
+    return "".join(f"{device or option + mask.known(value)}\n" for device, option, value in _OPTION.findall(text))
+
+
+def _links(mask: Mask, text: str) -> str:
+    """Keep the numbers of GPUs and the rates of their links, not their names."""
+    kept = re.findall(r"(?m)^(GPU \d{1,3}:)|^(\s*Link \d{1,2}: )(\S.{0,40})$", text)
+    return "".join(f"{gpu or link + mask.known(rate)}\n" for gpu, link, rate in kept)
+
+
 _COLUMN = re.compile(
-    r"gpu_bus_id|remapped_rows[\w.]*|index|count|name|driver_version|(?:pci|pcie|memory|clocks|power|ecc|mig|temperature|utilization|compute|persistence)[\w.]*"
+    r"index|count|name|driver_version|gpu_bus_id|remapped_rows[\w.]*|retired_pages[\w.]*|pstate"
+    r"|(?:pci|pcie|memory|clocks|power|ecc|mig|temperature|utilization|compute|persistence)[\w.]*"
 )
 
 
 def _columns(mask: Mask, argv: tuple[str, ...], out: str) -> str:
     """Keep the columns of nvidia-smi's answer that name no card."""
-    query = next((word.partition("=")[2] for word in argv if word.startswith(_QUERIES)), "")
+    query = next((word.partition("=")[2] for word in argv if word.startswith("--query-")), "")
     fields = [field.strip() for field in query.split(",")]
     kept = []
     for line in out.splitlines():
@@ -68,42 +108,10 @@ def _columns(mask: Mask, argv: tuple[str, ...], out: str) -> str:
 
 
 def _cell(mask: Mask, field: str, cell: str) -> str:
-    """Keep a cell of a column that names no card; the mask of reasons for slow clocks as it is."""
+    """Keep a cell of a column that names no card; the bits that say why clocks are slow as they are."""
     if not _COLUMN.fullmatch(field) or len(cell) >= 80:
         return GONE
     return cell if re.fullmatch(r"0x[0-9a-fA-F]{16}", cell) else mask.known(mask.text(cell, addresses=False))
-
-
-_LINK = re.compile(r"(?m)^(GPU \d+:|\s+Link \d+: (?:<inactive>|[\d.]+ GB/s)[ \t]*$)", re.ASCII)
-
-
-def _links(mask: Mask, out: str) -> str:
-    """Keep the numbers of GPUs and the state of their links."""
-    del mask
-    return "".join(f"{line}\n" for line in _LINK.findall(out))
-
-
-_OPTION = re.compile(
-    r"(?m)^(\s*(?:PCI )?[Dd]evice:\s+(?:[0-9a-fA-F:.]+|/dev/mst/mt\d+_[\w.]+)[ \t]*"
-    r"|[\s*]*[A-Z][A-Z0-9_]{2,60}(?:[ \t]+[\w-]{1,40}(?:\(\d+\))?){1,3}[ \t]*)$",
-    re.ASCII,
-)
-
-
-def _options(mask: Mask, out: str) -> str:
-    """Keep the options of an adapter's firmware, and which card they are of."""
-    del mask
-    return "".join(f"{line}\n" for line in _OPTION.findall(out))
-
-
-_KEY = re.compile(r"(?m)^(?:file=read|include=yes|[A-Za-z]{1,32}=[a-zA-Z0-9_/,-]{1,100})$", re.ASCII)
-
-
-def _keys(mask: Mask, text: str) -> str:
-    """Keep the few keys of Slurm's files that are asked for, and that a file was closed."""
-    del mask
-    lines = [*_KEY.findall(text), *(["Permission denied"] if "ermission" in text else [])]
-    return "".join(f"{line}\n" for line in lines)
 
 
 _CARD = re.compile(
@@ -131,7 +139,7 @@ def _cards(mask: Mask, out: str) -> str:
 _PROGRAMS: dict[str, Keeper] = {
     **dict.fromkeys(("uname", "systemctl", "systemd-detect-virt"), _one_word),
     **dict.fromkeys(("mpichversion", "mpiname"), _versions),
-    **dict.fromkeys(("mstconfig", "mlxconfig"), _options),
+    **dict.fromkeys(("mlxconfig", "mstconfig"), _options),
     "sed": _keys,
     "slurmd": _slurm_node,
     "scontrol": _slurm_node,
@@ -143,10 +151,12 @@ def command_keeper(argv: tuple[str, ...]) -> Keeper | None:
     """Return what is kept of what a command prints, None where nothing is said of it."""
     if _VERSION_ASKED.intersection(argv[1:2]) and len(argv) == 2:
         return _versions
-    if argv[0] == "nvidia-smi" and any(word.startswith(_QUERIES) for word in argv):
+    if argv[0] == "nvidia-smi" and any(word.startswith("--query-") for word in argv):
         return lambda mask, text: _columns(mask, argv, text)
     if argv[:2] == ("nvidia-smi", "nvlink"):
         return _links
+    if argv[:2] == ("systemctl", "show"):
+        return _keys
     if argv[0] == "rocm-smi":
         return _cards
     return _PROGRAMS.get(argv[0])

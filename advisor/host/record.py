@@ -62,7 +62,9 @@ def record(
         kept |= said
         if tell:
             tell(len(asked) + number + 1, steps)
-    return _archive(kept | _again(host, counters, begun))
+    second = _again(host, counters, begun)
+    room.take(second.values())
+    return _archive(kept | second)
 
 
 class _Room:

@@ -49,6 +49,9 @@ KEPT_VARIABLES = (
 )
 """Names of variables whose values say how a job is placed and what its messages take."""
 
+SLURM_CONF, SLURM_KEYS = "/etc/slurm/slurm.conf", ("PropagateResourceLimits", "PropagateResourceLimitsExcept", "Include")
+"""Of slurm.conf these lines are kept: others hold names of people, hosts and databases, and AccountingStoragePass."""
+
 BOOT_OPTIONS = (
     *("ro", "rw", "quiet", "nosmt", "nosmp", "numa", "numa_balancing", "numa_zonelist_order", "noirqbalance", "irqaffinity"),
     *("isolcpus", "nohz", "nohz_full", "rcu_nocbs", "rcu_nocb_poll", "skew_tick", "tsc", "clocksource", "nowatchdog"),
@@ -120,6 +123,9 @@ _HINT = re.compile(
 """One of these is in every text that the patterns above change; most files of a machine have none."""
 
 
+_SLURM_LINE = re.compile(rf"(?i)\s*(?:(?:{'|'.join(SLURM_KEYS)})\s*=|include\s)")
+
+
 def any_of(name: str, patterns: tuple[str, ...]) -> bool:
     """Tell whether a name matches one of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
@@ -182,6 +188,8 @@ class DiscreetHost:
             return reading
         if path == CMDLINE:
             return Reading(f"{' '.join(boot_options(reading.text or ''))}\n".encode())
+        if path == SLURM_CONF:
+            return Reading("".join(f"{line}\n" for line in (reading.text or "").splitlines() if _SLURM_LINE.match(line)).encode())
         return Reading(_cleaned(reading.data))
 
     def list(self, path: str) -> tuple[str, ...]:
@@ -199,7 +207,7 @@ class DiscreetHost:
 
     @property
     def again(self) -> Later | None:
-        """The second look of a capture at its counters; None where there was one."""
+        """The second look of a capture; None where there was one."""
         second = later(self._host)
         return None if second is None else second._replace(host=DiscreetHost(second.host))
 

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from advisor.know.checklist_notes import notes
-from advisor.know.fixes import fix_of
+from advisor.know.fixes import fix_at
 from advisor.know.places import entries_of, not_offered
 from advisor.know.proofs import Known, bench_of, proofs
 from advisor.know.vendors import vendors
-from advisor.model.amounts import binary, count
+from advisor.know.wishes import Asked, amount, by_setting, wish_of, worth
+from advisor.model.amounts import count
 from advisor.model.audit import Audit, Row
 from advisor.model.bios import Bios
 from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
 from advisor.model.finding import Finding, Fix, Want
 from advisor.model.measured import UNMEASURED
+from advisor.model.plan import Wish
 from advisor.model.platform import Platform
 from advisor.model.publication import Publication
 from advisor.model.rule import SEVERITIES
@@ -44,6 +46,8 @@ class Sheets:
     maker: Maker | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     """Setting -> what it should stand at in words, where no machine tells the value."""
+    decided: Mapping[str, str] = field(default_factory=dict)
+    """Setting -> the value that the processor's model decides, where no machine tells it."""
     platform: Platform | None = None
     """Whose published results benchmarks are held against."""
     known: Known = field(default_factory=Known)
@@ -51,18 +55,23 @@ class Sheets:
 
 def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Checklist:
     """Return the checklist of an audit in a vendor's words."""
+    return checklist_with(audit, sheets, machine)[0]
+
+
+def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[Wish, ...]]:
+    """Return the checklist, and the wishes of its lines: what a plan is made from."""
     asked = [
         finding
         for finding in audit.findings
         if finding.verdict in _WEIGHT and not _unmeasured(finding) and not _unwatched(finding)
     ]
-    wanted, absent = _offered(_by_setting(asked), sheets, audit.platform_id)
+    wanted, absent = _offered(by_setting(asked, sheets.decided), sheets, audit.platform_id)
     rows = {row.name: row for row in audit.settings}
-    items = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
-    items = [_proved(item) for item in (*items, *_states(asked))]
+    lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
+    items = [_proved(item) for item in (*(item for item, _ in lines), *_states(asked))]
     vendor = sheets.vendor
     benches = proofs((item.proof for item in items if item.proof), sheets.platform, sheets.known)
-    return Checklist(
+    checklist = Checklist(
         machine=machine,
         platform=audit.platform,
         platform_id=audit.platform_id,
@@ -77,6 +86,7 @@ def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Ch
         proofs=benches,
         sources=_sources(items, benches, sheets.publications),
     )
+    return checklist, tuple(wish for _, wish in lines)
 
 
 def _proved(item: Item) -> Item:
@@ -120,23 +130,6 @@ def _order(item: Item) -> tuple[int, int, str]:
     return _REBOOTS[item.fix.reboot], SEVERITIES.index(item.severity), item.id
 
 
-Asked = tuple[Finding, Want]
-
-
-def _by_setting(asked: Iterable[Finding]) -> dict[str, list[Asked]]:
-    """Return what is asked of each setting, the weightiest verdict first."""
-    result: dict[str, list[Asked]] = {}
-    for finding in asked:
-        for want in finding.wants:
-            result.setdefault(want.setting, []).append((finding, want))
-    return {name: sorted(pairs, key=_says_most) for name, pairs in result.items()}
-
-
-def _says_most(asked: Asked) -> tuple[bool, int, int]:
-    finding, want = asked
-    return want.value is None, _WEIGHT.index(finding.verdict), SEVERITIES.index(finding.severity)
-
-
 def _offered(
     wanted: dict[str, list[Asked]], sheets: Sheets, platform_id: str | None
 ) -> tuple[dict[str, list[Asked]], tuple[str, ...]]:
@@ -156,29 +149,28 @@ def _offered(
     return here, tuple(absent)
 
 
-def _setting(setting: Setting, row: Row | None, pairs: list[Asked], sheets: Sheets, platform_id: str | None) -> Item:
-    """Return the line of one setting, whatever many rules ask for it."""
-    finding, want = pairs[0]
-    current = row.current if row else None
-    done = _done([found.verdict for found, _ in pairs], so=current is not None and {want.value for _, want in pairs} == {current})
-    if done and current is not None and _may_stay(setting, current):
-        want = want.model_copy(update={"value": current})
-    fix = fix_of(setting, want, current, sheets.vendor, platform_id, bios=sheets.bios)
+def _setting(setting: Setting, row: Row | None, pairs: list[Asked], sheets: Sheets, platform_id: str | None) -> tuple[Item, Wish]:
+    """Return the line of one setting, whatever many rules ask for it, and the wish behind it."""
+    finding = pairs[0][0]
+    hint = sheets.hints.get(setting.name, "")
+    wish = wish_of(setting, row, pairs, sheets.vendor, platform_id, bios=sheets.bios, text=hint)
+    want = Want(setting=setting.name, value=wish.value)
+    fix = fix_at(setting, want, wish.now, sheets.vendor, platform_id, place=wish.place)
     if fix.menu:
         fix = fix.model_copy(update={"menu": _inside(fix.menu, sheets.vendor)})
-    return Item(
+    item = Item(
         id=finding.id,
-        rules=tuple(dict.fromkeys(found.id for found, _ in pairs)),
+        rules=wish.rules,
         title=setting.title,
         setting=setting.name,
         subjects=tuple(dict.fromkeys(f.subject for f, _ in pairs if f.subject and f.verdict in ("finding", "waived"))),
-        done=done,
+        done=wish.done,
         verdict=finding.verdict,
         severity=min((found.severity for found, _ in pairs), key=SEVERITIES.index),
-        now=_amount(setting, current),
+        now=amount(setting, wish.now),
         pending=row.pending if row else None,
-        wanted=_amount(setting, want.value) or sheets.hints.get(setting.name) or finding.want or "depends on the machine",
-        meaning=setting.values.get(want.value) if want.value else None,
+        wanted=wish.text,
+        meaning=setting.values.get(wish.value) if wish.value else None,
         others=_others(pairs, want),
         fix=fix,
         check=setting.show or _blank(finding.check),
@@ -186,6 +178,7 @@ def _setting(setting: Setting, row: Row | None, pairs: list[Asked], sheets: Shee
         breaks=None if setting.breaks == "nothing known" else setting.breaks,
         **_reasons([found for found, _ in pairs]),
     )
+    return item, wish
 
 
 def _inside(menu: str, vendor: Vendor) -> str:
@@ -194,24 +187,6 @@ def _inside(menu: str, vendor: Vendor) -> str:
     for setup in filter(None, (vendor.setup, fallback)):
         menu = menu.removeprefix(f"{setup} > ")
     return menu
-
-
-def _amount(setting: Setting, value: str | None) -> str | None:
-    """Return a value with its unit: ``132 MiB`` for bytes."""
-    if value is None or not setting.unit or not value.isdigit():
-        return value
-    return binary(int(value)) if setting.unit == "B" else f"{value} {setting.unit}"
-
-
-def _done(verdicts: list[str], *, so: bool) -> bool | None:
-    """Return whether all rules are content; where one cannot tell, whether the value is the wanted one."""
-    if any(verdict in ("finding", "waived") for verdict in verdicts):
-        return False
-    return True if so or all(verdict == "pass" for verdict in verdicts) else None
-
-
-def _may_stay(setting: Setting, current: str) -> bool:
-    return setting.takes(setting.neutral(current)) and current not in setting.only_read
 
 
 def _others(pairs: list[Asked], chosen: Want) -> tuple[Other, ...]:
@@ -264,14 +239,9 @@ def _blank(text: str | None) -> str | None:
 def _reasons(findings: list[Finding]) -> dict[str, Any]:
     """Return why and what it is worth, as the weightiest rule says it, and the guides of all."""
     first = findings[0]
-    cost = next((f.cost for f in findings if f.cost), None)
-    worth = None
-    if cost:
-        part = f"{100 * cost.gain:.0f} % of {cost.of}" if cost.gain is not None else cost.of
-        worth = f"{part}, {cost.basis}{f' [{cost.ref}]' if cost.ref else ''}"
     return {
         "why": first.why,
-        "cost": worth,
+        "cost": next((worth(f) for f in findings if f.cost), None),
         "spare": first.spare,
         "guides": tuple({(guide.says, guide.ref): guide for f in findings for guide in f.guides}.values()),
         "refs": tuple(dict.fromkeys(ref for f in findings for ref in f.refs)),

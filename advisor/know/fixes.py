@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from advisor.know.places import locate, not_offered
-from advisor.know.settings import lines_kept, lines_now
+from advisor.know.keeps import commands_of, undo_of
+from advisor.know.places import not_offered
+from advisor.know.wishes import place_of
 from advisor.model.bios import Bios
 from advisor.model.finding import Finding, Fix, Want
 from advisor.model.setting import Neutral, Setting
@@ -53,26 +54,19 @@ def fix_of(
     setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None, *, bios: Bios | None = None
 ) -> Fix:
     """Return how one setting gets its wanted value on this vendor's server, and how it gets back."""
-    value = None if want.value is None else setting.neutral(want.value)
+    return fix_at(setting, want, current, vendor, platform_id, place=place_of(setting, want.value, vendor, platform_id, bios))
+
+
+def fix_at(
+    setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None, *, place: Place | None
+) -> Fix:
+    """Return the step at a place that was looked up before; None for the operating system, and where nothing is known."""
     if setting.set is not None or setting.where != "bios":
-        return _of_system(setting, value, current)
-    place = locate(vendor, platform_id, setting, _any(setting) if value is None else value, bios)
+        return _of_system(setting, None if want.value is None else setting.neutral(want.value), current)
     if place is None:
         return _nameless(setting, want, current, vendor, platform_id)
-    return _of_place(setting, want, place, _former(setting, current, vendor, platform_id))
-
-
-def _any(setting: Setting) -> Neutral:
-    """Return some value, to find the menu of a setting whose wanted value is not known."""
-    return setting.neutral(next(iter(setting.values), "0"))
-
-
-def _former(setting: Setting, current: str | None, vendor: Vendor, platform_id: str | None) -> str | None:
-    """Return the present value in the vendor's word, where it has one."""
-    if current is None:
-        return None
-    place = locate(vendor, platform_id, setting, setting.neutral(current))
-    return current if place is None or place.vendor_value is None else str(place.vendor_value)
+    former = None if current is None else place.spoken.get(current, current)
+    return _of_place(setting, want, place, None if former is None else str(former))
 
 
 def _nameless(setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None) -> Fix:
@@ -129,25 +123,8 @@ def _of_system(setting: Setting, value: Neutral | None, current: str | None) -> 
         commands=commands,
         reboot=setting.reboot,
         check=setting.show,
-        undo=_undo(setting, current, commands),
+        undo=undo_of(setting, current, value),
     )
-
-
-def commands_of(setting: Setting, value: Neutral) -> tuple[str, ...]:
-    """Return the lines that set a value in the operating system: at once, then for every start from the next on."""
-    now, kept = lines_now(setting, value), lines_kept(setting, value)
-    return kept if setting.set and setting.set.service else (*now, *kept)
-
-
-def _undo(setting: Setting, current: str | None, commands: tuple[str, ...]) -> str | None:
-    """Return the way back: the files that were written are removed, the value that was is written again."""
-    if current is None:
-        return None
-    former = setting.neutral(current)
-    files = [line.rpartition(" > ")[2] for line in commands if " > /etc/" in line]
-    known = setting.takes(former) and former not in setting.only_read
-    back = [] if not known else commands_of(setting, former) if not files else lines_now(setting, former)
-    return "; ".join([*(f"rm {file}" for file in files), *back]) or _back(current)
 
 
 def _back(current: str | None) -> str | None:

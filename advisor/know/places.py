@@ -1,28 +1,11 @@
 """Where a neutral value is found on a vendor's server, and what to type."""
 
-import json
-import re
-import shlex
-from typing import NamedTuple
-
 from advisor.know.numbered import number_of
 from advisor.know.vendors import vendors
 from advisor.model.bios import Bios
 from advisor.model.setting import Neutral, Setting
-from advisor.model.vendor import Absent, Entry, Lock, Place, Require, Vendor, VendorValue
-
-_SUFFIX = re.compile(r"(_[0-9A-F]{4})?")
-"""What Supermicro appends to a name, different on each board and firmware."""
-
-
-class _Step(NamedTuple):
-    """One attribute to write."""
-
-    attribute: str
-    value: VendorValue
-    group: str | None
-    label: str
-    menu: str
+from advisor.model.toolline import Target, edited, filled
+from advisor.model.vendor import Absent, Entry, Lock, Place, Require, Vendor, VendorValue, is_named
 
 
 def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neutral, bios: Bios | None = None) -> Place | None:
@@ -32,7 +15,8 @@ def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neu
     """
     entries = entries_of(vendor, platform_id, setting.name)
     if entries:
-        entry = next((each for each in entries if _vendor_value(each, setting, value) is not None), entries[0])
+        known = [each for each in entries if _vendor_value(each, setting, value) is not None] or [*entries]
+        entry = next((each for each in known if bios and attributes_named(each, tuple(bios.attributes))), known[0])
         return _place(vendor, platform_id, setting, value, entry=entry, bios=bios)
     if vendor.falls_back is None or not_offered(vendor, platform_id, setting.name, "no"):
         return None
@@ -69,7 +53,7 @@ def attributes_named(entry: Entry | str, names: tuple[str, ...]) -> tuple[str, .
     stem = entry if isinstance(entry, str) else entry.prefix
     if stem is None:
         return ()
-    return tuple(name for name in names if name.startswith(stem) and _SUFFIX.fullmatch(name[len(stem) :]))
+    return tuple(name for name in names if is_named(stem, name))
 
 
 def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutral, *, entry: Entry, bios: Bios | None) -> Place:
@@ -80,14 +64,14 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
     certain = (
         platform is not None or len({(each.attribute, each.prefix, each.numbered) for each in vendor.settings[setting.name]}) == 1
     )
-    steps: tuple[_Step, ...] = ()
+    steps: tuple[Target, ...] = ()
     if told is not None and certain and (attribute or not vendor.tools.set):
         before = [
-            _Step(_named(need.attribute, bios), need.value, need.group or entry.group, need.label or "", "") for need in needs
+            Target(_named(need.attribute, bios), need.value, need.group or entry.group, need.label or "", "") for need in needs
         ]
-        steps = (*before, _Step(attribute or "", told, entry.group, entry.label, entry.menu))
+        steps = (*before, Target(attribute or "", told, entry.group, entry.label, entry.menu))
     edits = _edits(vendor, steps)
-    shown = _fill(vendor.tools.show, steps[-1:]) if steps else ()
+    shown = filled(vendor.tools.show, steps[-1:]) if steps else ()
     return Place(
         vendor=vendor.id,
         setting=setting.name,
@@ -95,11 +79,16 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         label=entry.label,
         attribute=attribute or entry.prefix or entry.numbered,
         vendor_value=told,
+        group=entry.group,
+        path=entry.menu,
+        exact=attribute is not None and certain,
+        requires=tuple(need.model_copy(update={"attribute": _named(need.attribute, bios)}) for need in entry.requires),
+        spoken=entry.values,
         show=shown,
-        commands=(*vendor.tools.prepare, *_fill(vendor.tools.set, steps)) if steps else (),
+        commands=(*vendor.tools.prepare, *filled(vendor.tools.set, steps)) if steps else (),
         apply=vendor.tools.apply if steps else (),
         prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
-        notes=(*edits, *_notes(vendor, entry, locks, told=told is not None, certain=certain)),
+        notes=(*edits, *_notes(vendor, entry, told=told is not None, certain=certain)),
         verified=told is not None
         and certain
         and vendor.shows(entry, platform, str(value))
@@ -107,21 +96,13 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
     )
 
 
-def _edits(vendor: Vendor, steps: tuple[_Step, ...]) -> tuple[str, ...]:
+def _edits(vendor: Vendor, steps: tuple[Target, ...]) -> tuple[str, ...]:
     """Return what to change by hand in the file that the vendor's tool writes and reads."""
-    if vendor.tools.edit is None:
-        return ()
-    return tuple(_edit(vendor.tools.edit, step) for step in steps)
+    return () if vendor.tools.edit is None else tuple(edited(vendor.tools.edit, step) for step in steps)
 
 
-def _edit(template: str, step: _Step) -> str:
-    words = {"{label}": step.label or step.attribute, "{value}": _text(step.value), "{menu}": step.menu or "its menu"}
-    return re.sub(r"\{[a-z]+\}", lambda found: words.get(found[0], found[0]), template)
-
-
-def _notes(vendor: Vendor, entry: Entry, locks: tuple[Lock, ...], *, told: bool, certain: bool) -> tuple[str, ...]:
-    effects = [effect for lock in locks for effect in lock.side_effects]
-    notes = [*entry.side_effects, *effects, *((entry.note,) if entry.note else ())]
+def _notes(vendor: Vendor, entry: Entry, *, told: bool, certain: bool) -> tuple[str, ...]:
+    notes = [*entry.side_effects, *((entry.note,) if entry.note else ())]
     if not told:
         notes.insert(0, f"{vendor.name}'s word for this value is not known: choose it in the menu")
     if not certain:
@@ -156,33 +137,3 @@ def _locks(vendor: Vendor, platform: str | None, entry: Entry) -> tuple[Lock, ..
     fits = (lock for lock in vendor.locks if name in lock.of)
     found = [lock for lock in fits if platform is None or vendor.serves(lock.platforms, platform)]
     return tuple(found[:1]) if platform is None else tuple(found)
-
-
-def _fill(templates: tuple[str, ...], steps: tuple[_Step, ...]) -> tuple[str, ...]:
-    """Return command lines with everything filled in and quoted, one line for each attribute where the line names one."""
-    lines: list[str] = []
-    for template in templates:
-        words = shlex.split(template)
-        if any("{attribute}" in word or "{dotted}" in word for word in words):
-            lines += [shlex.join(_filled(word, step) for word in words) for step in steps]
-        else:
-            lines.append(shlex.join(part for word in words for part in _together(word, steps)))
-    return tuple(lines)
-
-
-def _filled(word: str, step: _Step) -> str:
-    text = {"{group}": step.group or "", "{attribute}": step.attribute, "{dotted}": step.attribute.replace("_", ".", 1)}
-    text["{value}"] = _text(step.value)
-    return re.sub(r"\{[a-z]+\}", lambda found: text.get(found[0], found[0]), word)
-
-
-def _together(word: str, steps: tuple[_Step, ...]) -> list[str]:
-    if word == "{pairs}":
-        return [f"{step.attribute}={_text(step.value)}" for step in steps]
-    if word == "{body}":
-        return [json.dumps({"Attributes": {step.attribute: step.value for step in steps}})]
-    return [word]
-
-
-def _text(value: VendorValue) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,21 +17,38 @@ def neutral_values(vendor: Vendor, platform_id: str | None, bios: Bios, *, pendi
     With ``pending``, the values as they will be after the next start.
     """
     attributes = {**bios.attributes, **(bios.pending or {})} if pending else bios.attributes
-    known = settings()
-    told = {name: _value(known[name], entries_of(vendor, platform_id, name), attributes) for name in vendor.settings}
+    known, words = settings(), {**bios.also, **_shown(vendor, attributes)}
+    told = {name: _value(known[name], entries_of(vendor, platform_id, name), attributes, words) for name in vendor.settings}
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _value(setting: Setting, entries: Iterable[Entry], attributes: Attributes) -> Neutral | None:
+def _shown(vendor: Vendor, attributes: Attributes) -> dict[str, str]:
+    """Return the values' own names where a BIOS holds the words of the menu, as far as the sheet has them."""
+    return {
+        attribute: name
+        for attribute, words in vendor.shown.items()
+        for name, shown in words.items()
+        if attributes.get(attribute) == shown
+    }
+
+
+def _value(setting: Setting, entries: Iterable[Entry], attributes: Attributes, words: Mapping[str, str]) -> Neutral | None:
     """Return the one value that all entries whose attributes are there agree on."""
-    found = {value for entry in entries if _counts(entry, attributes) for value in _told(setting, entry, attributes)}
+    counting = [entry for entry in entries if _counts(entry, attributes)]
+    found = {value for entry in counting for value in _told(setting, entry, attributes, words)}
     return found.pop() if len(found) == 1 else None
 
 
-def _told(setting: Setting, entry: Entry, attributes: Attributes) -> set[Neutral | None]:
+def _told(setting: Setting, entry: Entry, attributes: Attributes, words: Mapping[str, str]) -> set[Neutral | None]:
     names = attributes_named(entry, tuple(attributes))
-    values = {_neutral(setting, entry, attributes[name]) for name in names}
+    values = {_read(setting, entry, attributes[name], words.get(name)) for name in names}
     return values if len(names) < 2 or len(values) == 1 else {None}
+
+
+def _read(setting: Setting, entry: Entry, value: Scalar | None, other: str | None) -> Neutral | None:
+    """Return the neutral word for a value, or for its other name."""
+    told = _neutral(setting, entry, value)
+    return told if told is not None or other is None else _neutral(setting, entry, other)
 
 
 def _neutral(setting: Setting, entry: Entry, value: Scalar | None) -> Neutral | None:

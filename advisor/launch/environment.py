@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from advisor.errors import BadValue
 from advisor.launch.hosts import devices_differ, kinds
 from advisor.model.devices import OMNI_PATH, SLINGSHOT, Hca
-from advisor.model.fabric import fabric_of, is_active, is_of, ports_of, shown_ports
+from advisor.model.fabric import NAMES, fabric_of, is_active, is_of, ports_of, shown_ports
 from advisor.model.machine import Machine
 from advisor.model.placement import Placement, Slot
 
@@ -128,6 +128,9 @@ def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
     if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
         return "no UCX is on this machine"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
+    foreign = sorted(NAMES[layer] for layer in layers_of(hcas, machines) & {SLINGSHOT, OMNI_PATH} if layer)
+    if foreign:
+        return f"UCX does not use {foreign[0]}"
     if any(_is_efa(there[name], machines) for name in hcas if name in there):
         return "the adapter is an EFA, which MPI uses by libfabric"
     down = [name for name in hcas if name in there and not is_up(there[name])]

@@ -15,6 +15,9 @@ class Bios(Value):
     pending: dict[str, Scalar | None] | None = Field(
         default=None, description="what waits for the next start; None where it was not read, {} where nothing waits"
     )
+    also: dict[str, str] = Field(
+        default={}, description="attribute -> its value's other name, where a registry told both that and the menu's words"
+    )
     registry: str | None = Field(
         default=None, description="attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60"
     )

@@ -23,10 +23,8 @@ _HEX = re.compile(r"(?:0x)?[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
 
 ROOM = 64 << 20
 """Bytes that the sets of one document may take; those of 4,096 CPUs in 64 NUMA nodes take 3 MiB."""
-_EACH = 128
-"""Bytes of a set beside its bits."""
-_SHORT = 64
-"""Characters of a text that is kept, so that a set named again takes no memory again."""
+_EACH, _SHORT = 128, 64
+"""Bytes of a set beside its bits; characters of a text that is kept, so that a set named again takes no memory again."""
 
 
 class TooManySets(BadValue):
@@ -109,8 +107,7 @@ class CpuSet:
     def _read(cls, text: str, bits_of: Callable[[str], int]) -> "CpuSet":
         """Return the set of a text, the same one for the same text inside of ``bounded_sets``."""
         _refuse_long(text)
-        room = _room.get()
-        if room is None:
+        if (room := _room.get()) is None:
             return cls.from_bits(bits_of(text))
         key = f"{bits_of.__name__} {text}"
         known = room.known.get(key)

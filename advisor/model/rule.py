@@ -51,6 +51,7 @@ class Guide(Value):
 
     says: Plain
     ref: Id
+    otherwise: bool = Field(default=False, description="whether it wants another state than the rule does")
 
 
 class ExampleText(Value):

@@ -52,6 +52,9 @@ class Setting(Value):
     values: dict[str, str] = Field(default={}, description="neutral value -> its meaning in one line")
     unit: str | None = Field(default=None, description="unit of a number")
     makers: tuple[Maker, ...] = Field(default=(), description="makers of processors that have it; () all")
+    only_with: dict[str, str] = Field(
+        default={}, description="value -> the setting that must be known and set together with it: without, it does harm"
+    )
     only_read: tuple[str, ...] = Field(default=(), description="values that are found and never written: mixed")
     reboot: Literal["no", "yes", "power-cycle"]
     breaks: str = Field(description="what it can break, in one sentence")

@@ -1,5 +1,6 @@
 """What a maker of servers calls each setting, where it stands in the menus, and how its tools set it."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
@@ -10,6 +11,15 @@ VendorValue = StrictBool | StrictInt | StrictStr
 """A value as the vendor's tools want it: the text "4" and the number 4 differ."""
 
 Words = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+_SUFFIX = re.compile(r"(_[0-9A-F]{4})?")
+"""What Supermicro appends to a name, different on each board and firmware."""
+
+
+def is_named(stem: str, name: str) -> bool:
+    """Return whether an attribute of a BIOS is the one that a sheet means, with or without a board's suffix."""
+    return name.startswith(stem) and _SUFFIX.fullmatch(name[len(stem) :]) is not None
 
 
 class Match(Value):
@@ -39,6 +49,12 @@ class Tools(Value):
     """Command lines; {attribute} {value} {group} {label} {menu} {pairs} {body} are filled in, one line for each attribute."""
 
     show: tuple[str, ...] = Field(default=(), description="print the present value")
+    look: str | None = Field(
+        default=None, description="one line that prints many: {keys} are {group}.{attribute}, {names} attributes"
+    )
+    save: tuple[str, ...] = Field(default=(), description="save every present value to a file: the way back")
+    restore: str | None = Field(default=None, description="the line that gives such a file back")
+    clear: str | None = Field(default=None, description="what takes back what is staged and not yet committed")
     prepare: tuple[str, ...] = Field(default=(), description="once, before")
     set: tuple[str, ...] = Field(default=(), description="stage the change")
     edit: str | None = Field(default=None, description="what to change in a file between prepare and apply")
@@ -126,10 +142,25 @@ class Lock(Value):
     group: str | None = None
     label: str | None = None
     of: Words = Field(description="the attributes it locks")
+    best: VendorValue | None = Field(default=None, description="its value for performance: alone it answers all that it sets")
+    sets: dict[str, dict[str, VendorValue]] = Field(default={}, description="its value -> the attributes that it sets")
+    piecewise: bool = Field(default=False, description="whether a profile may be written as the single settings that it sets")
+    resets: tuple[str, ...] = Field(default=(), description="what going to `value` brings back to defaults")
+    policy: str | None = Field(default=None, description="which of two wishes goes first, the profile or a single attribute")
     platforms: tuple[str, ...] = ()
     side_effects: tuple[str, ...] = Field(default=(), description="what changing the profile changes besides")
     seen_in: str | None = None
     verified: bool = False
+
+
+class OneTime(Value):
+    """A profile that writes other attributes once, when it is chosen: it never stands beside single settings."""
+
+    attribute: str
+    rest: VendorValue = Field(description="the value that writes nothing")
+    policy: str = Field(description="what is done where it and single settings are wanted")
+    platforms: tuple[str, ...] = ()
+    seen_in: str | None = None
 
 
 class Absent(Value):
@@ -153,6 +184,10 @@ class Vendor(Value):
     setup: str = Field(default="", description="how the setup menus are reached, before an entry's menu")
     evidence: dict[str, Evidence] = Field(default={}, description="what the entries name under seen -> of which servers it is")
     locks: tuple[Lock, ...] = ()
+    one_time: tuple[OneTime, ...] = ()
+    shown: dict[str, dict[str, str]] = Field(
+        default={}, description="attribute -> value -> the words of the menu, where those are other words: ValueDisplayName"
+    )
     settings: dict[str, tuple[Entry, ...]]
     falls_back: str | None = Field(default=None, description="id of the sheet that has the usual words for what is unknown here")
     absent: tuple[Absent, ...] = ()
@@ -165,6 +200,7 @@ class Vendor(Value):
         used += [p for absent in self.absent for p in absent.platforms]
         used += [p for lock in self.locks for p in lock.platforms]
         used += [p for evidence in self.evidence.values() for p in evidence.platforms]
+        used += [p for each in self.one_time for p in each.platforms]
         if wrong := [platform for platform in used if platform not in known]:
             raise ValueError(f"platform {wrong[0]} is in none of this vendor's generations")
         for name, entry in ((name, entry) for name, entries in self.settings.items() for entry in entries):
@@ -215,6 +251,11 @@ class Place(Value):
     label: str
     attribute: str | None = None
     vendor_value: VendorValue | None = Field(default=None, description="None where the vendor's word for it is not known")
+    group: str | None = None
+    path: str = Field(default="", description="the way through the menus without how they are reached")
+    exact: bool = Field(default=False, description="whether the attribute is one, and neither a beginning nor a guess")
+    requires: tuple[Require, ...] = Field(default=(), description="what else it needs, in this machine's names")
+    spoken: dict[str, VendorValue] = Field(default={}, description="neutral value -> this vendor's word, for the way back")
     show: tuple[str, ...] = Field(default=(), description="shell lines that print the present value")
     commands: tuple[str, ...] = Field(default=(), description="shell lines that stage the change, prerequisites first")
     apply: tuple[str, ...] = Field(default=(), description="shell lines that make all staged changes take effect, once")

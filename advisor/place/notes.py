@@ -1,5 +1,6 @@
 """What to know of a placement: what is left idle, who is not alike, what the machine is missing."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -60,10 +61,11 @@ def _of_node(field: Field) -> Iterator[str]:
     kernel = ground.machine.kernel
     if kernel and kernel.isolated and kernel.isolated & own:
         yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
-    yield from _of_devices(ground)
+    yield from _of_devices(ground, {field.near.name} if field.near else set())
 
 
-def _of_devices(ground: Ground) -> Iterator[str]:
+def _of_devices(ground: Ground, asked: set[str]) -> Iterator[str]:
+    """Yield what is not known of the devices, and which adapters are not used although nobody asked for others."""
     for device in (*adapters(ground), *gpus(ground)):
         if not device.nodes:
             yield f"where {device.name} is, is not known: no place is near it"
@@ -72,7 +74,8 @@ def _of_devices(ground: Ground) -> Iterator[str]:
             yield f"{device.name} is on one of NUMA nodes {numbers}, on which is not known yet: its socket alone counts as near"
     reasons: dict[str, list[str]] = {}
     for name, why in passed_over(ground):
-        reasons.setdefault(why, []).append(name)
+        if name not in asked:
+            reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
         yield f"not used: {', '.join(names)} ({why})"
     used = {device.name for device in adapters(ground)}
@@ -89,11 +92,16 @@ def _of_kinds(ground: Ground, plan: NodePlan) -> Iterator[str]:
     kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
     ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
     both = sum(1 for slot in plan.slots if sum(1 for kind in kinds if slot.cpus & kind.cpus) > 1)
-    used = [f"{_count(count, 'rank')} on {name}s" for name, count in ranks.items() if count]
+    used = [f"{_count(count, 'rank')} on {_several(name)}" for name, count in ranks.items() if count]
     if len(used) > 1:
         yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait"
     if both:
         yield f"the threads of {_count(both, 'rank')} are on cores of several kinds"
+
+
+def _several(kind: str) -> str:
+    """Return a kind of core in the plural: P-cores, cores of up to 5.0 GHz, Cortex-X925."""
+    return re.sub(r"\bcore\b", "cores", kind, count=1)
 
 
 def _of_gpus(ground: Ground, plan: NodePlan) -> Iterator[str]:

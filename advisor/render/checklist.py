@@ -1,12 +1,10 @@
 """The checklist on a terminal or on paper: boxes, what to do, why, how to check, how to go back."""
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from advisor.model.amounts import count, plain
 from advisor.model.checklist import NOTE_FIRST, Checklist, Group, Item
-from advisor.model.exports import Staging, System
 from advisor.render import checklist_proofs
 from advisor.render.lines import Line, labelled, wrapped
 from advisor.render.page import Page
@@ -27,24 +25,6 @@ Fact = tuple[str, str]
 def document(checklist: Checklist) -> dict[str, Any]:
     """Return the checklist as plain JSON values."""
     return {"schema": SCHEMA, **checklist.model_dump(mode="json")}
-
-
-def values(checklist: Checklist, staging: Staging, system: System, version: str) -> dict[str, object]:
-    """Return what templates may use: the list, the BIOS taken apart, the operating system taken apart."""
-    body = json.dumps(staging.body, indent=1, ensure_ascii=True)
-    return {
-        "list": checklist,
-        "staging": staging,
-        "system": system,
-        "version": plain(version, 40),
-        "body": body,
-        "note_first": NOTE_FIRST,
-        "proofs": {item.id: checklist_proofs.proof_of(checklist, item) for item in checklist.items},
-        "benches": [
-            {"command": proof.command, "shows": proof.shows, "expected": [checklist_proofs.told(each) for each in proof.expected]}
-            for proof in checklist_proofs.compared(checklist)
-        ],
-    }
 
 
 def checklist_page(checklist: Checklist, width: int | None = None) -> Page:

@@ -8,7 +8,7 @@ from shlex import quote
 from advisor.errors import BadInput
 from advisor.host.files import LIMIT
 from advisor.host.offline import SLURM_CONF
-from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES
+from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS
 
 CGROUP = "{cgroup}"
 _END = "END-OF-PATTERNS"
@@ -68,15 +68,23 @@ def capture_script(
         twice=[quote(pattern) for pattern in dict.fromkeys(twice)],
         prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
         end=_END,
-        most=LIMIT,
-        boot_options=_case(BOOT_OPTIONS),
-        placed=_case(PLACED_VARIABLES),
-        never=_case(NEVER_VARIABLES),
-        variables=_case(KEPT_VARIABLES),
-        slurm_conf=SLURM_CONF,
-        hint=_HINT,
-        secrets=_SED,
+        **_tables(),
     )
+
+
+def _tables() -> dict[str, object]:
+    """Return what the script may keep and must drop, from the tables that Python keeps to."""
+    return {
+        "most": LIMIT,
+        "boot_options": _case(BOOT_OPTIONS),
+        "placed": _case(PLACED_VARIABLES),
+        "never": _case(NEVER_VARIABLES),
+        "variables": _case(KEPT_VARIABLES),
+        "slurm_conf": SLURM_CONF,
+        "slurm_keys": "|".join(SLURM_KEYS),
+        "hint": _HINT,
+        "secrets": _SED,
+    }
 
 
 def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:

@@ -135,10 +135,10 @@ def test_what_is_no_bios(text: str, archive: Path, tmp_path: Path, capsys: Captu
     assert (error.count("\n"), str(file) in error) == (1, True), error
 
 
-def test_three_bios_files(archive: Path, capsys: Capture) -> None:
-    """A third --bios is refused."""
-    assert status(["audit", "--from", str(archive), *["--bios", str(archive)] * 3]) == 2
-    assert "is given 3 times" in capsys.readouterr().err
+def test_four_bios_files(archive: Path, capsys: Capture) -> None:
+    """A fourth --bios is refused: there are the resource, its settings and its registry."""
+    assert status(["audit", "--from", str(archive), *["--bios", str(archive)] * 4]) == 2
+    assert "is given 4 times" in capsys.readouterr().err
 
 
 def test_the_document_is_an_input(archive: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -132,6 +132,79 @@ def test_the_bios_tells_what_it_stands_at(capsys: Capture, tmp_path: Path) -> No
     assert smt["now"] == "on"
 
 
+def lines_of(capsys: Capture, *words: str) -> list[dict[str, Any]]:
+    """Return the lines of a list."""
+    return [item for group in document(capsys, *words)["groups"] for item in group["items"]]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "setting", "value"),
+    [
+        ("EPYC 7702", "numa.nps", "4"),
+        ("EPYC 7272", "numa.nps", "2"),
+        ("EPYC 7601", "memory.interleave", "channel"),
+        ("Xeon Gold 6248R", "cpu.snc", "snc2"),
+        ("Xeon E5-2680 v4", "cpu.snoop_mode", "cod"),
+    ],
+)
+def test_the_model_on_order_decides_the_cut(cpu: str, setting: str, value: str, capsys: Capture) -> None:
+    """--cpu names a processor: the most important line is concrete, and what its dies do not offer is not wanted."""
+    found = {item["setting"]: item for item in lines_of(capsys, "--cpu", cpu, "--vendor", "dell")}
+    assert found[setting]["fix"]["value"] == value
+
+
+def test_the_cut_of_a_generation_alone_is_told_in_words(capsys: Capture) -> None:
+    """Where no model is named, nothing is written that a model might not offer."""
+    found = {item["setting"]: item for item in lines_of(capsys, "--platform", "rome", "--vendor", "dell")}
+    assert (found["numa.nps"]["fix"]["value"], found["numa.nps"]["wanted"][:5]) == (None, "NPS4,")
+
+
+@pytest.mark.parametrize("platform", ["rome", "ice-lake", "grace", "mi300a"])
+def test_hardware_on_order_has_no_line_that_only_a_machine_could_have(platform: str, capsys: Capture) -> None:
+    """No virtual machine, container or provider, nothing to mend, and no DIMM where the memory is soldered on."""
+    found = lines_of(capsys, "--platform", platform)
+    text = json.dumps([[item["title"], item["fix"]["text"]] for item in found]).lower()
+    assert [
+        word for word in ("guest", "provider", "container", "hypervisor", "nothing, unless", "as meant") if word in text
+    ] == []
+    assert ("dimm" in text) is (platform in ("rome", "ice-lake"))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words", "says"),
+    [
+        ({"NumaMemoryDomainsPerSocket": "Auto", "ProcSMT": "Enabled", "ProcX2Apic": "Auto", "AmdL1Prefetcher": "Enabled",
+          "PowerRegulator": "OsControl"}, ["--platform", "rome", "--vendor", "dell"], "are HPE's, and the machine is Dell's"),
+        ({"SubNumaCluster": "Disabled", "NodeInterleave": "Disabled", "UpiPrefetch": "Enabled", "UncoreFrequency": "MaxUFS",
+          "ProcVirtualization": "Enabled"}, ["--platform", "rome", "--vendor", "dell"], "with Intel processors"),
+    ],
+)  # fmt: skip
+def test_a_bios_file_that_cannot_be_the_machines_is_refused(
+    attributes: dict[str, str], words: list[str], says: str, capsys: Capture, tmp_path: Path
+) -> None:
+    """One line says whose it is, for a checklist and for an audit."""
+    file = tmp_path / "bios.json"
+    file.write_text(json.dumps({"Attributes": attributes}))
+    assert says in refused(capsys, *words, "--bios", str(file))
+    archive = tmp_path / "node.tar.gz"
+    write_archive("b-c6525-2x7702-nps1", archive)
+    assert status(["audit", "--from", str(archive), "--bios", str(file)]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_what_is_included_must_be_one_of_two(capsys: Capture) -> None:
+    """--include takes unknown and contested."""
+    assert "did you mean unknown?" in refused(capsys, "--platform", "rome", "--include", "unknwn")
+
+
+def test_pages_say_to_type_what_the_scripts_would(archive: Path, capsys: Capture) -> None:
+    """A line that no script writes has no command, and says why; one that is written has the script's own."""
+    for item in lines_of(capsys, "--from", str(archive)):
+        if item["fix"]["where"] == "bios" and item["setting"] and not item["done"] and item["fix"]["attribute"]:
+            told = [note for note in item["fix"]["notes"] if note.startswith("not in the scripts: ")]
+            assert bool(item["fix"]["commands"]) is not bool(told), item["id"]
+
+
 @pytest.mark.parametrize("name", [name for name in formats.formats() if name not in ("ilorest", "onecli", "sum")])
 def test_every_format_prints_and_writes(name: str, capsys: Capture, tmp_path: Path) -> None:
     """A format prints the same to the terminal as into a file."""

@@ -138,6 +138,18 @@ def steady(take: Callable[[Path], None], capture: Path, capsys: Capture) -> tupl
     return document(capture, capsys), before
 
 
+def test_a_capture_is_its_owners_alone(archive: Path, tmp_path: Path, capsys: Capture) -> None:
+    """It holds what only root may read; -o - writes it to standard output."""
+    for options in ([], ["--anonymise"]):
+        assert status(["capture", "--from", str(archive), *options, "-o", str(tmp_path / "c.tar.gz")]) == 0
+        assert (tmp_path / "c.tar.gz").stat().st_mode & 0o777 == 0o600
+        (tmp_path / "c.tar.gz").chmod(0o644)
+    capsys.readouterr()
+    command = [sys.executable, "-m", "advisor", "capture", "--from", str(archive), "-o", "-"]
+    piped = subprocess.run(command, capture_output=True, check=True)
+    assert piped.stdout.startswith(b"\x1f\x8b")
+
+
 def test_a_capture_of_this_machine_is_this_machine(tmp_path: Path, capsys: Capture) -> None:
     """What a capture of this machine tells is what this machine tells."""
     captured, machine = steady(lambda file: _ok(["capture", "-o", str(file)]), tmp_path / "here.tar.gz", capsys)

@@ -79,3 +79,32 @@ def test_a_grace_hopper_without_a_known_id_is_known_by_name() -> None:
 def test_nothing_known_stays_nothing_known() -> None:
     """A machine without devices and topology is left as it is."""
     assert with_cards(Machine()) == Machine()
+
+
+def cut(mode: str, device: int = 0x74A1, **more: object) -> list[str]:
+    """Return the addresses of the GPUs of a machine whose one card is in a mode."""
+    card = gpu(device, 0x1002)
+    cards = (Gpu(address=card.address, vendor="amd", compute_partition=mode),)
+    machine = shapes.machine(shapes.shape(1, 1, 1, 4)).model_copy(update={"pci": (card,), "gpus": cards, **more})
+    return [each.address for each in with_cards(machine).gpus or ()]
+
+
+def test_a_card_that_is_said_to_be_cut_counts_as_its_partitions() -> None:
+    """A capture without the compute driver's files still tells the mode, and with it how many devices programs see."""
+    assert cut("SPX") == ["0009:01:00.0"]
+    assert cut("TPX") == [f"0009:01:00.{part}" for part in range(3)]
+    assert (len(cut("CPX")), len(cut("CPX", 0x74A0))) == (8, 6)
+
+
+def test_a_card_of_unknown_dies_is_not_cut_by_guess() -> None:
+    """In CPX a card has as many partitions as dies, and of a model that is not known nobody tells how many."""
+    assert cut("CPX", 0x7777) == ["0009:01:00.0"]
+
+
+def test_partitions_that_a_source_shows_are_not_made_again() -> None:
+    """Where the driver shows the partitions, its word stands."""
+    parts = tuple(
+        Gpu(address=f"0009:01:00.{part}", card="0009:01:00.0", vendor="amd", index=part, compute_partition="TPX")
+        for part in range(2)
+    )
+    assert cut("TPX", gpus=parts) == ["0009:01:00.0", "0009:01:00.1"]

@@ -42,6 +42,14 @@ def test_cores_that_differ_by_clock_alone_are_of_one_kind() -> None:
     assert kinds(kind("0-1", FrequencyMaxMHz="3900"), kind("2-3", FrequencyMaxMHz="3800")) == []
 
 
+def test_kinds_by_both_clocks() -> None:
+    """A file without core types tells performance and efficient cores by nominal and highest clock, where both differ much."""
+    fast, slow = {"FrequencyMaxMHz": "5000", "FrequencyBaseMHz": "1900"}, {"FrequencyMaxMHz": "3900", "FrequencyBaseMHz": "1400"}
+    assert kinds(kind("2-3", **slow), kind("0-1", **fast)) == [("core of up to 5.0 GHz", "0-1"), ("core of up to 3.9 GHz", "2-3")]
+    priority = {"FrequencyMaxMHz": "3900", "FrequencyBaseMHz": "2700"}
+    assert kinds(kind("0-1", **priority), kind("2-3", FrequencyMaxMHz="3900", FrequencyBaseMHz="2100")) == []
+
+
 def module(place: str, bank: str) -> str:
     """Return a memory module as hwloc lists it."""
     words = (

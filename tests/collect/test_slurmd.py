@@ -1,12 +1,10 @@
 """The limits of slurmd, which are those of its jobs."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from advisor.collect import slurmd
-from advisor.host.base import Ran, Why
+from advisor.collect.slurm import SLURM
+from advisor.host.base import Ran
 from advisor.model.system import Limits
 from tests.collect.os_host import FakeHost, printed
 
@@ -16,13 +14,6 @@ Max stack size            8388608              unlimited            bytes
 Max open files            1024                 524288               files
 Max locked memory         8388608              8388608              bytes
 """
-
-
-def limits_of(told: str | None) -> Limits | None:
-    """Return what is read where sed prints a text of slurm.conf; None where there is no file."""
-    return slurmd.collect(
-        FakeHost({}, {slurmd._CONF: printed(told, status=2) if told is not None else Ran(why=Why.ABSENT)})
-    ).limits
 
 
 def limits(shown: str | None, files: dict[str, str] | None = None) -> Limits | None:
@@ -59,23 +50,7 @@ def test_a_machine_without_slurmd_tells_no_limit(shown: str | None) -> None:
         ("PropagateResourceLimitsExcept=ALL\n", ()),
     ],
 )
-def test_slurm_conf_tells_which_limits_come_from_the_submitting_shell(
-    conf: str, expected: tuple[str, ...], tmp_path: Path
-) -> None:
-    """All of them unless slurm.conf says otherwise; sed prints that key and nothing else of the file."""
-    file = tmp_path / "slurm.conf"
-    file.write_text(f"SlurmUser=somebody\nJobCompPass=secret\n{conf}")
-    words = [
-        str(file) if word == "/etc/slurm/slurm.conf" else word
-        for word in slurmd._CONF
-        if not word.startswith(("/run", "/var", "/etc/slurm-llnl"))
-    ]
-    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert ("secret" in shown, "somebody" in shown) == (False, False)
-    assert limits_of(shown) == Limits(slurm_carries=expected)
-
-
-@pytest.mark.parametrize("told", [None, "", "sed: cannot read\n"])
-def test_without_a_slurm_conf_nothing_is_said_of_the_submitting_shell(told: str | None) -> None:
-    """A machine without the file, and one where it could not be read."""
-    assert limits_of(told) is None
+def test_slurm_conf_tells_which_limits_come_from_the_submitting_shell(conf: str, expected: tuple[str, ...]) -> None:
+    """All of them unless slurm.conf says otherwise."""
+    ran = Ran(out=f"file=read\n{conf}".encode(), status=2)
+    assert slurmd.collect(FakeHost({}, {SLURM: ran})).limits == Limits(slurm_carries=expected)

@@ -244,3 +244,13 @@ def test_nothing_is_left_in_a_capture(anonymous: AnonymousHost) -> None:
     everything = repr(unpack(data, "x"))
     assert [word for word in ("cn017", "joe", "7XYZ123", MAC, "248a07", UUID, "10.0.0.7") if word in everything] == []
     assert opened(data).read("/sys/class/net/enx020000000001/address").text == "02:00:00:00:00:01\n"
+
+
+def test_a_gpus_own_number_goes_and_its_sizes_stay() -> None:
+    """In the properties that the driver of AMD's GPUs lists."""
+    path = "/sys/class/kfd/kfd/topology/nodes/4/properties"
+    nodes: dict[str, Node] = {
+        path: b"simd_count 440\nunique_id 12345678901234567\nhive_id 987654321\nlocal_mem_size 68702699520\n"
+    }
+    kept = AnonymousHost(TreeHost(MemoryStore(nodes), "x")).read(path).text
+    assert kept == "simd_count 440\nlocal_mem_size 68702699520\n"

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from advisor.know.checklist import Sheets, checklist_of
+from advisor.cli.inputs import Given
+from advisor.cli.planning import planned
+from advisor.know.checklist import Sheets, checklist_with
 from advisor.know.platforms import platform_by_id
 from advisor.know.publications import publications
 from advisor.know.settings import settings
@@ -11,8 +13,10 @@ from advisor.model.audit import Audit, Row
 from advisor.model.bios import Bios
 from advisor.model.checklist import Checklist
 from advisor.model.finding import Cost, Finding, Want
+from advisor.model.plan import Plan, Wish
 from advisor.model.platform import Reference
 from advisor.model.rule import Guide
+from advisor.plan.told import with_plan
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
 """A name that would break out of every kind of file."""
@@ -84,13 +88,41 @@ def listed(
     **more: Any,
 ) -> Checklist:
     """Return the checklist of such an audit."""
+    return wished(findings, now, platform, vendor=vendor, machine=machine, bios=bios, **more)[0]
+
+
+def wished(
+    findings: list[Finding],
+    now: dict[str, str] | None = None,
+    platform: str | None = "rome",
+    *,
+    vendor: str = "dell",
+    machine: str | None = "node042, Dell Inc. PowerEdge C6525",
+    bios: Bios | None = None,
+    **more: Any,
+) -> tuple[Checklist, tuple[Wish, ...]]:
+    """Return the checklist of such an audit, and the wishes of its lines."""
     sheet = platform_by_id(platform).model_copy(update={"references": PUBLISHED}) if platform else None
     sheets = Sheets(settings(), vendors()[vendor], publications(), bios, platform=sheet, **more)
-    return checklist_of(audit(findings, now, platform), sheets, machine)
+    return checklist_with(audit(findings, now, platform), sheets, machine)
 
 
 def sample(machine: str | None = "node042, Dell Inc. PowerEdge C6525", vendor: str = "dell") -> Checklist:
-    """Return a checklist that has something of everything."""
+    """Return a checklist that has something of everything, as its plan has it."""
+    return planned_sample(machine, vendor)[0]
+
+
+def planned_sample(
+    machine: str | None = "node042, Dell Inc. PowerEdge C6525", vendor: str = "dell", *include: Any
+) -> tuple[Checklist, Plan]:
+    """Return the checklist that has something of everything, and its plan."""
+    checklist, wishes = wished(*SAMPLE, vendor=vendor, machine=machine)
+    plan = planned(checklist, wishes, vendors()[vendor], Given(), include)
+    return with_plan(checklist, plan), plan
+
+
+def _sample() -> tuple[list[Finding], dict[str, str]]:
+    """Return findings of every kind, and what the machine stands at."""
     guides = (Guide(says="linear, for simplicity", ref="dell-rome-2019"), Guide(says="linear", ref="weka-bios-tool"))
     findings = [
         asks(
@@ -126,4 +158,7 @@ def sample(machine: str | None = "node042, Dell Inc. PowerEdge C6525", vendor: s
     now = {"numa.nps": "1", "cpu.enumeration": "round-robin", "cpu.smt": "off", "boot.iommu": "default"}
     now |= {"os.numa_balancing": "on", "os.thp": "always", "limits.memlock": "limited", "os.irqbalance": "on"}
     now |= {"os.min_free": "67584000", "os.idle_states": "all", "os.tuned": "balanced"}
-    return listed(findings, now, machine=machine, vendor=vendor)
+    return findings, now
+
+
+SAMPLE = _sample()

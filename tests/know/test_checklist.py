@@ -72,17 +72,13 @@ def test_other_makers_settings_and_what_the_vendor_lacks_are_left_out() -> None:
 
 
 def test_what_others_depend_on_comes_first() -> None:
-    """The option that unlocks others stands before them, whatever its severity, and the notes say which line it cannot serve."""
+    """The option that unlocks others stands before them, whatever its severity."""
     findings = [
         asks("boost", "power.boost", "on", severity="high"),
         asks("profile", "power.profile", "performance", severity="info"),
     ]
     found = listed(findings)
     assert [item.id for item in found.items] == ["profile", "boost"]
-    assert [note for note in found.notes if "Custom" in note][:2] == [
-        "First, for 1 line: SysProfile = Custom: every other system profile sets it and makes it read-only.",
-        "SysProfile cannot be both Custom and PerfOptimized (profile): Custom is the one that lets the other lines be set.",
-    ]
 
 
 def test_subjects_of_a_state_stand_together() -> None:

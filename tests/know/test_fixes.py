@@ -1,4 +1,5 @@
-from advisor.know.fixes import commands_of, fix_of, with_fixes
+from advisor.know.fixes import fix_of, with_fixes
+from advisor.know.keeps import commands_of
 from advisor.know.settings import settings
 from advisor.know.vendors import vendors
 from advisor.model.finding import Fix, Want

@@ -8,7 +8,7 @@ from advisor.collect.redfish_bios import parse_bios
 from advisor.know.places import attributes_named
 from advisor.know.readback import neutral_values
 from advisor.know.vendors import vendors
-from advisor.model.vendor import Entry
+from advisor.model.vendor import Entry, Lock
 from tests.know.registries import FILES, FOLDER, attributes, facts, load, names_in, needed, values_of
 
 pytestmark = needed
@@ -195,8 +195,34 @@ def test_every_prerequisite_and_lock_stands_in_its_registry() -> None:
         for rule in (each["Dependency"] for each in load(name)["Dependencies"])
         if rule["MapToProperty"] in ("ReadOnly", "GrayOut")
     }
-    locks = [lock for vendor in vendors().values() for lock in vendor.locks if lock.verified]
+    locks = [lock for vendor in vendors().values() for lock in filter(verified, vendor.locks)]
+    assert len(locks) >= 5
     assert [each for lock in locks for each in lock.of if each not in locked] == []
+
+
+def verified(lock: Lock) -> bool:
+    """Return whether a lock's sheet says that its registry was checked."""
+    return lock.verified
+
+
+@pytest.mark.parametrize(
+    ("vendor", "registry"),
+    [("dell", "dell_BiosRegistry.json"), ("hpe", "hpe_A42_v1_2_60_BiosAttributeRegistry.json"),
+     ("hpe", "hpe_U58_v1_2_44_BiosAttributeRegistry.json")],
+)  # fmt: skip
+def test_what_a_profile_sets_is_what_its_registry_says(vendor: str, registry: str) -> None:
+    """For each verified profile, every attribute and value that it is said to set is one that the registry's dependencies set."""
+    seen = next(name for (maker, name), files in FILES.items() if maker == vendor and registry in files)
+    (lock,) = (lock for lock in vendors()[vendor].locks if lock.seen_in == seen and lock.verified)
+    told = {
+        (term["MapFromValue"], rule["MapToAttribute"]): rule["MapToValue"]
+        for rule in (each["Dependency"] for each in load(registry)["Dependencies"])
+        if rule["MapToProperty"] == "CurrentValue" and {t["MapFromAttribute"] for t in rule["MapFrom"]} == {lock.attribute}
+        for term in rule["MapFrom"]
+    }
+    ours = {(profile, name): value for profile, sets in lock.sets.items() for name, value in sets.items()}
+    assert len(ours) >= 14
+    assert {each: told.get(each) for each in ours} == ours
 
 
 @pytest.mark.parametrize(("file", "vendor", "platform", "expected"), CAPTURES, ids=[each[0] for each in CAPTURES])

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.launch.environment import article, device, openmp, settings
+from advisor.launch.environment import article, device, openmp, settings, unusable
 from advisor.model.devices import Hca, Locality, PciDevice, Port
 from advisor.model.job import JobShape
 from advisor.model.machine import Machine
@@ -168,6 +168,12 @@ def test_omni_path_is_told_its_unit() -> None:
     assert variables == {"HFI_UNIT": "1"}
     variables, notes = told(fabric("hfi1_0", "hfi1_1", layer="omni-path"), ranks_per_node=4, strategy="spread-numa")
     assert (variables, len(notes)) == ({}, 1)
+
+
+def test_ucx_is_not_said_to_use_another_network() -> None:
+    """What measures messages by UCX is told why it cannot be told the adapter."""
+    assert unusable(["cxi0"], [fabric("cxi0", layer="slingshot")]) == "UCX does not use Slingshot"
+    assert article("cxi0", [fabric("cxi0", layer="slingshot")]) == {"OMPI_MCA_coll_hcoll_enable": "0"}
 
 
 def test_amazons_adapter_is_not_named_to_ucx() -> None:

@@ -62,6 +62,13 @@ def test_ethernet_alone_is_used() -> None:
     assert used(made) == {"a0", "a1"}
 
 
+def test_an_adapter_asked_for_is_used_whatever_its_network() -> None:
+    """--near names the Ethernet adapter: all ranks have it, and it is not said to be unused."""
+    made = planned(with_hcas(adapter(0, "ethernet", 3), adapter(1, "infiniband", 0)), near="a0")
+    assert used(made) == {"a0"}
+    assert not [note for note in made.notes if note.startswith("not used: a0")]
+
+
 def test_the_kernels_own_files_tell_the_networks_apart() -> None:
     """As sysfs shows them, the Ethernet adapter of a node goes out, and RoCE on a node without InfiniBand is used."""
     made = planned(cluster("mixed"))

@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -11,18 +12,19 @@ import pytest
 import yaml
 from rich.console import Console
 
+from advisor.cli.inputs import Given
+from advisor.cli.planning import planned
 from advisor.errors import BadInput
-from advisor.know.exports import staging, system
-from advisor.know.settings import settings
 from advisor.know.vendors import vendors
 from advisor.model.checklist import Checklist
-from advisor.model.exports import Kept, System
+from advisor.model.plan import Back, Kept, Left, Plan, System
 from advisor.paths import templates
 from advisor.render import document
-from advisor.render.checklist import broken, checklist_page, values
+from advisor.render.checklist import broken, checklist_page
 from advisor.render.checklist import document as json_of
+from advisor.render.scripts import values
 from tests.conftest import Golden
-from tests.know.listed import HOSTILE, asks, listed, sample
+from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, wished
 
 FORMATS = sorted(path.stem for path in (templates() / "checklist").glob("*.j2"))
 OF_VENDOR = {"ilorest": "hpe", "onecli": "lenovo", "sum": "supermicro"}
@@ -30,11 +32,14 @@ SCRIPTS = ["racadm", "ilorest", "onecli", "sum"]
 TUNED = "/usr/lib/python3/dist-packages/tuned"
 
 
-def made(name: str, checklist: Checklist | None = None) -> str:
+Pair = tuple[Checklist, Plan]
+
+
+def made(name: str, pair: Pair | None = None) -> str:
     """Return the sample checklist in a format."""
     vendor = OF_VENDOR.get(name, "dell")
-    shown = checklist or sample(vendor=vendor)
-    given = values(shown, staging(shown, settings(), vendors()[vendor]), system(shown, settings()), "1.2.3")
+    shown, plan = pair or planned_sample(vendor=vendor)
+    given = values(shown, plan, vendors()[vendor], "1.2.3")
     return document.fill((templates() / "checklist" / f"{name}.j2").read_text(), given, name)
 
 
@@ -45,15 +50,38 @@ def page(checklist: Checklist, width: int) -> str:
     return buffer.getvalue()
 
 
-def hostile(vendor: str = "dell") -> Checklist:
-    """Return a checklist in which every text from outside tries to break out."""
-    found = sample(machine=HOSTILE, vendor=vendor)
+def hostile(vendor: str = "dell") -> Pair:
+    """Return a checklist and its plan in which every text from outside tries to break out."""
+    found, plan = planned_sample(HOSTILE, vendor, "unknown", "contested")
     changes = {"now": HOSTILE, "title": HOSTILE, "subjects": (HOSTILE,), "undo": HOSTILE, "why": HOSTILE}
     groups = tuple(
         group.model_copy(update={"items": tuple(item.model_copy(update=changes) for item in group.items)})
         for group in found.groups
     )
-    return found.model_copy(update={"groups": groups, "platform": HOSTILE, "notes": (HOSTILE,), "absent": (HOSTILE,)})
+    bad = {
+        "title": HOSTILE,
+        "why": (HOSTILE,),
+        "moves": (HOSTILE,),
+        "now": HOSTILE,
+        "back": (Back(attribute="A", value=HOSTILE),),
+    }
+    left = (Left(title=HOSTILE, wanted=HOSTILE, reason=HOSTILE, rules=(HOSTILE,), menu=HOSTILE),)
+    kept = tuple(each.model_copy(update={"about": (HOSTILE,)}) for each in plan.system.kept)
+    harmed = plan.model_copy(
+        update={
+            "changes": tuple(change.model_copy(update=bad) for change in plan.changes),
+            **dict.fromkeys(("look_up", "contested", "absent", "by_hand", "refused"), left),
+            "notes": (HOSTILE,),
+            "system": plan.system.model_copy(update={"kept": kept, "by_hand": (HOSTILE,), "left": left}),
+        }
+    )
+    update: dict[str, Any] = {"groups": groups, "platform": HOSTILE, "notes": (HOSTILE,), "absent": (HOSTILE,)}
+    return found.model_copy(update=update), harmed
+
+
+def full(vendor: str) -> Pair:
+    """Return the sample with everything that a plan leaves out unless asked."""
+    return planned_sample("node042, Dell Inc. PowerEdge C6525", vendor, "unknown", "contested")
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -90,9 +118,16 @@ def test_a_command_is_broken_so_that_a_shell_reads_it_as_one() -> None:
 def test_nothing_from_outside_is_a_line_of_a_file(name: str) -> None:
     """With hostile names in every text, each line that is no comment is one that the harmless list has too."""
     vendor = OF_VENDOR.get(name, "dell")
-    bad, good = made(name, hostile(vendor)).splitlines(), set(made(name).splitlines())
-    assert [line for line in bad if not line.lstrip().startswith("#") and line not in good and "name:" not in line] == []
+    bad, good = made(name, hostile(vendor)).splitlines(), set(made(name, full(vendor)).splitlines())
+    new = [line for line in bad if line and not line.lstrip().startswith("#") and line not in good and "name:" not in line]
+    assert [line for line in new if not _is_printed(line)] == []
     assert "\x1b" not in "".join(bad)
+
+
+def _is_printed(line: str) -> bool:
+    """Return whether a line of a script prints its one word, however odd, and does nothing else."""
+    words = shlex.split(line) if line.strip().startswith("echo ") else []
+    return len(words) == 2 or (len(words) == 3 and words[2] == ">&2")
 
 
 def test_hostile_names_stay_text_in_pages() -> None:
@@ -101,7 +136,7 @@ def test_hostile_names_stay_text_in_pages() -> None:
     assert "<script" not in html
     assert "<script" not in md.replace("\\<script", "")
     assert [line for line in md.splitlines() if line.startswith("- [x] <")] == []
-    assert "\x1b" not in html + md + page(hostile(), 80)
+    assert "\x1b" not in html + md + page(hostile()[0], 80)
 
 
 class _Tags(HTMLParser):
@@ -130,7 +165,7 @@ def test_html_is_one_file_that_needs_nothing() -> None:
 
 def test_every_format_of_an_empty_list_is_whole() -> None:
     """Where nothing is wanted, each format still makes a file that its tool takes."""
-    empty = listed([])
+    empty = (listed([]), Plan(vendor="Dell", vendor_id="dell", scope="mpi"))
     assert json.loads(made("redfish", empty))["Attributes"] == {}
     assert yaml.safe_load(made("ansible", empty))[0]["tasks"] == []
     assert [name for name in FORMATS if not made(name, empty)] == []
@@ -197,11 +232,11 @@ def test_a_script_does_what_it_says(tmp_path: Path) -> None:
     file = tmp_path / "x.sh"
     file.write_text(made("racadm", hostile()))
     subprocess.run(["sh", file], check=True, env={"RACADM": str(tmp_path / "fake"), "PATH": "/usr/bin:/bin"})
-    assert (tmp_path / "log").read_text().splitlines() == [
-        "set BIOS.SysProfileSettings.SysProfile Custom",
-        "set BIOS.SysProfileSettings.ProcTurboMode Enabled",
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line for line in lines if line.startswith("set") or "job" in line] == [
         "set BIOS.ProcSettings.NumaNodesPerSocket 4",
         "set BIOS.ProcSettings.MadtCoreEnumeration Linear",
+        "set BIOS.SysProfileSettings.SysProfile PerfOptimized",
     ]
 
 
@@ -269,14 +304,23 @@ def test_the_playbook_names_modules_wholly() -> None:
 def test_odd_values_stay_in_their_place() -> None:
     """A value with newlines and quotes of a site's rule is one value in every file of the system."""
     odd = Kept(keeper="sysctl", key="kernel.x", value="1\nkernel.y = 2")
-    words = {"list": listed([]), "version": "1", "system": System(kept=(odd,)), "body": "", "note_first": ""}
+    words = {"list": listed([]), "version": "1", "system": System(kept=(odd,)), "system_left": []}
     text = document.fill((templates() / "checklist" / "sysctl.j2").read_text(), words)
     assert [line for line in text.splitlines() if line and line[0] != "#"] == ["kernel.x = 1 kernel.y = 2"]
 
 
 def test_conflicts_stand_out() -> None:
-    """Where rules disagree every page says so, with the source."""
-    found = listed([asks("a", "cpu.smt", "off"), asks("b", "cpu.smt", "on", refs=("suse-7001",))])
-    assert "CONFLICT  b wants on [suse-7001]" in page(found, 80)
-    assert "b wants on \\[suse-7001\\]" in made("md", found)
-    assert "# CONFLICT: b wants on: decide" in made("racadm", found)
+    """Where rules disagree every page says so, with the source, and no script writes either wish."""
+    findings = [asks("a", "cpu.smt", "off"), asks("b", "cpu.smt", "on", refs=("suse-7001",))]
+    checklist, wishes = wished(findings, {"cpu.smt": "on"})
+    pair = checklist, planned(checklist, wishes, vendors()["dell"], Given())
+    assert "CONFLICT  b wants on [suse-7001]" in page(checklist, 80)
+    assert "b wants on \\[suse-7001\\]" in made("md", pair)
+    script = made("racadm", pair)
+    assert "hardware threads (SMT, Hyper-Threading): LogicalProc=Disabled: a wants off, b wants on (a, b)" in script
+    assert [line for line in script.splitlines() if line.startswith("racadm set")] == []
+
+
+def test_everything_included_prints_as_it_did(golden: Golden) -> None:
+    """With all that is left out by default the script marks what to look at twice."""
+    golden("checklist-all.racadm", made("racadm", full("dell")))

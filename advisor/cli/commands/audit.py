@@ -84,14 +84,15 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Say what is wrong with the machine."""
-    from advisor.cli.inputs import bios_from
     from advisor.cli.judgement import judged
+    from advisor.cli.planning import bios_of
     from advisor.cli.quick import Asked
     from advisor.cli.watching import Watching
 
     asked = Asked(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
-    given, watching, read = bios_from(bios or ()), Watching(source), load(source)
+    watching, read = Watching(source), load(source)
+    given = bios_of(bios or (), read)
     measured = _measured(measurements or [], read, asked, now=measure and source is None)
     result = judged(read, scope, rules or (), given, measured.measurements, watch=watching.ended())
     audit = _of_topics(result, topic) if topic else result.audit

@@ -2,19 +2,21 @@
 
 Every line says what a setting is now, what it should be, the menu, attribute or command, why, how to check it, which
 benchmark proves it, with what was published for this platform, and how to undo it; the order is such that one restart
-serves all. With --platform it is the full list for hardware on order, and no machine is read. --as writes it as a page
-(txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm, ilorest,
-onecli, sum or redfish for the BIOS. A template of your own in /etc/advisor/templates/checklist or
+serves all. With --platform or --cpu it is the full list for hardware on order, and no machine is read. --as writes it as
+a page (txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm,
+ilorest, onecli, sum or redfish for the BIOS. Those files hold findings alone: what is known to be otherwise than it
+should be, and no guide contradicts; --include unknown and --include contested add the rest, marked. --as plan is the
+plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
 ~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
 
 Group: Set it up
 Example: advisor checklist
-Example: advisor checklist --platform rome --vendor dell --as html -o rome.html
+Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
 Example: advisor checklist --from node.tar.gz --todo --as racadm -o bios.sh
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -23,17 +25,30 @@ from advisor.cli.pipeline import emit, emit_json, load, say, write_whole
 from advisor.errors import BadValue
 
 if TYPE_CHECKING:
+    from advisor.cli.inputs import Given
     from advisor.cli.judgement import Judgement
     from advisor.know.proofs import Known
     from advisor.model.bios import Bios as BiosValues
     from advisor.model.checklist import Checklist
-    from advisor.model.exports import Staging
     from advisor.model.machine import Machine
+    from advisor.model.plan import Include, Plan, Wish
     from advisor.model.platform import Scope
     from advisor.model.vendor import Vendor
 
 PlatformOption = Annotated[
     str | None, typer.Option("--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...")
+]
+CpuOption = Annotated[
+    str | None,
+    typer.Option("--cpu", metavar="MODEL", help='Hardware on order, by its processor: "EPYC 7702". It decides NPS or SNC.'),
+]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="WHAT",
+        help="What files for tools leave out unless asked: unknown (present values), contested (by guides).",
+    ),
 ]
 VendorOption = Annotated[
     str | None, typer.Option("--vendor", metavar="NAME", help="Use this maker's words: dell, hpe, lenovo, supermicro, ...")
@@ -42,16 +57,27 @@ As = Annotated[str, typer.Option("--as", metavar="FORMAT", help="txt, md, html, 
 Todo = Annotated[bool, typer.Option("--todo", help="Leave out what is so already.")]
 
 
+class Made(NamedTuple):
+    """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
+
+    checklist: "Checklist"
+    wishes: "tuple[Wish, ...]"
+    words: "Vendor"
+    bios: "BiosValues | None"
+
+
 def run(
     *,
     source: From = None,
     platform: PlatformOption = None,
+    cpu: CpuOption = None,
     vendor: VendorOption = None,
     scope: ScopeOption = "mpi",
     rules: Rules = None,
     bios: Bios = None,
     measurements: MeasurementsOption = None,
     form: As = "txt",
+    include: IncludeOption = None,
     todo: Todo = False,
     output: Output = None,
     width: Width = None,
@@ -59,60 +85,89 @@ def run(
 ) -> None:
     """Print the tuning checklist."""
     from advisor.cli.formats import template_of
-    from advisor.cli.inputs import bios_from
+    from advisor.cli.inputs import firmware_from
+    from advisor.cli.planning import planned, with_bios
     from advisor.know.vendors import vendor_by_id
+    from advisor.plan.told import with_plan
 
-    if platform is not None:
+    order = platform is not None or cpu is not None
+    if order:
         _alone(source, measurements)
     template = template_of(form)
-    given = bios_from(bios or ())
+    given = firmware_from(bios or ())
     words = vendor_by_id(vendor) if vendor is not None else None
-    if platform is not None:
-        checklist, words = _of_platform(platform, words, scope, rules or [], given)
+    if order:
+        made = _of_order((platform, cpu), words, scope, rules or [], given)
     else:
-        checklist, words, given = _of_machine(load(source), words, scope, rules or [], given, measurements=measurements)
-    shown = checklist.todo() if todo else checklist
-    if form == "json":
+        made = _of_machine(load(source), words, scope, rules or [], given, measurements=measurements)
+    checklist, wishes, words, own = made
+    plan = planned(checklist, wishes, words, with_bios(given, own), _included(include), order=order)
+    shown = with_plan(checklist, plan)
+    _print(form, template, shown.todo() if todo else shown, plan, words=words, output=output, width=width, color=not no_color)
+
+
+def _included(words: list[str] | None) -> "list[Include]":
+    from advisor.cli.inputs import must_be_one_of
+    from advisor.model.plan import INCLUDES
+
+    asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words or ()]
+    return [word for word in INCLUDES if word in asked]
+
+
+def _print(
+    form: str,
+    template: str | None,
+    shown: "Checklist",
+    plan: "Plan",
+    *,
+    words: "Vendor",
+    output: Path | None,
+    width: int | None,
+    color: bool,
+) -> None:
+    """Print the list, the plan, or a file for a tool."""
+    if template is not None:
+        _write(form, template, shown, output, plan=plan, words=words)
+    elif form == "json":
         from advisor.render.checklist import document
 
         emit_json(document(shown), output)
-    elif template is None:
+    elif form == "plan":
+        from advisor.cli.planning import document as whole
+
+        emit_json(whole(plan), output)
+    else:
         from advisor.render.checklist import checklist_page
 
-        emit([checklist_page(shown, width)], output, color=not no_color, width=width)
-    else:
-        _write(form, template, shown, output, made=_staged(checklist, words, given), words=words)
+        emit([checklist_page(shown, width)], output, color=color, width=width)
 
 
 def _alone(source: str | None, measurements: list[Path] | None) -> None:
     """Refuse what is of a machine beside hardware that is none yet."""
-    given = {"--from is a machine": source is not None, "--measurements are of one": bool(measurements)}
-    for what in (words for words, is_given in given.items() if is_given):
+    others = {"--from is a machine": source is not None, "--measurements are of one": bool(measurements)}
+    for what in (words for words, is_given in others.items() if is_given):
         raise BadValue(f"--platform is hardware without a machine, {what}", cure="give one of the two")
 
 
-def _staged(checklist: "Checklist", words: "Vendor", bios: "BiosValues | None") -> "Staging":
-    from advisor.know.exports import staging
-    from advisor.know.settings import settings
-
-    return staging(checklist, settings(), words, bios)
-
-
-def _of_platform(
-    name: str, words: "Vendor | None", scope: "Scope", rules: list[Path], bios: "BiosValues | None"
-) -> "tuple[Checklist, Vendor]":
+def _of_order(
+    named: tuple[str | None, str | None], words: "Vendor | None", scope: "Scope", rules: list[Path], given: "Given"
+) -> "Made":
     from advisor.cli.order import judged_platform, maker_of
-    from advisor.know.checklist import Sheets, checklist_of
-    from advisor.know.platforms import platform_by_id
+    from advisor.cli.planning import must_fit
+    from advisor.know.checklist import Sheets, checklist_with
+    from advisor.know.processors import ordered
     from advisor.know.publications import publications
     from advisor.know.settings import settings
     from advisor.know.vendors import FALLBACK, vendor_by_id
 
-    platform = platform_by_id(name)
+    platform, model = ordered(*named)
+    _flag(must_fit(given, words, platform.id))
     words = words or vendor_by_id(FALLBACK)
-    order = judged_platform(platform, words, scope, rules, bios=bios)
-    sheets = Sheets(settings(), words, publications(), bios, maker_of(platform), order.hints, platform)
-    return checklist_of(order.audit, sheets), words
+    order = judged_platform(platform, words, scope, rules, bios=given.bios, model=model)
+    sheets = Sheets(
+        settings(), words, publications(), given.bios, maker_of(platform), order.hints, platform=platform, decided=order.decided
+    )
+    return Made(*checklist_with(order.audit, sheets), words, None)
 
 
 def _of_machine(
@@ -120,23 +175,30 @@ def _of_machine(
     words: "Vendor | None",
     scope: "Scope",
     rules: list[Path],
-    bios: "BiosValues | None",
+    given: "Given",
     *,
     measurements: list[Path] | None,
-) -> "tuple[Checklist, Vendor, BiosValues | None]":
+) -> "Made":
     from advisor.cli.inputs import measurements_from
     from advisor.cli.judgement import judged
     from advisor.cli.order import maker_of
-    from advisor.know.checklist import Sheets, checklist_of
+    from advisor.cli.planning import must_fit
+    from advisor.know.checklist import Sheets, checklist_with
     from advisor.know.publications import publications
     from advisor.know.settings import settings
 
-    result = judged(machine, scope, rules, bios, measurements_from(measurements, machine))
-    words, bios = words or result.vendor, bios or machine.bios
+    result = judged(machine, scope, rules, given.bios, measurements_from(measurements, machine))
+    words, bios = words or result.vendor, given.bios or machine.bios
+    _flag(must_fit(given, words, result.audit.platform_id, machine.firmware))
     sheets = Sheets(
         settings(), words, publications(), bios, maker_of(result.platform), platform=result.platform, known=_known(result)
     )
-    return checklist_of(result.audit, sheets, _named(machine)), words, bios
+    return Made(*checklist_with(result.audit, sheets, _named(machine)), words, bios)
+
+
+def _flag(line: str | None) -> None:
+    if line:
+        typer.echo(f"advisor: {line}", err=True)
 
 
 def _known(result: "Judgement") -> "Known":
@@ -155,21 +217,19 @@ def _named(machine: "Machine") -> str:
     return ", ".join(part for part in (machine.name, sold) if part) or "this machine"
 
 
-def _write(form: str, template: str, checklist: "Checklist", output: Path | None, *, made: "Staging", words: "Vendor") -> None:
+def _write(form: str, template: str, checklist: "Checklist", output: Path | None, *, plan: "Plan", words: "Vendor") -> None:
     from advisor import __version__
     from advisor.cli.formats import complaint, remarks
-    from advisor.know.exports import system
-    from advisor.know.settings import settings
-    from advisor.render.checklist import values
     from advisor.render.document import fill
+    from advisor.render.scripts import values
 
     refused = complaint(form, template, words)
     if refused:
         raise refused
-    text = fill(template, values(checklist, made, system(checklist, settings()), __version__), f"{form}.j2")
+    text = fill(template, values(checklist, plan, words, __version__), f"{form}.j2")
     if output is None:
         say(text)
     else:
         write_whole(output, text.encode())
-    for line in remarks(form, made, output):
+    for line in remarks(form, plan, words, output):
         typer.echo(f"advisor: {line}", err=True)

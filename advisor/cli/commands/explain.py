@@ -41,12 +41,14 @@ def run(
     no_color: NoColor = False,
 ) -> None:
     """Show how a rule came to its verdict."""
-    from advisor.cli.inputs import bios_from, measurements_from, must_be_one_of
+    from advisor.cli.inputs import measurements_from, must_be_one_of
     from advisor.cli.judgement import judged, rulebook
+    from advisor.cli.planning import bios_of
     from advisor.cli.watching import Watching
 
     must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
-    watching, machine, given = Watching(source), load(source), bios_from(bios or ())
+    watching, machine = Watching(source), load(source)
+    given = bios_of(bios or (), machine)
     result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine), watch=watching.ended())
     told = _explained(result, rule, subject)
     if json:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.lint import LintRank
@@ -12,7 +13,26 @@ from advisor.model.topology import Topology
 Hosts = tuple[tuple[str, int | None], ...]
 MOST_ROWS = 65_536
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
+_COUNT = re.compile(r"[1-9][0-9]{0,6}|\*|auto", re.ASCII)
+_ELSEWHERE = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfile")
 _SLOTS = re.compile(r"(slots|max_slots|max-slots)\s*=\s*(\d{1,6})", re.ASCII)
+
+
+def readable(line: Line) -> None:
+    """Raise Unclear where words of a line say of hosts or of mapping what is not read here."""
+    odd = next((said for said in line.options if not said.known), None)
+    if odd:
+        raise Unclear(f"{odd.written[0][:60]} is no option that is known here")
+    for word in (line.first.value("--host") or "").split(","):
+        name, colon, count = word.strip().partition(":")
+        if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
+            raise Unclear(f"the host {word[:60]} is not worked out here")
+    five = ("--rtos", "--runtime-options", "--display-topo") if line.family == "openmpi5" else ()
+    harmless = (("donotlaunch",), ("show-progress",), ("error-nonzero-status",))
+    asked = (each for each in line.options if each.name in (*_ELSEWHERE, *five))
+    said = next((each for each in asked if each.values not in harmless), None)
+    if said:
+        raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
 
 
 def hosts_of_file(text: str, *, crowded: bool) -> Hosts:

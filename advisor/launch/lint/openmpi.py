@@ -90,6 +90,12 @@ class Ground:
                 raise Unclear("NUMA nodes without CPUs are counted too, and how is not worked out here")
             if kind in ("core", "l1cache", "l2cache") and not inside.cores:
                 raise Unclear("this machine shows no cores")
+            unknown = not inside.l3 and not inside.shared_l2
+            if (kind == "l2cache" and unknown) or (kind == "l1cache" and (unknown or inside.shared_l2 or inside.dies)):
+                raise Unclear(f"whether this machine shows an {kind[:2].upper()} cache is not known")
+            group = inside.packages if kind == "package" else inside.l3 if kind == "l3cache" else ()
+            if any(not part.cpuset for part in group):
+                raise Unclear("parts that the process may not use are counted too, and how is not worked out here")
             if kind == "l2cache" and inside.shared_l2 and union(sets(kind, self.topology, self.known)) != self.all:
                 raise Unclear("not every CPU of this machine has an L2 cache that is shown")
             self._parts[kind] = sets(kind, self.topology, self.known)

@@ -231,7 +231,7 @@ class _Job:
         if any(host.free < 0 for host in self.hosts):
             return "none", False
         if want.level in OBJECTS or (want.level is None and "span" in want.modifiers):
-            return self.level, False
+            return want.level or self.level, False
         if self.total <= 2:
             return ("hwthread" if self.ground.threads else "core"), False
         return ("numa" if self.ground.parts("numa") else "package"), False

@@ -8,6 +8,7 @@ from advisor.launch.lint.predict import Case, adapters, ranks_here
 from advisor.launch.lint.rewrite import rebound
 from advisor.model.amounts import count as counted
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.fabric import fabric_of, is_of
 from advisor.model.lint import LintWarning
 from advisor.model.logical import Numbering, numbering
 
@@ -118,9 +119,12 @@ def _adapter(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     """Yield a warning where ranks of several hosts are far from the adapter; on one host no message goes through it."""
     if len({rank.host for rank in case.ranks or ()}) < 2:
         return
-    places = dict(adapters(case.machine))
+    hcas = {hca.name: hca for hca in case.machine.hcas or ()}
+    fabric, places = fabric_of(tuple(hcas.values())), dict(adapters(case.machine))
     if case.want.adapter in places:
         places = {case.want.adapter or "": places[case.want.adapter or ""]}
+    else:  # Ethernet beside a fabric is no adapter that ranks should be near to.
+        places = {name: nodes for name, nodes in places.items() if is_of(hcas[name], fabric)}
     topology = case.topology.inside
     near = union(node.cpuset for node in topology.nodes if any(node.os_index in nodes for nodes in places.values()))
     sockets = union(package.cpuset for package in topology.packages if package.cpuset & near)

@@ -8,7 +8,7 @@ from advisor.errors import BadInput, BadValue
 from advisor.launch import intelmpi, mpich, srun
 from advisor.launch.lint import orte, prrte, rankfiles
 from advisor.launch.lint.bydevice import adapters, homes_of_devices
-from advisor.launch.lint.hostfiles import hosts_of_file, in_sequence
+from advisor.launch.lint.hostfiles import hosts_of_file, in_sequence, readable
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.mapby import newer
 from advisor.launch.lint.openmpi import Refused, Unclear
@@ -148,7 +148,7 @@ def _total(made: Case) -> int:
 def _open_mpi(made: Case) -> tuple[LintRank, ...]:
     """Return what Open MPI's own mapper does with all hosts."""
     want = made.want
-    _readable(made.line)
+    readable(made.line)
     if want.rankfile or want.level == "rankfile":
         text = made.files.get(want.rankfile or "")
         if text is None:
@@ -172,17 +172,6 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
         return orte.ranks(parts, made.topology)
     devices = homes_of_devices(want, made.machine, made.topology) if want.device and newer(made.line) else ()
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
-
-
-def _readable(line: Line) -> None:
-    """Raise Unclear where words say of mapping what is not read here."""
-    odd = next((said for said in line.options if not said.known), None)
-    if odd:
-        raise Unclear(f"{odd.written[0][:60]} is no option that is known here")
-    elsewhere = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfile")
-    said = next((said for said in line.options if said.name in elsewhere), None)
-    if said:
-        raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
 
 
 SIMULATED: Mapping[str, Callable[[Case], tuple[LintRank, ...]]] = {"openmpi4": _open_mpi, "openmpi5": _open_mpi}

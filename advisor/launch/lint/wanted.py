@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.mapby import Mapped, bound, counted, mapped, newer, number, ranked
 
+_TRUE = ("1", "true", "yes")
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -118,24 +120,13 @@ def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
 def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:
     segment, values, five = line.first, heeded(line), line.family == "openmpi5"
     base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
-    old = _old_map(segment)
-    default = values.get(f"{base}_mapping_policy") or (values.get("mapby") if five else None)
-    said = segment.value("--map-by") or default
-    text = f"{old}{said}" if five and old and said and said.startswith(":") else said or old
-    made = mapped(text, five=five, devices=newer(line))
-    if five and default and default != said:  # what it says of slots holds beside another --map-by
-        slots = mapped(default, five=True).modifiers & {"oversubscribe", "nooversubscribe", "nolocal"}
-        if not made.modifiers & {"oversubscribe", "nooversubscribe"}:
-            made = replace(made, modifiers=made.modifiers | slots)
+    made, said, old, text = _mapping(line, values)
     bind = segment.value("--bind-to") or values.get(f"{own}_binding_policy") or _old_bind(segment)
     binds = bound(bind, five=five)
     rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
     listed = segment.value("--cpu-set", "--cpu-list") or (None if five else values.get("hwloc_base_cpu_list"))
     rankfile = segment.value("--rankfile", "-rf") or values.get("orte_rankfile") or made.rankfile
-    over, not_over = segment.has("--oversubscribe"), segment.has("--nooversubscribe")
-    if not five and values.get("rmaps_base_oversubscribe", "0").lower() in ("1", "true", "yes"):
-        over = True
-    return Wanted(
+    told = Wanted(
         ranks=counted(segment.value("-np")),
         per_node=number(segment.value("-N", "--npernode")) or (1 if segment.has("--pernode") else None),
         per_socket=number(segment.value("--npersocket")),
@@ -154,18 +145,42 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
         rankfile=rankfile,
         device=made.device or values.get("rmaps_dist_device"),
         devices_each=made.devices_each,
-        hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in made.modifiers,
-        hwthread_slots=segment.has("--use-hwthread-cpus"),
-        oversubscribe=over or "oversubscribe" in made.modifiers,
-        oversubscribe_option=over,
-        no_oversubscribe=not_over or "nooversubscribe" in made.modifiers,
-        no_local=segment.has("--nolocal") or "nolocal" in made.modifiers,
-        fault=made.fault or binds.fault or rank_fault or _conflict(segment, said, old, made, five=five),
         parameters=values,
         exports=exports,
         threads=threads,
         adapter=adapter or values.get("rmaps_dist_device"),
+        fault=made.fault or binds.fault or rank_fault or _conflict(segment, said, old, made, five=five),
     )
+    return _allowed(told, segment, four=not five)
+
+
+def _allowed(told: Wanted, segment: Segment, *, four: bool) -> Wanted:
+    """Return what a line wants with what it allows: more ranks than slots, hardware threads as cores, this host or not."""
+    over = segment.has("--oversubscribe") or (four and told.parameters.get("rmaps_base_oversubscribe", "0").lower() in _TRUE)
+    return replace(
+        told,
+        hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in told.modifiers,
+        hwthread_slots=segment.has("--use-hwthread-cpus"),
+        oversubscribe=over or "oversubscribe" in told.modifiers,
+        oversubscribe_option=over,
+        no_oversubscribe=segment.has("--nooversubscribe") or "nooversubscribe" in told.modifiers,
+        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers,
+    )
+
+
+def _mapping(line: Line, values: Mapping[str, str]) -> tuple[Mapped, str | None, str | None, str | None]:
+    """Return what ranks are dealt over, and the words of it: --map-by, what -N and its kin stand for, both together."""
+    segment, five = line.first, line.family == "openmpi5"
+    old = _old_map(segment)
+    default = values.get("rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy")
+    default = default or (values.get("mapby") if five else None)
+    said = segment.value("--map-by") or default
+    text = f"{old}{said}" if five and old and said and said.startswith(":") else said or old
+    made = mapped(text, five=five, devices=newer(line))
+    leave = {"oversubscribe", "nooversubscribe"}
+    if five and default and default != said and not made.modifiers & leave:  # it holds beside another --map-by
+        made = replace(made, modifiers=made.modifiers | (mapped(default, five=True).modifiers & leave))
+    return made, said, old, text
 
 
 def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped, *, five: bool) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 
 from advisor.errors import BadInput
 from advisor.launch.lint.lint import lint
+from advisor.model.devices import Port
 from advisor.model.lint import Lint
 from tests.place.samples import machine
 
@@ -345,3 +346,43 @@ def test_a_line_for_several_hosts_is_the_same_for_the_other_version(version: str
         assert theirs.line
         files = {**FILES, **{name: "\n".join(rows) for name, rows in theirs.files.items()}}
         assert lint([theirs.line], machine(ROME), version=release, files=files).ranks == ours.ranks
+
+
+def test_an_ethernet_card_beside_the_fabric_is_no_adapter_to_be_near_to() -> None:
+    """Ranks on the Ethernet card's socket are still far from InfiniBand, and that is the adapter the advice names."""
+    here = machine("two-hcas")
+    ports = [(Port(number=1, state="active", link_layer=layer),) for layer in ("ethernet", "infiniband")]
+    hcas = tuple(hca.model_copy(update={"ports": own}) for hca, own in zip(here.hcas or (), ports, strict=True))
+    line = "mpirun -np 4 --host n1:2,n2:2 --map-by core --bind-to core ./a"
+    found = lint([line], here.model_copy(update={"hcas": hcas}), version="4.1.4", files=FILES).warnings
+    assert [(each.id, each.better) for each in found] == [("far-from-hca", "advisor bind --near mlx5_1")]
+
+
+STILL = "--bind-to-core|--display-map|--report-bindings|--bynode|-npernode 2|--cpus-per-proc 2|-mapby core|--cpu-set 0,1|-pernode"
+GONE = "--bind-to-cores|--bind-to-none|--bind-to-socket|--bysocket|--novm|-q|-map-by core|-bind-to core|--do-not-resolve"
+
+
+@pytest.mark.parametrize("words", STILL.split("|"))
+def test_words_of_4_that_5_still_takes_are_told(words: str) -> None:
+    """Some with a warning of its own; watched in 5.0.11."""
+    count = "" if "per" in words else "-np 2 "
+    assert told(ROME, "5.0.11", f"mpirun {count}{words} ./a").ranks
+
+
+@pytest.mark.parametrize("words", GONE.split("|"))
+def test_words_of_4_that_5_refuses_are_named(words: str) -> None:
+    """Nothing starts; watched in 5.0.11."""
+    found = told(ROME, "5.0.11", f"mpirun -np 2 {words} ./a")
+    assert found.ranks is None
+    assert {each.id for each in found.warnings} & {"gone-in-5", "single-hyphen"}
+
+
+@pytest.mark.parametrize("text", ["x", "-4", "2.5", "1e3"])
+def test_what_is_no_number_of_ranks_is_refused(text: str) -> None:
+    """And not taken for a line without one."""
+    assert "is no number of ranks" in told(ROME, "4.1.4", f"mpirun -np {text} ./a").binding
+
+
+def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
+    """Nor taken for a line without a number."""
+    assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not told")

@@ -1,0 +1,97 @@
+"""Makes the Plan behind a checklist: what its pages say to type, and every file that tools read."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.cli.inputs import Given
+    from advisor.model.bios import Bios
+    from advisor.model.checklist import Checklist, Item
+    from advisor.model.firmware import Firmware
+    from advisor.model.machine import Machine
+    from advisor.model.plan import Include, Left, Plan, Wish
+    from advisor.model.vendor import Vendor
+
+SYSTEM = ("boot", "os", "fabric", "scheduler", "mpi", "job")
+
+
+def planned(
+    checklist: "Checklist",
+    wishes: "Sequence[Wish]",
+    vendor: "Vendor",
+    given: "Given",
+    include: "Sequence[Include]" = (),
+    *,
+    order: bool = False,
+) -> "Plan":
+    """Return the plan of a checklist's wishes."""
+    from advisor.plan.ground import Ground
+    from advisor.plan.make import plan_of
+    from advisor.plan.system import system_of
+
+    ground = Ground(
+        vendor, checklist.platform_id, given.bios, given.registry, frozenset(include), order=order and given.bios is None
+    )
+    told = [f"{item.title}: {item.fix.text} ({item.id})" for item in _states(checklist, SYSTEM)]
+    return plan_of(
+        wishes,
+        ground,
+        states=[_left(item) for item in _states(checklist, ("bios",))],
+        system=system_of(wishes, told, ground.include, order=ground.order),
+        machine=checklist.machine,
+        platform=checklist.platform,
+        scope=checklist.scope,
+    )
+
+
+def _states(checklist: "Checklist", where: Iterable[str]) -> "list[Item]":
+    """Return the lines that are no setting and are not so."""
+    return [item for item in checklist.items if item.setting is None and item.done is False and item.fix.where in where]
+
+
+def _left(item: "Item") -> "Left":
+    from advisor.model.plan import Left
+
+    return Left(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
+
+
+def document(plan: "Plan") -> dict[str, Any]:
+    """Return a plan as plain JSON values."""
+    return {"schema": "advisor-plan/1", **plan.model_dump(mode="json")}
+
+
+def must_fit(given: "Given", vendor: "Vendor | None", platform: str | None, firmware: "Firmware | None" = None) -> str | None:
+    """Refuse BIOS attributes that cannot be this machine's; return one line where they may not be."""
+    from advisor.know.misfit import misfit
+
+    found = misfit(given.bios, given.registry, vendor, platform, firmware)
+    if found is None:
+        return None
+    if found.sure:
+        raise BadInput(found.text, cure="give the --bios of this machine, or name its maker with --vendor")
+    return found.text
+
+
+def bios_of(files: "Iterable[Path]", machine: "Machine") -> "Bios | None":
+    """Return the BIOS that --bios gives for a machine; refuse one that cannot be this machine's, say what may not be."""
+    import typer
+
+    from advisor.cli.inputs import firmware_from
+    from advisor.know.platforms import match_platform
+    from advisor.know.vendors import match_vendor
+
+    given = firmware_from(files)
+    platform = match_platform(machine)
+    line = must_fit(given, match_vendor(machine.firmware), platform.id if platform else None, machine.firmware)
+    if line:
+        typer.echo(f"advisor: {line}", err=True)
+    return given.bios
+
+
+def with_bios(given: "Given", own: "Bios | None") -> "Given":
+    """Return what is given, or else what the machine's own capture has."""
+    return given if given.bios is not None or own is None else given._replace(bios=own)

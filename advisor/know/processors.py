@@ -1,0 +1,78 @@
+"""Processors by the name that an order has: their platform, and what decides how their sockets can be cut."""
+
+import re
+from functools import cache
+
+from pydantic import Field
+
+from advisor.errors import BadValue, did_you_mean
+from advisor.know.platforms import platform_by_id, platforms
+from advisor.model.platform import Platform, for_model
+from advisor.model.value import Value
+from advisor.paths import rules
+from advisor.sheets import load_sheet
+
+
+class Model(Value):
+    """One model as its maker describes it."""
+
+    name: str = ""
+    platform: str
+    cores: int | None = None
+    dies: int | None = Field(default=None, description="compute dies of a socket; None where that is not known or does not count")
+    source: str = Field(default="", description="publication")
+
+
+class Series(Value):
+    """Models of one platform, told by their name alone."""
+
+    name: str = Field(max_length=120)
+    platform: str
+
+
+class Processors(Value):
+    """The sheet of all models."""
+
+    series: tuple[Series, ...]
+    models: dict[str, Model]
+
+
+@cache
+def processors() -> Processors:
+    """Return every model and series."""
+    return load_sheet(rules() / "processors" / "models.yaml", Processors)
+
+
+def model_of(name: str) -> Model:
+    """Return what is known of a model, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
+    plain = _plain(name)
+    known = {_plain(each): each for each in processors().models}
+    if plain in known:
+        own = known[plain]
+        return processors().models[own].model_copy(update={"name": own})
+    there = {platform.id for platform in platforms()}
+    for series in processors().series:
+        if series.platform in there and re.fullmatch(series.name, plain, re.IGNORECASE):
+            return Model(name=plain, platform=series.platform)
+    cure = did_you_mean(plain, known, "name its generation with --platform")
+    raise BadValue(f"{name[:60]} is no processor that is known here", cure=cure)
+
+
+def _plain(name: str) -> str:
+    """Return a model's name without marks, makers and what follows the number: EPYC 7702."""
+    words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
+    words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
+    words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)
+    found = re.sub(r"^(Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
+    return re.sub(r"^(\d\w{3}\w?)$", r"EPYC \1", found) if re.fullmatch(r"7\w\d[1-3][PX]?|9\d\d[45][PFX]?", found) else found
+
+
+def ordered(platform: str | None, cpu: str | None) -> tuple[Platform, Model | None]:
+    """Return the platform of hardware on order, and its model where that was named; the two must not contradict."""
+    if cpu is None:
+        return platform_by_id(platform or ""), None
+    model = model_of(cpu)
+    named = platform_by_id(platform) if platform is not None else None
+    if named is not None and named.id != model.platform:
+        raise BadValue(f"{model.name} is {model.platform}, and --platform says {named.id}", cure="give one of the two")
+    return for_model(platform_by_id(model.platform), model.name), model

@@ -1,0 +1,170 @@
+"""Makes the Plan: sorts wishes, reconciles them, puts them in order, and says for each change how it goes back."""
+
+from collections.abc import Iterable
+
+from advisor.model.bios import Bios, Scalar
+from advisor.model.plan import Back, Change, Left, Mark, Plan, System, Wish
+from advisor.model.registry import Registry
+from advisor.model.toolline import Target, filled, look_up_line, one_a_line
+from advisor.model.vendor import Vendor, VendorValue
+from advisor.plan.draft import Draft, Lists
+from advisor.plan.ground import Ground
+from advisor.plan.needs import consistent, one_each, with_needs
+from advisor.plan.order import ordered
+from advisor.plan.profiles import reconcile
+from advisor.plan.registry import moved, named, settle
+from advisor.plan.sorting import accompanied, sort
+
+SAVED = "the file that the script saves first has the present value"
+_MARKS: dict[Mark, str] = {
+    "unknown": "present value not known",
+    "contested": "guides differ",
+    "low": "little to win, or only in some use",
+}
+
+
+def plan_of(
+    wishes: Iterable[Wish],
+    ground: Ground,
+    *,
+    states: Iterable[Left] = (),
+    system: System | None = None,
+    machine: str | None = None,
+    platform: str | None = None,
+    scope: str = "mpi",
+) -> Plan:
+    """Return the plan for what is wanted on a machine of which ``ground`` is known."""
+    lists = Lists()
+    drafts = sort(wishes, ground, lists)
+    drafts = with_needs(one_each(drafts, lists), ground, lists)
+    drafts = ordered(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
+    drafts = consistent(accompanied(drafts, lists), lists)
+    vendor = ground.vendor
+    return Plan(
+        machine=machine,
+        platform=platform,
+        vendor=vendor.name,
+        vendor_id=vendor.id,
+        scope=scope,
+        order=ground.order,
+        changes=tuple(_change(draft, drafts, ground) for draft in drafts),
+        look_up=_each_once(lists.look_up),
+        look_up_with=_look_up(lists.look_up, vendor),
+        contested=_each_once(lists.contested),
+        absent=_each_once(lists.absent),
+        by_hand=_each_once([*lists.by_hand, *states]),
+        refused=_each_once(lists.refused),
+        notes=tuple(_notes(ground)),
+        system=system or System(),
+    )
+
+
+def _each_once(found: list[Left]) -> tuple[Left, ...]:
+    return tuple(dict.fromkeys(found))
+
+
+def _look_up(found: list[Left], vendor: Vendor) -> str | None:
+    """Return one command that reads all present values that are not known."""
+    targets = tuple(Target(each.attribute, "", each.group) for each in found if each.attribute)
+    if not targets:
+        return None
+    if vendor.tools.look is not None:
+        return look_up_line(vendor.tools.look, targets)
+    return f"curl -n https://BMC{vendor.redfish.bios}" if vendor.redfish else None
+
+
+def _change(draft: Draft, drafts: list[Draft], ground: Ground) -> Change:
+    """Return a draft as a change, with what moves along and the way back."""
+    moves = _moves(draft, drafts, ground)
+    return Change(
+        attribute=draft.attribute,
+        group=draft.group,
+        label=draft.label,
+        menu=draft.menu,
+        title=draft.title,
+        settings=tuple(dict.fromkeys(wish.setting for wish in draft.wishes)),
+        now=draft.now,
+        value=draft.value,
+        kind=draft.kind,
+        wanted=tuple(each for wish in draft.wishes for each in wish.speak),
+        guides=tuple(dict.fromkeys(guide for wish in draft.wishes for guide in wish.guides)),
+        why=tuple(_why(draft)),
+        first=draft.first,
+        moves=tuple(f"{name}={value}" for name, value in moves.items()),
+        back=tuple(_back(draft, moves, ground)),
+        marks=draft.marks,
+        active=draft.active,
+        command=_command(draft, draft.value, ground.vendor),
+        verified=draft.verified,
+    )
+
+
+def _moves(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scalar | None]:
+    """Return what the registry says changes along, but for what the plan writes itself."""
+    if ground.registry is None:
+        return {}
+    own = {each.attribute for each in drafts if each.active}
+    along = moved(ground.registry, ground.present, {draft.attribute: draft.value})
+    return {name: value for name, value in along.items() if name not in own}
+
+
+def _why(draft: Draft) -> Iterable[str]:
+    """Yield what it is, what it was, and who asks; then where to look twice."""
+    was = f"was {draft.now}" if draft.now is not None else "present value not known"
+    for wish in draft.wishes:
+        own = wish in draft.own
+        yield f"{wish.title}: {wish.text} ({was if own else 'set by this too'}; {', '.join(wish.rules)})"
+        if gain := next((each.gain for each in wish.speak if each.gain), None):
+            yield f"worth: {gain}"
+    yield from draft.why
+    yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark != "unknown" and mark in _MARKS)
+    if "unknown" in draft.marks and draft.now is not None:
+        yield "look twice: whether it is wrong here could not be told"
+    if not draft.verified and draft.wishes:
+        yield "name not verified against a registry"
+    guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)
+    if guides and ("contested" in draft.marks or len(guides) > 1):
+        yield f"guides differ: {'; '.join(guides)}"
+
+
+def _back(draft: Draft, moves: dict[str, Scalar | None], ground: Ground) -> Iterable[Back]:
+    """Yield the way back: the attribute, then what moved along and does not go back with it."""
+    now = draft.now
+    if now is None:
+        yield Back(attribute=draft.attribute, value=None)
+        return
+    yield Back(attribute=draft.attribute, value=now, command=_command(draft, now, ground.vendor))
+    if ground.registry is None or not moves:
+        return
+    after = settle(ground.registry, ground.present, {draft.attribute: draft.value}).values
+    again = settle(ground.registry, after, {draft.attribute: now}).values
+    for name in moves:
+        value = ground.now(name)
+        if value is not None and again.get(name) != named(ground.registry, name, value):
+            yield Back(attribute=name, value=value)
+
+
+def _command(draft: Draft, value: VendorValue, vendor: Vendor) -> str | None:
+    """Return the line that stages one attribute, of a tool that takes one a line."""
+    lines = [line for line in vendor.tools.set if one_a_line([line])]
+    target = Target(draft.attribute, value, draft.group, draft.label, draft.menu)
+    return filled(lines[:1], (target,))[0] if lines else None
+
+
+def _notes(ground: Ground) -> Iterable[str]:
+    """Yield what holds for the whole plan: what waits already, and what could not be checked."""
+    waiting = ground.bios.changed() if ground.bios else {}
+    if waiting:
+        told = ", ".join(f"{name}={value}" for name, value in list(waiting.items())[:5])
+        yield f"{len(waiting)} changes wait for the next start already ({told}): they take effect together with these"
+    if ground.bios is not None and ground.registry is None:
+        name = ground.bios.registry or "the attribute registry"
+        yield f"{name} was not given: whether every value is legal here was not checked; add its file with a further --bios"
+
+
+def ground_of(
+    vendor: Vendor, platform: str | None, bios: Bios | None, registry: Registry | None, include: Iterable[str], *, order: bool
+) -> Ground:
+    """Return what a plan stands on."""
+    asked = frozenset(word for word in include if word in ("unknown", "contested"))
+    return Ground(vendor, platform, bios, registry, asked, order=order and bios is None)  # type: ignore[arg-type]

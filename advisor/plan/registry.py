@@ -1,0 +1,118 @@
+"""What an attribute registry makes of a set of writes: which it refuses, and what changes along with them."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from advisor.model.bios import Scalar
+from advisor.model.registry import FLAGS, Dependency, Registry, Term
+
+Values = Mapping[str, Scalar | None]
+
+_VALUE: Final = "CurrentValue"
+_ROUNDS: Final = 20
+"""A dependency may start another; none seen goes deeper than three."""
+
+_COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
+    "GTR": operator.gt,
+    "GEQ": operator.ge,
+    "LSS": operator.lt,
+    "LEQ": operator.le,
+}
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The attributes once all dependencies have had their say."""
+
+    values: dict[str, Scalar | None]
+    flags: dict[str, frozenset[str]]
+
+    def refuses(self, attribute: str) -> tuple[str, ...]:
+        """Return why an attribute cannot be written now: ReadOnly, GrayOut, ..."""
+        return tuple(flag for flag in FLAGS if flag in self.flags.get(attribute, frozenset()))
+
+
+def settle(registry: Registry, present: Values, wanted: Values) -> Settled:
+    """Return what becomes of the present values when others are written over them.
+
+    A flag that some dependency can raise starts lowered: registries tell the moment, not the nature, of those.
+    """
+    raised = {(rule.target, rule.property) for rule in registry.dependencies if rule.property in FLAGS and rule.value is True}
+    flags = {
+        name: {flag for flag in attribute.flags if (name, flag) not in raised} for name, attribute in registry.attributes.items()
+    }
+    values = {name: named(registry, name, value) for name, value in {**present, **wanted}.items()}
+    for _ in range(_ROUNDS):
+        if not sum(_apply(rule, registry, values, flags) for rule in registry.dependencies):
+            break
+    return Settled(values, {name: frozenset(found) for name, found in flags.items()})
+
+
+def named(registry: Registry, name: str, value: Scalar | None) -> Scalar | None:
+    """Return the registry's own name for a value."""
+    attribute = registry.attributes.get(name)
+    return attribute.named(value) if attribute else value
+
+
+def static(registry: Registry, name: str) -> tuple[str, ...]:
+    """Return the flags of an attribute that no dependency ever lowers."""
+    attribute = registry.attributes.get(name)
+    movable = {rule.property for rule in registry.dependencies if rule.target == name}
+    return tuple(flag for flag in attribute.flags if flag not in movable) if attribute else ()
+
+
+def moved(registry: Registry, present: Values, wanted: Values) -> dict[str, Scalar | None]:
+    """Return what changes along with the writes, without what the dependencies contradict before anything is written."""
+    before, after = settle(registry, present, {}).values, settle(registry, present, wanted).values
+    return {name: value for name, value in after.items() if name not in wanted and before.get(name) != value}
+
+
+def _apply(rule: Dependency, registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
+    """Carry out one dependency where its terms hold; return whether it changed anything."""
+    if rule.property == _VALUE:
+        to = named(registry, rule.target, rule.value)
+        if rule.target not in values or values[rule.target] == to or not _holds(rule.terms, registry, values, flags):
+            return False
+        values[rule.target] = to
+        return True
+    own = flags.get(rule.target)
+    if rule.property not in FLAGS or own is None or (rule.property in own) == (rule.value is True):
+        return False
+    if not _holds(rule.terms, registry, values, flags):
+        return False
+    (own.add if rule.value is True else own.discard)(rule.property)
+    return True
+
+
+def _holds(terms: tuple[Term, ...], registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
+    """Return whether the terms hold; where the registry does not say how they are joined, values of one attribute are choices."""
+    told = [_term(term, registry, values, flags) for term in terms]
+    if all(term.joined is None for term in terms[1:]):
+        return all(any(_of(name, terms, told)) for name in dict.fromkeys(term.attribute for term in terms))
+    result = told[0]
+    for term, so in zip(terms[1:], told[1:], strict=True):
+        result = (result or so) if term.joined == "OR" else (result and so)
+    return result
+
+
+def _of(name: str, terms: tuple[Term, ...], told: list[bool]) -> Iterable[bool]:
+    """Return whether an attribute's conditions hold: one of several equalities, and all others together."""
+    mine = [(term, so) for term, so in zip(terms, told, strict=True) if term.attribute == name]
+    equal = [so for term, so in mine if term.condition == "EQU"]
+    rest = all(so for term, so in mine if term.condition != "EQU")
+    return [so and rest for so in equal] or [rest]
+
+
+def _term(term: Term, registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
+    if term.property != _VALUE:
+        return (term.property in flags.get(term.attribute, ())) == (term.value is True)
+    value, other = values.get(term.attribute), named(registry, term.attribute, term.value)
+    if value is None:
+        return False
+    if term.condition in ("EQU", "NEQ"):
+        return (value == other) is (term.condition == "EQU")
+    if isinstance(value, int) and isinstance(other, int):
+        return _COMPARE[term.condition](value, other)
+    return False

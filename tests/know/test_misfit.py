@@ -1,0 +1,101 @@
+import pytest
+
+from advisor.know.misfit import misfit
+from advisor.know.readback import neutral_values
+from advisor.know.vendors import vendors
+from advisor.model.bios import Bios
+from advisor.model.firmware import Firmware
+from advisor.model.registry import Registry
+from tests.plan.made import DELL, choice, registry
+
+HPE_AMD = ("NumaMemoryDomainsPerSocket", "LastLevelCacheAsNUMANode", "ProcSMT", "AmdL1Prefetcher", "DataFabricCStateEnable",
+           "ApplicationPowerBoost", "WorkloadProfile", "PowerRegulator")  # fmt: skip
+HPE_INTEL = ("SubNumaClustering", "ProcHyperthreading", "HwPrefetcher", "DcuStreamPrefetcher", "AdjSecPrefetch", "ProcTurbo",
+             "UncoreFreqScaling", "IntelProcVtd", "WorkloadProfile")  # fmt: skip
+
+
+def said(names: object, vendor: str, platform: str | None, known: str | None = None, rom: str | None = None) -> tuple[str, bool]:
+    """Return what does not fit, and whether that is sure; nothing where all fits."""
+    bios = Bios(attributes=dict.fromkeys(names, "x"), registry=known)  # type: ignore[call-overload]
+    found = misfit(bios, None, vendors()[vendor], platform, Firmware(bios_version=rom))
+    return (found.text, found.sure) if found else ("", False)
+
+
+def test_a_file_of_another_maker_is_refused_by_name() -> None:
+    """Dell's attributes cannot be an HPE's, nor the other way round; one's own are not refused."""
+    assert said(DELL, "hpe", "ice-lake") == ("the BIOS attributes are Dell's, and the machine is HPE's", True)
+    assert said(HPE_AMD, "dell", "milan") == ("the BIOS attributes are HPE's, and the machine is Dell's", True)
+    assert (said(DELL, "dell", "ice-lake"), said(HPE_AMD, "hpe", "milan")) == (("", False), ("", False))
+
+
+def test_where_no_maker_is_known_the_file_tells_it() -> None:
+    """The words of an unknown maker write nothing: the line says whose attributes these are."""
+    found = misfit(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
+    assert found == ("the BIOS attributes are Dell's: name the maker with --vendor dell", False)
+
+
+def test_a_file_of_another_processor_maker_is_refused() -> None:
+    """An AMD server's attributes do not fit an Intel server of the same maker."""
+    assert said(HPE_INTEL, "hpe", "milan") == (
+        "the BIOS attributes are of a server with Intel processors, and this one has AMD's",
+        True,
+    )
+    assert said(HPE_AMD, "hpe", "ice-lake")[1]
+
+
+def test_a_file_of_which_nothing_is_known_of_this_maker_is_refused() -> None:
+    """A whole resource without one attribute of the maker's sheet belongs to something else."""
+    assert said([f"Odd{at}" for at in range(30)], "dell", "ice-lake") == (
+        "none of the 30 BIOS attributes is one that Dell is known to have",
+        True,
+    )
+    assert said(["Odd"], "dell", "ice-lake") == ("", False)
+
+
+def test_another_rom_family_is_refused() -> None:
+    """HPE's registry names the ROM family, which the machine's own BIOS version begins with."""
+    known = "BiosAttributeRegistryA42.v1_2_60"
+    assert said(HPE_AMD, "hpe", "milan", known, "A43") == (
+        "the BIOS attributes are of ROM family A42, and the machine runs A43",
+        True,
+    )
+    assert said(HPE_AMD, "hpe", "milan", known, "A42") == ("", False)
+    assert said(DELL, "dell", "ice-lake", "BiosAttributeRegistry.v1_0_3", "1.8.2") == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("named", "given", "sure"),
+    [
+        ("BiosAttributeRegistryA42.v1_2_60", "BiosAttributeRegistryU58.v1_2_44", True),
+        ("BiosAttributeRegistryA42.v1_2_60", "BiosAttributeRegistryA42.v1_2_50", False),
+        ("BiosAttributeRegistry.v1_0_0", "BiosAttributeRegistry.1_0_0", None),
+    ],
+)
+def test_another_registry_is_refused_and_another_version_flagged(named: str, given: str, sure: bool | None) -> None:
+    """A registry of another board is no help; one of another version may be; the spelling of a version does not count."""
+    known: Registry = registry([choice("ProcSMT", "Enabled")], Id=given)
+    bios = Bios(attributes=dict.fromkeys(HPE_AMD, "x"), registry=named)
+    found = misfit(bios, known, vendors()["hpe"], "milan", None)
+    assert (found.sure if found else None) is sure
+
+
+def test_another_generation_is_flagged_and_not_refused() -> None:
+    """Many attributes that only another generation of the maker has are worth a line."""
+    newer = (*DELL, "UpiPrefetch", "XptPrefetch", "LlcPrefetch", "CpuInterconnectBusSpeed")
+    text, sure = said(newer, "dell", "haswell")
+    assert ("rather those of Dell 14g" in text, sure) == (True, False)
+
+
+def test_the_menus_words_are_understood_without_a_registry() -> None:
+    """Where the sheet knows both, Performance is PerfOptimized and Maximum Performance is MaxPerf."""
+    bios = Bios(
+        attributes={"SysProfile": "Performance", "MemFrequency": "Maximum Performance", "MadtCoreEnumeration": "Round Robin"}
+    )
+    told = neutral_values(vendors()["dell"], "ice-lake", bios)
+    assert told == {"power.profile": "performance", "memory.speed": "max", "cpu.enumeration": "round-robin"}
+
+
+def test_the_menus_words_are_understood_with_a_registry() -> None:
+    """A registry's ValueName is read where the sheet has the menu's words, and the menu's words where it has the name."""
+    bios = Bios(attributes={"Hyper_Threading_ALL__F27F": "1"}, also={"Hyper_Threading_ALL__F27F": "Disable"})
+    assert neutral_values(vendors()["supermicro"], "sapphire-rapids", bios) == {"cpu.smt": "off"}

@@ -1,0 +1,58 @@
+import pytest
+
+from advisor.errors import BadValue
+from advisor.know.platforms import platforms
+from advisor.know.processors import model_of, ordered, processors
+from advisor.know.publications import publications
+
+
+@pytest.mark.parametrize(
+    ("name", "platform", "cores", "dies"),
+    [
+        ("EPYC 7702", "rome", 64, 8),
+        ("AMD EPYC 7702 64-Core Processor", "rome", 64, 8),
+        ("7702", "rome", 64, 8),
+        ("Gold 6248R", "cascade-lake", 24, None),
+        ("EPYC 7452", "rome", 32, 4),
+        ("EPYC 7773X", "milan-x", 64, 8),
+        ("EPYC 9554", "genoa", 64, 8),
+        ("Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", "cascade-lake", 24, None),
+        ("Xeon CPU Max 9480", "sapphire-rapids-max", 56, None),
+        ("EPYC 9655", "turin", None, None),
+        ("MI300A", "mi300a", None, None),
+        ("Xeon 6980P", "granite-rapids", None, None),
+    ],
+)
+def test_a_model_is_known_by_the_name_of_an_order(name: str, platform: str, cores: int | None, dies: int | None) -> None:
+    """Its platform follows from its name; cores and dies are told where a publication has them."""
+    found = model_of(name)
+    assert (found.platform, found.dies) == (platform, dies)
+    assert cores is None or found.cores == cores
+
+
+@pytest.mark.parametrize(("name", "says"), [("EPYC 7703", "EPYC 77"), ("Pentium", "--platform"), ("", "--platform")])
+def test_an_unknown_model_is_refused_in_one_line(name: str, says: str) -> None:
+    """The line names the nearest model, or the other way to say it."""
+    if name == "EPYC 7703":
+        assert model_of(name).platform == "milan"
+        return
+    with pytest.raises(BadValue) as found:
+        model_of(name)
+    assert (says in str(found.value), "\n" in str(found.value)) == (True, False)
+
+
+def test_a_platform_that_contradicts_its_processor_is_refused() -> None:
+    """--cpu and --platform name the same generation, or nothing."""
+    assert ordered("rome", "EPYC 7702")[0].id == "rome"
+    with pytest.raises(BadValue, match="EPYC 7702 is rome, and --platform says milan"):
+        ordered("milan", "EPYC 7702")
+
+
+def test_every_model_has_a_platform_and_a_source() -> None:
+    """The sheet names nothing that is not there."""
+    sheet = processors()
+    known = {platform.id for platform in platforms()}
+    assert {model.platform for model in sheet.models.values()} <= known
+    assert {series.platform for series in sheet.series} <= known
+    assert {model.source for model in sheet.models.values()} <= set(publications())
+    assert len(sheet.models) > 150
