@@ -96,7 +96,7 @@ class AnonymousHost:
         if second is None:
             return None
         masked = copy(self)
-        masked._host = second.host  # noqa: SLF001 - the same mask over another host: the same names come out
+        masked._host = DiscreetHost(second.host)  # noqa: SLF001 - the same mask over another host: the same names come out
         return second._replace(host=masked)
 
     def environment(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from advisor.host import blank
+from advisor.host.kept_checks import CHECKED
 from advisor.host.secrets import GONE, SLURM_KEYS, boot_options
 
 
@@ -241,6 +242,7 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
         ),
         (r"/sys/.*/kfd/.*/properties", _properties),
         (r"/sys/.*/board_id", _board),
+        *CHECKED,
         (r"/proc/sys/kernel/(?:osrelease|version)", _words),
         (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),
         (

@@ -52,7 +52,23 @@ def _keys(mask: Mask, text: str) -> str:
     """Keep the lines ``key=value`` in words of the trade, and that a file was closed."""
     kept = re.findall(r"(?m)^([A-Za-z]{1,40}=)([\w/,.:|\[\]-]{0,200})$", text)
     closed = "Permission denied\n" if "ermission denied" in text else ""
-    return "".join(f"{key}{mask.known(value)}\n" for key, value in kept if key != "MainPID=") + closed
+    return (
+        "".join(f"{key}{_SETTING.sub(lambda m: _setting(mask, m[0]), value)}\n" for key, value in kept if key != "MainPID=")
+        + closed
+    )
+
+
+_SETTING = re.compile(r"\w+")
+_SLURM_WORDS = (
+    "read yes no off on task affinity cgroup none proctrack linuxproc pgid select linear cons_tres cons_res nvml nvidia rsmi"
+    " oneapi slurmdoffspec cores sockets threads autobind verbose all memlock stack nofile infinity loaded"
+)
+_SETTINGS = frozenset(_SLURM_WORDS.split())
+
+
+def _setting(mask: Mask, word: str) -> str:
+    """Keep a word that Slurm or systemd knows, and what is known anyway."""
+    return word if word.lower() in _SETTINGS else mask.known(word)
 
 
 _OPTION = re.compile(
@@ -86,11 +102,16 @@ def _columns(mask: Mask, argv: tuple[str, ...], out: str) -> str:
     for line in out.splitlines():
         cells = line.split(", ")
         if len(cells) == len(fields):
-            told = (
-                cell if _COLUMN.fullmatch(field) and len(cell) < 80 else GONE for field, cell in zip(fields, cells, strict=True)
-            )
-            kept.append(mask.known(mask.text(", ".join(told), addresses=False)) + "\n")
+            told = (_cell(mask, field, cell) for field, cell in zip(fields, cells, strict=True))
+            kept.append(", ".join(told) + "\n")
     return "".join(kept)
+
+
+def _cell(mask: Mask, field: str, cell: str) -> str:
+    """Keep a cell of a column that names no card; the bits that say why clocks are slow as they are."""
+    if not _COLUMN.fullmatch(field) or len(cell) >= 80:
+        return GONE
+    return cell if re.fullmatch(r"0x[0-9a-fA-F]{16}", cell) else mask.known(mask.text(cell, addresses=False))
 
 
 _CARD = re.compile(
