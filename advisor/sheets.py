@@ -19,12 +19,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.events import (
     AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
     DocumentStartEvent,
-    MappingEndEvent,
     MappingStartEvent,
     NodeEvent,
     ScalarEvent,
-    SequenceEndEvent,
 )
 
 from advisor.errors import AdvisorError, BadInput, BadSheet
@@ -69,11 +69,11 @@ class Sheet(NamedTuple):
         return BadSheet(problem, file=self.file, place=f"line {self.line(place)}", cure=cure)
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Return what a YAML file says."""
+def read_sheet(path: Path, without: frozenset[str] = frozenset()) -> Sheet:
+    """Return what a YAML file says, ``without`` what stands under some keys: it is passed over, and costs little."""
     data = _bytes(path)
     try:
-        return parse_sheet(data.decode("utf-8"), str(path))
+        return parse_sheet(data.decode("utf-8"), str(path), without)
     except UnicodeDecodeError as error:
         raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
 
@@ -97,10 +97,10 @@ def _bytes(path: Path) -> bytes:
 _CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
 
 
-def parse_sheet(text: str, file: str) -> Sheet:
-    """Return what a YAML text says."""
+def parse_sheet(text: str, file: str, without: frozenset[str] = frozenset()) -> Sheet:
+    """Return what a YAML text says, ``without`` what stands under some keys."""
     try:
-        return _Builder(file).build(yaml.parse(text.removeprefix("\ufeff"), Loader=_LOADER))
+        return _Builder(file, without).build(yaml.parse(text.removeprefix("\ufeff"), Loader=_LOADER))
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = f"line {mark.line + 1}" if mark else None
@@ -121,9 +121,10 @@ _MENDS: Final = (
 class _Builder:
     """Makes values of events, each looked at before anything is made of it; remembers the line of every value."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, without: frozenset[str]) -> None:
         self.sheet = Sheet(file, None, {})
         self.values = 0
+        self._without = without
 
     def build(self, events: Iterator[Any]) -> Sheet:
         """Return the sheet that the events of one document tell."""
@@ -169,7 +170,7 @@ class _Builder:
         """Return the items up to the end of a list."""
         result: list[Any] = []
         for event in self.events:
-            if isinstance(event, SequenceEndEvent):
+            if isinstance(event, CollectionEndEvent):
                 break
             result.append(self.value(event, (*place, len(result))))
         return result
@@ -178,14 +179,25 @@ class _Builder:
         """Return the keys and values up to the end of a mapping."""
         result: dict[str, Any] = {}
         for event in self.events:
-            if isinstance(event, MappingEndEvent):
+            if isinstance(event, CollectionEndEvent):
                 break
             name = self.key(event, place)
             if name in result:
                 raise self.wrong(event, f"key {name[:60]} stands twice", "keep one of them")
+            if name in self._without:
+                self._pass_over()
+                continue
             result[name] = self.value(next(self.events), (*place, name))
             self.sheet.lines[(*place, name)] = event.start_mark.line + 1
         return result
+
+    def _pass_over(self) -> None:
+        """Go past the next value, whatever it holds."""
+        depth = 0
+        for event in self.events:
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if depth == 0:
+                return
 
     def key(self, event: Any, place: Place) -> str:
         """Return the one word that a key is."""
@@ -259,14 +271,9 @@ def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel]:
     """Return the model that stands at a place inside another, as far as the place leads through named fields."""
     for key in place:
         field = model.model_fields.get(str(key))
-        inner = _models(field.annotation) if field else _models(_root(model))
+        inner = _models(field.annotation) if field else _models(getattr(model.model_fields.get("root"), "annotation", None))
         model = inner[0] if inner else model
     return model
-
-
-def _root(model: type[BaseModel]) -> Any:
-    field = model.model_fields.get("root")
-    return field.annotation if field else None
 
 
 @cache

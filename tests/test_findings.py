@@ -17,19 +17,17 @@ from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import MACHINES, write_archive, write_root
 
-DEALT = {"numa-enumeration-round-robin": 1}
-"""Dell's own numbering on its 13th and 14th generation: it matters to whoever binds by ranges of numbers."""
-CUT_LOW = {"numa-nps-below-best": 2}
-NO_COD = {"numa-cod-off": 2}
+CUT_LOW = {"numa-nps-below-best": 1}
+NO_COD = {"numa-cod-off": 1}
 SMT = {"cpu-smt-on": 1}
 
 EXPECTED: dict[str, dict[str, int]] = {
-    "a-r7425-2x7601-dell": DEALT,
-    "a-r7425-2x7601-dell-smt": {**SMT, **DEALT},
-    "a-r7425-2x7601-nodeorder": DEALT,
+    "a-r7425-2x7601-dell": {},
+    "a-r7425-2x7601-dell-smt": SMT,
+    "a-r7425-2x7601-nodeorder": {},
     "a-r7425-2x7601-linear": {},
-    "a-r7425-2x7601-dell-portdown": {"fabric-port-down": 1, **DEALT},
-    "a-r7425-2x7601-dell-2nodesmem": {"numa-node-without-memory": 6, "memory-channel-empty": 2, **DEALT},
+    "a-r7425-2x7601-dell-portdown": {"fabric-port-down": 1},
+    "a-r7425-2x7601-dell-2nodesmem": {"numa-node-without-memory": 6, "memory-channel-empty": 2},
     "b-c6525-2x7402-nps1": CUT_LOW,
     "b-c6525-2x7402-nps4": {},
     "b-c6525-2x7452-nps4": {},
@@ -39,9 +37,9 @@ EXPECTED: dict[str, dict[str, int]] = {
     "b-c6525-2x7702-nps2": CUT_LOW,
     "b-c6525-2x7702-nps4": {},
     "b-c6525-2x7702-nps4-smt": SMT,
-    "c-c6320-2x2660v3": {**NO_COD, **DEALT},
-    "c-c6320-2x2660v3-cod": DEALT,
-    "c-c6320-2x2660v3-fdr": {**NO_COD, **DEALT},
+    "c-c6320-2x2660v3": NO_COD,
+    "c-c6320-2x2660v3-cod": {},
+    "c-c6320-2x2660v3-fdr": NO_COD,
     "d-delftblue-2x6248r-snc2": {},
     "d-delftblue-2x6248r-snc2-contiguous": {},
     "d-delftblue-2x6448y": {},

@@ -137,7 +137,9 @@ def _hugepages(pages: tuple[Hugepages, ...], after: Topology) -> tuple[Hugepages
 
 
 def _moved(device: Hca | Nic | Gpu | PciDevice, change: Change) -> Hca | Nic | Gpu | PciDevice:
-    updates: dict[str, Any] = {"locality": _place(device.locality, change)} if change.recut else {}
+    place = _place(device.locality, change) if change.recut else device.locality
+    # Which CPUs inside a node are nearest is told by their old numbers, and these may have gone to others.
+    updates: dict[str, Any] = {"locality": place.model_copy(update={"cpus": None}) if place and place.cpus else place}
     if isinstance(device, Hca):
         updates["irqs"] = None
     return device.model_copy(update=updates)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from advisor.model.measurement import Measurements
     from advisor.model.setting import Neutral
     from advisor.model.vendor import Vendor
+    from advisor.model.watch import Watch
 
 SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
@@ -68,16 +69,18 @@ def site_files(named: Iterable[Path] = ()) -> tuple[Path, ...]:
     return (*found, *(path for each in named for path in rule_files(each)))
 
 
-def rulebook(site: Iterable[Path] = ()) -> Rulebook:
-    """Return the product's rules and a site's."""
+def rulebook(site: Iterable[Path] = (), *, examples: bool = False) -> Rulebook:
+    """Return the product's rules and a site's; the product's with their examples only where these are asked for."""
     theirs = site_files(site)
-    return load_rules(rule_files(rules_folder()), theirs, words()) if theirs else own_rules()
+    if theirs:
+        return load_rules(rule_files(rules_folder()), theirs, words(), examples=examples)
+    return own_rules(examples=examples)
 
 
 @cache
-def own_rules() -> Rulebook:
+def own_rules(*, examples: bool = True) -> Rulebook:
     """Return the product's rules alone."""
-    return load_rules(rule_files(rules_folder()), (), words())
+    return load_rules(rule_files(rules_folder()), (), words(), examples=examples)
 
 
 def judged(
@@ -86,35 +89,49 @@ def judged(
     site: Iterable[Path] = (),
     bios: "Bios | None" = None,
     measurements: "Measurements | None" = None,
+    *,
+    watch: "Watch | None" = None,
 ) -> Judgement:
     """Return what the rules say of a machine and what was measured on it, with the steps that mend it in its vendor's words."""
     from advisor.know.fixes import with_fixes
+    from advisor.know.makers import spoken
     from advisor.know.vendors import match_vendor, vendor_by_id
 
     layout = infer_layout(machine)
     platform = match_platform(machine)
     vendor = match_vendor(machine.firmware)
     case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
-    case = with_measurements(case, measurements)
+    case = with_measurements(case, measurements).model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
     applied, pending = _said(vendor, platform, bios or machine.bios)
     case = with_standings(case, standings(case, settings(), readers(settings()), applied, pending))
-    origins = Origins(machine.sources, machine.gaps, case, settings())
+    looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
+    origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
     book = rulebook(site)
-    words_of = vendor or vendor_by_id(UNKNOWN_VENDOR)
+    kind = platform.id if platform else None
+    words_of = spoken(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
     found = judge(case, book.rules, settings(), origins)
     found = waive(found, book.waivers, machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
     present = {standing.name: standing.value for standing in case.standings or () if standing.value is not None}
-    found = with_fixes(found, settings(), present, words_of, platform.id if platform else None)
+    found = with_fixes(found, settings(), present, words_of, kind)
     audit = Audit(
         scope=scope,
         platform=platform.name if platform else None,
-        platform_id=platform.id if platform else None,
+        platform_id=kind,
         vendor=vendor.id if vendor else None,
         findings=found,
         settings=table(case.standings or (), found, settings()),
         unseen=machine.gaps,
     )
     return Judgement(machine, layout, platform, words_of, case, book, audit, origins)
+
+
+def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
+    """Return the settings that the maker's own sheet has a place for on this generation of servers."""
+    from advisor.know.places import entries_of
+
+    if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
+        return None
+    return tuple(name for name in vendor.settings if entries_of(vendor, platform.id, name))
 
 
 def _said(

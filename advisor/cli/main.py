@@ -1,6 +1,8 @@
 """The program `advisor`: finds the command, and turns every failure into one line and a status."""
 
+import contextlib
 import gc
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -37,8 +39,25 @@ def main() -> None:
     """Run the command line and end the process with its status: 0, 1 for findings, 2 for what could not be done."""
     if "_ADVISOR_COMPLETE" in os.environ:
         os.environ["COLUMNS"] = "1000"  # a description is one line of the shell's menu, however long
+    _open_streams()
     gc.disable()  # a short life full of small values: collecting garbage costs more than keeping it
     sys.exit(status(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Give a process that was started with a closed standard stream one in its place, which refuses what is written to it.
+
+    No other file may get its number: it would receive what is meant for the terminal.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR if name == "stderr" else os.O_RDONLY)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            raw = io.FileIO(number, "r" if name == "stdin" else "w", closefd=False)
+            stream = io.BufferedReader(raw) if name == "stdin" else io.BufferedWriter(raw)
+            setattr(sys, name, io.TextIOWrapper(stream, encoding="utf-8", errors="replace"))
 
 
 _INTERRUPTED = 130
@@ -52,18 +71,27 @@ def status(arguments: list[str]) -> int:
     except AdvisorError as error:
         return _complain(str(error))
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()  # the reader (head, less) has gone
         return 0
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted") and _INTERRUPTED
     except OSError as error:
+        if error.filename is None:
+            _forget_output()
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    except MemoryError:
+        return _complain("not enough memory; see ulimit -v and the memory limit of the job")
     except Exception as error:
         return _usage(error)
     if result == _INTERRUPTED:  # typer turns Ctrl-C into a status and says nothing
         _complain("interrupted")
     return result if isinstance(result, int) else 0
+
+
+def _forget_output() -> None:
+    """Let nothing more be written to where it cannot be, not even at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception) -> int:

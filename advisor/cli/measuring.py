@@ -15,18 +15,21 @@ from pydantic import ValidationError
 
 from advisor import __version__
 from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.host.documents import LARGEST, read_json
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.know.platforms import match_platform
 from advisor.measure import gate
 from advisor.measure.believe import believed
-from advisor.measure.build import Builder, Compiler, Ready, Recipe, cache_folder, cpu_of, find_compiler, flags_for
+from advisor.measure.build import Builder, Compiler, Ready, Recipe, cpu_of, find_compiler, flags_for
+from advisor.measure.cache import cache_folder
 from advisor.measure.conditions import conditions, free_memory
 from advisor.measure.ground import Ground
 from advisor.measure.plan import Plan, plan
 from advisor.measure.run import Outcome, Programs, Progress, Surroundings, run
 from advisor.measure.together import together
 from advisor.measure.wish import Wish
+from advisor.model.cpuset import bounded_sets
 from advisor.model.identity import identity_of, mismatch
 from advisor.model.machine import Machine
 from advisor.model.measurement import MEASUREMENTS_SCHEMA, Conditions, Measurements, Missing, Result
@@ -34,7 +37,6 @@ from advisor.paths import kernels
 
 QUICK_SECONDS: Final = 55.0
 """The quick set ends by then, with the gate and the first build beside it."""
-_LARGEST: Final = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def programs_for(host: LiveHost, machine: Machine, how: How) -> tuple[Programs, 
         return Ready(how.kernels), None, None
     recipe = Recipe(kernels(), find_compiler(host, os.environ.get("CC")), flags_for(machine))
     folder = cache_folder(os.environ)
-    return Builder(host, recipe, cpu_of(machine), folder, announce), recipe.compiler, " ".join(recipe.flags)
+    return Builder(host, recipe, cpu_of(machine), folder, announce, open_only=True), recipe.compiler, " ".join(recipe.flags)
 
 
 def announce(text: str) -> None:
@@ -199,14 +201,12 @@ def _read(file: Path) -> Measurements:
     cure = "write it with advisor measure --save FILE"
     try:
         with open_here(file) as opened:
-            raw = opened.read(_LARGEST + 1) or b""
-        if len(raw) > _LARGEST:
-            raise BadInput("larger than any Measurements", file=str(file), cure="refused as unsafe")
-        data: Any = json.loads(raw)
+            raw = opened.read(LARGEST + 1) or b""
+        data = read_json(raw, cure)
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=cure) from error
-    except (ValueError, RecursionError) as error:
-        raise BadInput("not well-formed JSON", file=str(file), cure=cure) from error
+    except BadInput as error:
+        raise error.within(str(file)) from error
     if isinstance(data, dict) and isinstance(data.get("measurements"), dict):
         data = data["measurements"]
     if not isinstance(data, dict) or "conditions" not in data:
@@ -215,7 +215,10 @@ def _read(file: Path) -> Measurements:
         problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {MEASUREMENTS_SCHEMA}"
         raise BadInput(problem, file=str(file), cure="update advisor, or measure again")
     try:
-        return Measurements.model_validate_json(json.dumps(data))
+        with bounded_sets():
+            return Measurements.model_validate_json(json.dumps(data))
+    except BadInput as error:
+        raise error.within(str(file)) from error
     except ValidationError as error:
         worst = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in worst["loc"])[:120]

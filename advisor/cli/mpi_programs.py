@@ -7,7 +7,8 @@ from typing import Final
 from advisor.cli.measuring import announce
 from advisor.errors import CannotWork
 from advisor.host.live import LiveHost, find
-from advisor.measure.build import Builder, Compiler, Ready, cache_folder, cpu_of, flags_for
+from advisor.measure.build import Builder, Compiler, Ready, cpu_of, flags_for
+from advisor.measure.cache import cache_folder
 from advisor.measure.mpi_build import find_blas, find_mpicc, mpi_recipe
 from advisor.model.machine import Machine
 from advisor.paths import kernels

@@ -11,7 +11,7 @@ from advisor.cli.writing import File, write_folder
 from advisor.errors import CannotWork
 from advisor.host.live import LiveHost
 from advisor.launch.base import Launch
-from advisor.measure.build import cache_folder
+from advisor.measure.cache import cache_folder
 from advisor.measure.mpi_run import Heard, started
 
 

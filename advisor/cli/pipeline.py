@@ -3,38 +3,38 @@
 import json
 import os
 import re
-import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from advisor.collect.gather import collect_machine, commands
-from advisor.errors import BadInput, BadMachine, CannotWork
+from advisor.errors import BadInput, BadMachine
 from advisor.host.base import Host
+from advisor.host.documents import LARGEST, read_json
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.host.source import open_host
+from advisor.host.writer import write_file
+from advisor.model.cpuset import bounded_sets
 from advisor.model.machine import SCHEMA, Machine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_LARGEST_JSON = 256 << 20
 _MOMENT = 1.0
 _PIECE = 4096
 
 
 def load(source: str | None) -> Machine:
     """Return the machine that --from names, or this one."""
-    text = None if source is None else _json_text(source)
-    if source is not None and text is not None:
-        return machine_from_json(text, source)
+    data = None if source is None else json_data(source)
+    if source is not None and data is not None:
+        return machine_from_json(data, source)
     try:
         with progress("reading the machine") as step:
             return collect_machine(open_machine(source), step)
@@ -73,25 +73,20 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
             sys.stderr.write("\r\x1b[K")
 
 
-def machine_from_json(text: str, source: str) -> Machine:
-    """Return the Machine that a JSON text holds: as it is, or inside the output of a command's --json."""
-    if text.count(",") > _VALUES:
-        raise BadMachine("it holds more values than any Machine", file=source, cure="refused as unsafe")
-    if sum(int(match[1]) for match in _LIST.finditer(text)) > _BITS:
-        raise BadMachine("its sets of CPUs would fill the memory", file=source, cure="refused as unsafe")
+_CURE = "write it again with advisor topology --json"
+
+
+def machine_from_json(data: bytes, source: str) -> Machine:
+    """Return the Machine that a JSON document holds: as it is, or inside the output of a command's --json."""
     try:
-        data: Any = json.loads(text, parse_int=_whole, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        where = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
-        problem = str(error)[:120] if not where and isinstance(error, ValueError) else "not well-formed JSON"
-        raise BadMachine(problem, file=source, place=where, cure="write it again with advisor topology --json") from error
-    if isinstance(data, dict) and isinstance(data.get("machine"), dict):
-        data = data["machine"]
-    if isinstance(data, dict) and data.get("schema_version", SCHEMA) != SCHEMA:
-        problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {SCHEMA}"
-        raise BadMachine(problem, file=source, cure="update advisor, or write the file again")
-    try:
-        machine = Machine.model_validate_json(json.dumps(data))
+        found = read_json(data, _CURE)
+        if isinstance(found, dict) and isinstance(found.get("machine"), dict):
+            found = found["machine"]
+        if isinstance(found, dict) and found.get("schema_version", SCHEMA) != SCHEMA:
+            problem = f"its schema_version is {str(found.get('schema_version'))[:20]}, this advisor reads {SCHEMA}"
+            raise BadMachine(problem, cure="update advisor, or write the file again")
+        with bounded_sets():
+            machine = Machine.model_validate_json(json.dumps(found))
     except BadInput as error:
         raise error.within(source) from error
     except ValidationError as error:
@@ -105,36 +100,14 @@ def machine_from_json(text: str, source: str) -> Machine:
     return machine
 
 
-_DIGITS = 20
-_LIST = re.compile(r'[",:/-](\d{1,7})"')
-"""The last number of a list of CPUs."""
-_BITS = 1 << 33
-_VALUES = 2_000_000
-
-
-def _whole(text: str) -> int:
-    if len(text) > _DIGITS:
-        raise ValueError(f"a number of {len(text)} digits")
-    return int(text)
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
-
-
-def _json_text(source: str) -> str | None:
-    """Return a file's text if it looks like JSON, None if it is to be opened as a host."""
-    path = Path(source)
+def json_data(source: str) -> bytes | None:
+    """Return what a file holds if it looks like JSON, None if it is to be opened as a host."""
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_JSON:
+        if not Path(source).is_file():
             return None
-        with open_here(path) as file:
+        with open_here(source) as file:
             head = file.read(64) or b""
-            return str(head + file.read(), "utf-8") if head.lstrip().startswith(b"{") else None
-    except UnicodeDecodeError as error:
-        raise BadMachine(
-            "not text in UTF-8", file=source, place=f"byte {error.start}", cure="write it with advisor topology --json"
-        ) from error
+            return head + (file.read(LARGEST) or b"") if head.lstrip().startswith(b"{") else None
     except OSError:
         return None
 
@@ -190,27 +163,6 @@ def _plain_locale() -> bool:
     return (whole or (os.environ.get("LANG", "") if coerced else "")) in ("C", "POSIX")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees half of it; a link's target, not the link; into a pipe or a device as it is."""
-    try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            path.write_bytes(data)
-        else:
-            _replace(path.resolve(), data)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
-        problem = error.strerror if isinstance(error, OSError) else None
-        raise CannotWork(f"{path}: {(problem or 'cannot be written').lower()}; name another file to write") from error
-
-
-def _replace(place: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".advisor.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(place)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Write a file so that nobody ever sees half of it; with ``private`` for its owner alone."""
+    write_file(path, data, private=private)

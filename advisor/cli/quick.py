@@ -200,7 +200,7 @@ def _kept(measurements: "Measurements") -> Path | None:
     from advisor.cli.measuring import document
     from advisor.cli.pipeline import write_whole
     from advisor.errors import AdvisorError
-    from advisor.measure.build import cache_folder
+    from advisor.measure.cache import cache_folder
 
     file = cache_folder(os.environ).parent / "measured.json"
     try:

@@ -2,6 +2,7 @@
 
 import re
 
+from advisor.collect.arm_parts import arm_name
 from advisor.collect.reader import CAPTURE_HELP, Reader
 from advisor.host.base import Host, expand
 from advisor.model.cpu import Cpu
@@ -36,9 +37,10 @@ def collect(host: Host) -> Machine:
     if not text:
         return Machine(gaps=reader.gaps or (Gap(fact="cpu", why=f"{CPUINFO} is empty", help=CAPTURE_HELP),))
     facts = {fact: _shared(reader, text, fact) for fact in _KEYS if fact != "flags"}
+    arm = arm_name(number(facts["vendor"]), number(facts["model"])) if "cpu part" in first_cpu(text) else None
     cpu = Cpu(
         vendor=facts["vendor"],
-        model_name=" ".join(facts["model_name"].split()) if facts["model_name"] else None,
+        model_name=" ".join(facts["model_name"].split()) if facts["model_name"] else arm,
         **{fact: number(facts[fact]) for fact in _NUMBERS},
         flags=_flags(text),
         microcode=_microcode(reader, text),

@@ -7,8 +7,12 @@ from importlib import import_module
 from typing import NamedTuple
 
 import advisor.collect
+from advisor.collect import watch
+from advisor.collect.cards import with_cards
+from advisor.collect.fabrics import with_fabrics
 from advisor.errors import AdvisorError, CannotWork
 from advisor.host.base import Host
+from advisor.model.cpuset import bounded_sets
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
 from advisor.model.merge import merge
@@ -38,13 +42,18 @@ def sources() -> tuple[Source, ...]:
 
 
 def paths() -> tuple[str, ...]:
-    """Return every pattern of files that some source reads: what a capture keeps."""
-    return tuple(sorted({path for source in sources() for path in source.paths}))
+    """Return every pattern of files that some source, or the watch over counters, reads: what a capture keeps."""
+    return tuple(sorted({path for source in sources() for path in source.paths} | {*watch.PATHS}))
 
 
 def commands() -> tuple[tuple[str, ...], ...]:
     """Return every command that some source runs."""
-    return tuple(sorted({command for source in sources() for command in source.commands}))
+    return tuple(sorted({command for source in sources() for command in source.commands} | {*watch.COMMANDS}))
+
+
+def counters() -> tuple[str, ...]:
+    """Return the patterns of counters, which a capture keeps twice."""
+    return watch.TWICE
 
 
 def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) -> Machine:
@@ -53,11 +62,12 @@ def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) ->
     for source in sources():
         step(source.name)
         try:
-            parts.append(source.collect(host))
+            with bounded_sets():
+                parts.append(source.collect(host))
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))
-    machine = merge((*parts, Machine(gaps=_disagreement(parts))))
+    machine = with_fabrics(with_cards(merge((*parts, Machine(gaps=_disagreement(parts))))))
     if machine.topology is None:
         raise failures[0] if failures else CannotWork(f"{host.name} does not show a single CPU; give a capture or an hwloc XML")
     return machine

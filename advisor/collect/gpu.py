@@ -1,12 +1,14 @@
 """GPUs: found on the PCI bus, named by their makers' tools."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from advisor.collect import kfd
 from advisor.collect.pci import gpus_on
 from advisor.collect.pci_bus import DEVICES, LOCALITY_PATHS, Bus, unseen
-from advisor.collect.pci_path import ADDRESS
+from advisor.collect.pci_kinds import GPU_MAKERS
+from advisor.collect.pci_path import ADDRESS, partition
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
 from advisor.model.devices import Gpu
@@ -30,11 +32,10 @@ PATHS = (
     f"{DEVICES}/*/device",
     f"{DEVICES}/*/{_VRAM}",
     *_DRIVERS.values(),
+    *kfd.PATHS,
 )
 COMMANDS = (NVIDIA_SMI, ROCM_SMI)
 RANK = 20
-
-_VENDORS = {0x10DE: "nvidia", 0x1002: "amd", 0x8086: "intel"}
 
 
 class Told(NamedTuple):
@@ -54,11 +55,24 @@ def collect(host: Host) -> Machine:
         unseen(reader, "gpus", DEVICES)
         return Machine(sources=reader.sources, gaps=reader.gaps)
     reader.found("gpus", DEVICES)
-    seen = {address.lower(): _VENDORS.get(vendor) for address, vendor in gpus_on(bus)}
+    seen = {address.lower(): GPU_MAKERS.get(vendor) for address, vendor in gpus_on(bus)}
+    driven = {gpu.address: gpu for gpu in kfd.kfd_gpus(reader) if (gpu.card or gpu.address) in seen}
     bare = {address: Gpu(address=address, vendor=vendor) for address, vendor in seen.items()}
-    gpus = tuple(_completed(reader, bus, gpu) for _, gpu in sorted({**bare, **told}.items()))
+    every = {**bare, **driven, **{address: _with_card(gpu, driven.get(address), seen) for address, gpu in told.items()}}
+    gpus = tuple(_completed(reader, bus, gpu) for _, gpu in sorted(every.items()))
     _note_unnamed(reader, gpus, tools)
     return Machine(gpus=gpus, sources=reader.sources, gaps=reader.gaps)
+
+
+def _with_card(gpu: Gpu, driven: Gpu | None, seen: Mapping[str, str | None]) -> Gpu:
+    """Return what a tool said of a GPU with the driver's number and, of a partition, its card.
+
+    ROCm gives partitions addresses that are on no bus: the card's, with the partition's number for the function.
+    """
+    if driven is not None:
+        return gpu.model_copy(update={"card": driven.card, "index": driven.index})
+    card = partition(gpu.address, 0)
+    return gpu.model_copy(update={"card": card}) if gpu.address not in seen and seen.get(card) == "amd" else gpu
 
 
 def nvidia_gpus(text: str) -> Told:
@@ -138,7 +152,8 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
     """Return a GPU with what sysfs knows and the tool did not say."""
     memory = gpu.memory if gpu.memory is not None else bus.number(gpu.address, _VRAM)
     driver = gpu.driver_version or (reader.text(_DRIVERS[gpu.vendor]) if gpu.vendor in _DRIVERS else None)
-    place = bus.locality(gpu.address) if gpu.address in (bus.addresses or ()) else None
+    at = gpu.card or gpu.address
+    place = bus.locality(at) if at in (bus.addresses or ()) else None
     return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place})
 
 

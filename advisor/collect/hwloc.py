@@ -1,7 +1,9 @@
 """The machine as hwloc sees it: `lstopo --of xml`, live or in a file (2.x and 3.x formats)."""
 
+from advisor.collect.arm_parts import arm_name
 from advisor.collect.hwloc_devices import devices
-from advisor.collect.hwloc_objects import Element, Infos, children_infos, parse_document
+from advisor.collect.hwloc_objects import Document, Element, Infos, children_infos, parse_document
+from advisor.collect.hwloc_parts import core_kinds, modules
 from advisor.collect.hwloc_topology import memory_tiers, topology
 from advisor.collect.reader import CAPTURE_HELP, Reader
 from advisor.errors import BadInput
@@ -32,22 +34,27 @@ def collect(host: Host) -> Machine:
         _note_absence(reader, answer)
         return Machine(gaps=reader.gaps)
     lone = host.kind == "hwloc xml"
-    return machine_from_xml(answer.out, host.name if lone else "lstopo", "hwloc XML" if lone else "lstopo")
+    return machine_from_xml(answer.out, host.name if lone else "lstopo", "hwloc XML" if lone else "lstopo", alone=lone)
 
 
-def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML") -> Machine:
-    """Return the Machine that an hwloc XML describes: ``file`` is named in errors, ``where`` is the source of every fact."""
+def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML", *, alone: bool = True) -> Machine:
+    """Return the Machine that an hwloc XML describes: ``file`` is named in errors, ``where`` is the source of every fact.
+
+    What firmware's own tables say better, the memory modules, is told only where the file is ``alone``.
+    """
     document = parse_document(data, file)
     try:
         root = document.root
         infos = {**children_infos(document.top), **children_infos(root)}
-        found = devices(document)
+        shown = topology(document)
+        found = devices(document, shown.nodes)
         facts = Machine(
             name=infos.get("HostName"),
             architecture=infos.get("Architecture"),
-            topology=topology(document),
+            topology=shown,
             tiers=memory_tiers(document),
-            cpu=_cpu((*document.objects, document.top)),
+            cpu=_cpu(document),
+            memory=modules(document) if alone else None,
             firmware=_firmware(infos),
             kernel=Kernel(release=infos.get("OSRelease"), version=infos.get("OSVersion")) if "OSRelease" in infos else None,
             limits=Limits(cgroup=infos.get("LinuxCgroup")) if "LinuxCgroup" in infos else None,
@@ -71,7 +78,17 @@ def _note_absence(reader: Reader, answer: Ran) -> None:
         reader.lacks("hwloc", f"lstopo did not answer ({reason}); the topology is read from /sys alone", "run lstopo by hand")
 
 
-def _cpu(objects: tuple[Element, ...]) -> Cpu | None:
+def _cpu(document: Document) -> Cpu | None:
+    """Return the processor's identity and, where cores differ, their kinds."""
+    found, kinds = _processor((*document.objects, document.top)), core_kinds(document)
+    if not kinds:
+        return found
+    # hwloc gives the part of the first core alone: it is no name of a processor that has others.
+    arm = found is not None and (found.vendor or "").startswith("0x")
+    return (found or Cpu()).model_copy(update={"kinds": kinds, **({"model_name": None, "model": None} if arm else {})})
+
+
+def _processor(objects: tuple[Element, ...]) -> Cpu | None:
     """Return the processor's identity from the first that carries it: a package, the machine, in 3.x the topology."""
     for element in objects:
         if element.get("type", "Machine") not in ("Package", "Machine"):
@@ -83,9 +100,10 @@ def _cpu(objects: tuple[Element, ...]) -> Cpu | None:
 
 
 def _identity(infos: Infos) -> Cpu:
+    arm = arm_name(number(infos.get("CPUImplementer")), number(infos.get("CPUPart")))
     return Cpu(
         vendor=infos.get("CPUVendor") or infos.get("CPUImplementer"),
-        model_name=" ".join(infos["CPUModel"].split()) if "CPUModel" in infos else None,
+        model_name=" ".join(infos["CPUModel"].split()) if "CPUModel" in infos else arm,
         family=number(infos.get("CPUFamilyNumber")),
         model=number(infos.get("CPUModelNumber") or infos.get("CPUPart")),
         stepping=number(infos.get("CPUStepping")),

@@ -1,23 +1,27 @@
 """From hwloc's I/O objects to devices and where they are."""
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.collect.hwloc_objects import Document, Element, Infos, children_infos, cpuset
+from advisor.collect.pci_kinds import AMD, GPU_MAKERS, kind_of
+from advisor.collect.pci_path import partition
+from advisor.model.cpuset import CpuSet, union
 from advisor.model.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
+from advisor.model.topology import NumaNode
 from advisor.model.units import number
 
-_OSDEV = {
-    2: {"2": "nic", "3": "hca", "1": "gpu", "5": "gpu"},
-    3: {"16": "nic", "32": "hca", "48": "hca", "4": "gpu", "8": "gpu", "12": "gpu"},
-}
+_OSDEV = {2: {"2": "nic", "3": "hca"}, 3: {"16": "nic", "32": "hca", "48": "hca"}}
 """osdev_type is a number in 2.x files and a bit mask in 3.x ones (hwloc NEWS, 3.0)."""
 
 _PORT_STATES = {1: "down", 2: "init", 3: "armed", 4: "active", 5: "active_defer"}
 """The numbers of ibv_port_state (rdma-core, verbs.h)."""
 
 _PCI_TYPE = re.compile(r"([0-9a-fA-F]{4})(?:\s*\[([0-9a-fA-F]{4}):([0-9a-fA-F]{4})\])?")
-_GPU_VENDORS = {0x10DE: "nvidia", 0x1002: "amd", 0x8086: "intel"}
+_BUSES = re.compile(r"([0-9a-fA-F]{4,8}):\[([0-9a-fA-F]{2})-", re.ASCII)
+_RUNTIME = re.compile(r"(nvml|rsmi)(\d{1,4})", re.ASCII)
+"""OS devices that stand for what a maker's tool numbers: NVML's GPUs, ROCm SMI's GPUs or partitions of one."""
 _IO = ("Bridge", "PCIDev", "OSDev", "Misc")
 
 
@@ -31,22 +35,21 @@ class Found:
     gpus: tuple[Gpu, ...] | None
 
 
-def devices(document: Document) -> Found:
-    """Return the devices of the file. Without one I/O object in it nothing is known of them."""
+def devices(document: Document, nodes: Sequence[NumaNode]) -> Found:
+    """Return the devices of the file, near those of the nodes that own CPUs. Without one I/O object nothing is known of them."""
     if not document.of_type("PCIDev", "Bridge"):
         return Found(None, None, None, None)
+    homes = {node.os_index: node.cpuset for node in nodes if node.cpuset}
     osdevs = tuple((element, _osdev_kind(document, element)) for element in document.of_type("OSDev"))
-    kinds: dict[str, str] = {}
-    for element, kind in osdevs:
-        owner = _pci_parent(document, element)
-        if owner is not None and kind in ("hca", "gpu"):
-            kinds[owner.get("pci_busid", "")] = kind
-    pci = tuple(device for element in document.of_type("PCIDev") if (device := _pci(document, element, kinds)))
+    hcas = tuple(_hca(document, homes, e) for e, kind in osdevs if kind == "hca")
+    nics = tuple(_nic(document, homes, e) for e, kind in osdevs if kind == "nic")
+    served = {hca.address for hca in hcas}
+    pci = tuple(device for e in document.of_type("PCIDev") if (device := _pci(document, homes, e, served)))
     return Found(
         pci=tuple({device.address: device for device in pci}.values()),
-        hcas=tuple({hca.name: hca for hca in (_hca(document, e) for e, kind in osdevs if kind == "hca")}.values()),
-        nics=tuple({nic.name: nic for nic in (_nic(document, e) for e, kind in osdevs if kind == "nic") if nic.address}.values()),
-        gpus=tuple({gpu.address: gpu for gpu in (_gpu(document, e) for e in document.of_type("PCIDev")) if gpu}.values()),
+        hcas=tuple({hca.name: hca for hca in hcas}.values()),
+        nics=tuple({nic.name: nic for nic in nics if nic.address}.values()),
+        gpus=_gpus(document, {device.address: device for device in pci if device.kind == "gpu"}),
     )
 
 
@@ -59,44 +62,51 @@ def _pci_parent(document: Document, element: Element) -> Element | None:
     return parent if parent is not None and parent.get("type") == "PCIDev" else None
 
 
-def _locality(document: Document, element: Element) -> Locality:
+def _locality(document: Document, homes: Mapping[int, CpuSet], element: Element) -> Locality:
+    """Return the nodes with CPUs that a device is near; memory alone (HBM, a GPU's) is no place for a rank."""
     holder = document.parent(element)
     while holder is not None and holder.get("type") in _IO:
         holder = document.parent(holder)
     near = cpuset(holder, "nodeset") if holder is not None else None
-    return Locality(numa_nodes=tuple(near & document.cpu_nodes) if near else ())
+    found = tuple(near & CpuSet(homes)) if near else ()
+    cpus = cpuset(holder, "cpuset") if holder is not None else None
+    fine = cpus and cpus < union(homes[node] for node in found)
+    return Locality(numa_nodes=found, cpus=cpus if fine else None)
 
 
-def _pci(document: Document, element: Element, kinds: dict[str, str]) -> PciDevice | None:
+def _pci(document: Document, homes: Mapping[int, CpuSet], element: Element, served: Collection[str | None]) -> PciDevice | None:
     address = element.get("pci_busid", "")
     match = _PCI_TYPE.match(element.get("pci_type", ""))
     if not match or not address:
         return None
-    class_code, infos = int(match[1], 16) << 8, children_infos(element)
-    kind = kinds.get(address) or _class_kind(class_code)
-    if kind is None:
+    class_code, vendor, device = int(match[1], 16) << 8, int(match[2] or "0", 16), int(match[3] or "0", 16)
+    kind, infos = kind_of(class_code, vendor, device, fabric=address in served), children_infos(element)
+    if kind in ("bridge", "other"):
         return None
     name = " ".join(word for word in (infos.get("PCIVendor"), infos.get("PCIDevice")) if word)
     return PciDevice(
         address=address,
         kind=kind,
         class_code=class_code,
-        vendor=int(match[2] or "0", 16),
-        device=int(match[3] or "0", 16),
+        vendor=vendor,
+        device=device,
         name=name or None,
-        locality=_locality(document, element),
+        locality=_locality(document, homes, element),
+        upstream=_upstream(document, element),
         link=_link(element),
     )
 
 
-def _class_kind(class_code: int) -> str | None:
-    """Return what a PCI class (PCI Code and ID Assignment) is to us, or None of what nobody binds to."""
-    if class_code >> 8 == 0x0207:
-        return "hca"
-    words = {0x02: "nic", 0x03: "gpu", 0x12: "accelerator"}
-    if class_code >> 8 in (0x0108, 0x0B40):
-        return "nvme" if class_code >> 8 == 0x0108 else "accelerator"
-    return words.get(class_code >> 16)
+def _upstream(document: Document, element: Element) -> tuple[str, ...] | None:
+    """Return what is above a function as sysfs would name it: the host bridge, then the bridges below it."""
+    found: list[str] = []
+    holder = document.parent(element)
+    while holder is not None and holder.get("type") == "Bridge":
+        buses = _BUSES.match(holder.get("bridge_pci", ""))
+        name = holder.get("pci_busid") or (f"pci{buses[1]}:{buses[2]}" if buses else None)
+        found += [name.lower()] if name else []
+        holder = document.parent(holder)
+    return tuple(reversed(found)) or None
 
 
 def _link(element: Element) -> Link | None:
@@ -108,12 +118,12 @@ def _link(element: Element) -> Link | None:
     return Link(bandwidth=int(speed * 1e9)) if 0 < speed < 1e6 else None
 
 
-def _hca(document: Document, element: Element) -> Hca:
+def _hca(document: Document, homes: Mapping[int, CpuSet], element: Element) -> Hca:
     owner, infos = _pci_parent(document, element), children_infos(element)
     return Hca(
         name=element.get("name", ""),
         address=owner.get("pci_busid") if owner is not None else None,
-        locality=_locality(document, element),
+        locality=_locality(document, homes, element),
         ports=_ports(infos),
     )
 
@@ -127,24 +137,62 @@ def _ports(infos: Infos) -> tuple[Port, ...] | None:
     return ports or None
 
 
-def _nic(document: Document, element: Element) -> Nic:
+def _nic(document: Document, homes: Mapping[int, CpuSet], element: Element) -> Nic:
     owner = _pci_parent(document, element)
     address = owner.get("pci_busid") if owner is not None else None
-    return Nic(name=element.get("name", ""), address=address, locality=_locality(document, element))
+    return Nic(name=element.get("name", ""), address=address, locality=_locality(document, homes, element))
 
 
-def _gpu(document: Document, element: Element) -> Gpu | None:
-    """Return the GPU a PCI device is. A management controller's VGA (Matrox, Aspeed) is none."""
-    match = _PCI_TYPE.match(element.get("pci_type", ""))
-    vendor = _GPU_VENDORS.get(int(match[2] or "0", 16)) if match else None
-    if not match or vendor is None or int(match[1], 16) >> 8 != 0x03:
-        return None
+def _gpus(document: Document, cards: Mapping[str, PciDevice]) -> tuple[Gpu, ...]:
+    """Return the GPUs as the runtime shows them, in its order where the file tells it, else by address."""
+    numbers = _numbers(document, cards)
+    gpus = [
+        gpu for e in document.of_type("PCIDev") if (card := cards.get(e.get("pci_busid", ""))) for gpu in _gpu(e, card, numbers)
+    ]
+    known = all(gpu.index is not None for gpu in gpus)
+    order = sorted(gpus, key=lambda gpu: (gpu.index or 0 if known else 0, gpu.address))
+    return tuple({gpu.address: gpu for gpu in order}.values())
+
+
+def _gpu(element: Element, card: PciDevice, numbers: Mapping[str, Sequence[int]]) -> Iterator[Gpu]:
+    """Yield a card as one GPU, or as the partitions that the runtime numbers; these have no function of their own."""
     infos = children_infos(element)
     for child in element.findall("object"):
         infos = {**infos, **children_infos(child)}
-    return Gpu(
-        address=element.get("pci_busid", ""),
-        vendor=vendor,
+    gpu = Gpu(
+        address=card.address,
+        vendor=GPU_MAKERS.get(card.vendor),
         model=infos.get("GPUModel") or infos.get("PCIDevice"),
-        locality=_locality(document, element),
+        locality=card.locality,
     )
+    own = numbers.get(card.address, ())
+    if len(own) < 2:
+        yield gpu.model_copy(update={"index": own[0] if own else None})
+        return
+    for part, index in enumerate(own):
+        yield gpu.model_copy(update={"address": partition(card.address, part), "card": card.address, "index": index})
+
+
+def _numbers(document: Document, cards: Mapping[str, PciDevice]) -> dict[str, list[int]]:
+    """Return the runtime's numbers of the GPUs of each card.
+
+    Partitions have PCI addresses that no bus shows (ROCm/rocm_smi_lib issue 208), so older hwloc hangs all but a card's first
+    somewhere else: where they divide evenly over AMD's cards, they are dealt in order, as the driver numbers them.
+    """
+    found: dict[str, list[int]] = {}
+    rsmi: set[int] = set()
+    for element in document.of_type("OSDev"):
+        match = _RUNTIME.fullmatch(element.get("name", ""))
+        owner = _pci_parent(document, element)
+        if not match:
+            continue
+        if match[1] == "rsmi":
+            rsmi.add(int(match[2]))
+        if owner is not None and owner.get("pci_busid") in cards:
+            found.setdefault(owner.get("pci_busid", ""), []).append(int(match[2]))
+    ours = [address for address, card in cards.items() if card.vendor == AMD]
+    each, over = divmod(len(rsmi), len(ours) or 1)
+    if ours and each > 1 and not over and sum(len(found.get(address, ())) for address in ours) < len(rsmi):
+        order = sorted(rsmi)
+        found |= {address: order[i * each : (i + 1) * each] for i, address in enumerate(sorted(ours))}
+    return {address: sorted(set(numbers)) for address, numbers in found.items()}

@@ -1,8 +1,10 @@
 """From hwloc objects to a Topology and to memory tiers."""
 
+import re
 from typing import TypeVar
 
 from advisor.collect.hwloc_objects import Document, Element, cpuset, os_index, whole_number
+from advisor.collect.pci_kinds import COHERENT
 from advisor.errors import BadXml
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.tiers import MemoryTier
@@ -21,6 +23,9 @@ _KINDS = {
     "SPM": "hbm",
 }
 """hwloc's subtype (or MemoryTier) of a NUMA node, in our words."""
+
+_SIDE = "MemorySideCache"
+"""hwloc's subtype of an L3 that is a cache of the memory behind it."""
 
 _ALIKE = 1.25
 """Two nodes of one cpuset within this ratio of size are two banks of the same memory, not DRAM beside something else."""
@@ -45,7 +50,7 @@ def topology(document: Document) -> Topology:
         packages=_sorted(packages),
         dies=_dies(document, packages),
         nodes=nodes,
-        l3=_sorted(tuple(L3(cpuset=_own(e), size=whole_number(e, "cache_size")) for e in document.of_type("L3Cache"))),
+        l3=_sorted(tuple(L3(cpuset=_own(e), size=whole_number(e, "cache_size")) for e in _processor_l3(document))),
         shared_l2=_shared_l2(document, cores),
         cores=cores,
         pus=pus,
@@ -76,6 +81,11 @@ def memory_tiers(document: Document) -> tuple[MemoryTier, ...] | None:
         cache = whole_number(parent, "cache_size") if parent is not None and parent.get("type") == "MemCache" else None
         if cache:
             facts.setdefault(os_index(element), {})["cache"] = cache
+    for element in document.of_type("L3Cache"):
+        size = whole_number(element, "cache_size") if element.get("subtype") == _SIDE else None
+        if size:
+            for node in (cpuset(element, "nodeset") or CpuSet()) & CpuSet(by_gp.values()):
+                facts.setdefault(node, {}).setdefault("cache", size)
     return tuple(_tier(node, facts[node]) for node in sorted(facts)) or None
 
 
@@ -104,11 +114,14 @@ def _nodes(document: Document) -> tuple[NumaNode, ...]:
     """Return the nodes by number. Each CPU is a node's own only once: other memory near it is memory alone."""
     nodes: list[NumaNode] = []
     elements = document.of_type("NUMANode")
+    shared = any(_is_coherent(element) for element in document.of_type("PCIDev"))
     if len(elements) > MOST_NODES:
         raise BadXml(f"{len(elements)} NUMA nodes, more than the {MOST_NODES} that Linux knows", cure="refused as unsafe")
-    for element in elements:
+    for element in sorted(elements, key=os_index):
         memory, kind = whole_number(element, "local_memory"), _KINDS.get(element.get("subtype", ""))
         near, size = _own(element), _memory(document, memory)
+        if shared and any(node.near == near for node in nodes):
+            kind = "gpu"
         nodes.append(NumaNode(os_index=os_index(element), cpuset=near, near=near, memory=size, kind=kind))
     if len({node.os_index for node in nodes}) < len(nodes):
         raise BadXml("two NUMA nodes of one number", cure="write it again with lstopo")
@@ -119,6 +132,12 @@ def _nodes(document: Document) -> tuple[NumaNode, ...]:
     own = {node.os_index for node in owners}
     nodes = [node if node.os_index in own else node.model_copy(update={"cpuset": CpuSet()}) for node in nodes]
     return tuple(sorted(nodes, key=lambda node: node.os_index))
+
+
+def _is_coherent(element: Element) -> bool:
+    """Return whether a PCI device is a GPU whose memory the kernel shows as NUMA nodes, beside those of a Grace."""
+    match = re.fullmatch(r"03\d\d \[10de:([0-9a-f]{4})\].*", element.get("pci_type", ""), re.ASCII | re.IGNORECASE)
+    return match is not None and int(match[1], 16) in COHERENT
 
 
 def _claim(node: NumaNode) -> tuple[bool, int, int]:
@@ -141,6 +160,11 @@ def _same_memory(node: NumaNode, memory: int | None, kind: str | None) -> bool:
     if node.kind != kind or not node.memory or not memory:
         return False
     return max(node.memory, memory) <= _ALIKE * min(node.memory, memory)
+
+
+def _processor_l3(document: Document) -> tuple[Element, ...]:
+    """Return the L3 caches of processors: files of hwloc 1.x and those converted show MCDRAM before a memory as one."""
+    return tuple(element for element in document.of_type("L3Cache") if element.get("subtype") != _SIDE)
 
 
 def _dies(document: Document, packages: tuple[Package, ...]) -> tuple[Die, ...]:

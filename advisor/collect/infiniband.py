@@ -1,6 +1,7 @@
-"""InfiniBand, Omni-Path and RoCE adapters as the RDMA drivers show them. GUIDs are not kept."""
+"""InfiniBand, Omni-Path and RoCE adapters as the RDMA drivers show them. Of GUIDs only which are equal is kept."""
 
 import re
+from collections.abc import Iterable
 
 from advisor.collect.network import NET, device_of, interface_locality
 from advisor.collect.pci_bus import LOCALITY_PATHS, Bus, unseen
@@ -22,6 +23,7 @@ PATHS = (
     f"{CLASS}/*/fw_ver",
     f"{CLASS}/*/hca_type",
     f"{CLASS}/*/board_id",
+    f"{CLASS}/*/sys_image_guid",
     f"{CLASS}/*/ports/*/state",
     f"{CLASS}/*/ports/*/phys_state",
     f"{CLASS}/*/ports/*/rate",
@@ -54,8 +56,22 @@ def collect(host: Host) -> Machine:
     reader.found("hcas", CLASS)
     bus = Bus(reader)
     near = _interfaces(host)
-    hcas = tuple(_hca(reader, bus, name, near) for name in host.list(CLASS))
+    names = host.list(CLASS)
+    found = [_hca(reader, bus, name, near) for name in names]
+    # Only where there are several: one adapter is no other's function.
+    guids = [reader.text(f"{CLASS}/{name}/sys_image_guid") if len(names) > 1 else None for name in names]
+    hcas = numbered(zip(found, guids, strict=True))
     return Machine(hcas=hcas, sources=reader.sources, gaps=reader.gaps)
+
+
+def numbered(hcas: Iterable[tuple[Hca, str | None]]) -> tuple[Hca, ...]:
+    """Return the adapters with the number of their card: its functions have one system image GUID (InfiniBand 14.2.5.3)."""
+    seen: dict[str, int] = {}
+    result = []
+    for hca, guid in hcas:
+        told = guid if guid and guid.strip("0:") else None
+        result.append(hca.model_copy(update={"board": None if told is None else seen.setdefault(told.lower(), len(seen))}))
+    return tuple(result)
 
 
 def rate(text: str | None) -> tuple[int | None, str | None]:

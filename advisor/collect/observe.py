@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
-from advisor.model.cpuset import CpuSet
+from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.observation import (
     GPU_VARIABLES,
     LOCAL_VARIABLES,
@@ -92,8 +92,9 @@ def observation(line: str) -> Observation | None:
 def heard(text: bytes) -> Gathered:
     """Return what the ranks said in a whole output."""
     listener = Listener()
-    listener.hear(text)
-    return listener.gathered()
+    with bounded_sets():
+        listener.hear(text)
+        return listener.gathered()
 
 
 def named(host: Host, name: str) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from advisor.collect.pci_bus import DEVICES, LOCALITY_PATHS, Bus, unseen
 from advisor.collect.pci_config import DeviceControl, device_control, hidden
+from advisor.collect.pci_kinds import kind_of
 from advisor.collect.pci_path import address_of
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
@@ -31,28 +32,6 @@ PATHS = (
 COMMANDS: tuple[tuple[str, ...], ...] = ()
 RANK = 20
 
-# Class codes: PCI Code and ID Assignment Specification 1.15, section 1.
-_NETWORK, _INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS = 0x02, 0x0207, 0x0208, 0x0C06
-_DISPLAY, _NVME, _BRIDGE, _ACCELERATOR, _COPROCESSOR = 0x03, 0x010802, 0x06, 0x12, 0x0B40
-_NVIDIA, _AMD = 0x10DE, 0x1002
-
-_CONSOLES = {
-    0x102B: "Matrox",
-    0x1A03: "ASPEED",
-    0x18CA: "XGI",
-    0x126F: "Silicon Motion",
-    0x19E5: "HiSilicon",
-    0x1013: "Cirrus",
-    0x1234: "Bochs",
-    0x1414: "Hyper-V",
-    0x15AD: "VMware",
-    0x1AF4: "virtio",
-    0x1B36: "QXL",
-}
-"""Makers of the frame buffers of management controllers and of virtual machines: displays that compute nothing."""
-_OLD_CONSOLES = ((_AMD, 0x515E), (_AMD, 0x5969), (_AMD, 0x4752))
-"""ATI ES1000 and Rage XL: the same, from a maker of GPUs (pci.ids)."""
-
 
 def collect(host: Host) -> Machine:
     """Return the PCI devices; None where the host shows no PCI bus."""
@@ -75,23 +54,6 @@ def fabric_devices(host: Host) -> frozenset[str]:
     return frozenset(address for place in places if place and (address := address_of(place)))
 
 
-def kind_of(class_code: int, vendor: int, device: int, *, fabric: bool) -> str:
-    """Return hca, nic, gpu, nvme, accelerator, bridge or other."""
-    base, sub = class_code >> 16, class_code >> 8
-    if fabric or sub in (_INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS):
-        return "hca"
-    if base == _DISPLAY:
-        return "other" if vendor in _CONSOLES or (vendor, device) in _OLD_CONSOLES else "gpu"
-    if base == _ACCELERATOR:
-        # AMD Instinct MI300 and later call themselves processing accelerators.
-        return "gpu" if vendor in (_NVIDIA, _AMD) else "accelerator"
-    if class_code == _NVME:
-        return "nvme"
-    if sub == _COPROCESSOR:
-        return "accelerator"
-    return {_NETWORK: "nic", _BRIDGE: "bridge"}.get(base, "other")
-
-
 def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> PciDevice | None:
     """Return a device, or None of one that nobody tunes."""
     class_code, vendor, device = (bus.number(address, name) for name in ("class", "vendor", "device"))
@@ -111,6 +73,7 @@ def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> P
         device=device,
         driver=_driver(reader, bus, address),
         locality=bus.locality(address),
+        upstream=bus.upstream(address),
         link=bus.link(address, "current"),
         card=bus.link(address, "max"),
         path=path,

@@ -5,7 +5,19 @@ from collections.abc import Callable
 from functools import cached_property
 
 from advisor.collect.pci_locality import Clues, Nodes, locality
-from advisor.collect.pci_path import ADDRESS, Edge, addresses, edges, hierarchy, link, narrowest, root_bus, speed, width
+from advisor.collect.pci_path import (
+    ADDRESS,
+    HOST_BRIDGE,
+    Edge,
+    addresses,
+    edges,
+    hierarchy,
+    link,
+    narrowest,
+    root_bus,
+    speed,
+    width,
+)
 from advisor.collect.reader import Reader
 from advisor.errors import BadInput
 from advisor.host.base import Why
@@ -80,6 +92,12 @@ class Bus:
             real = self._reader.host.real(place) or place
             self._paths[address] = real if real.endswith(f"/{address}") else place
         return self._paths[address]
+
+    def upstream(self, address: str) -> tuple[str, ...] | None:
+        """Return the host bridges and bridges above a function, the root's side first; None where links are lost."""
+        above, _, own = self.path(address).rpartition("/")
+        found = tuple(part.lower() for part in above.split("/") if ADDRESS.fullmatch(part) or HOST_BRIDGE.fullmatch(part))
+        return found if found and own else None
 
     def link(self, address: str, which: str) -> Link | None:
         """Return the ``current`` or the ``max`` link of a function."""

@@ -9,6 +9,10 @@ _HAS_LIST = 1 << 4
 _POINTER = {0: 0x34, 1: 0x34, 2: 0x14}
 _PCI_EXPRESS = 0x10
 _DEVICE_CONTROL = 0x08
+_EXPRESS_FLAGS, _DOWNSTREAM = 0x02, 6
+_FIRST_EXTENDED, _ACS, _ACS_CONTROL = 0x100, 0x0D, 0x06
+_REDIRECT = 1 << 2 | 1 << 3
+"""P2P request and completion redirect (PCI Express Base 6.0, section 7.7.11)."""
 _FIRST = 0x40
 """Capabilities lie behind the standard header, in the part that the kernel shows to root alone."""
 
@@ -34,6 +38,35 @@ def device_control(config: bytes) -> DeviceControl | None:
         return None
     code = register >> 12 & 7
     return DeviceControl(128 << code if code <= 5 else None, bool(register & 1 << 4))
+
+
+def downstream(config: bytes) -> bool | None:
+    """Return whether this is a PCIe switch's port towards devices; None where the bytes at hand do not tell."""
+    offset = capability(config, _PCI_EXPRESS)
+    flags = None if offset is None else _word(config, offset + _EXPRESS_FLAGS)
+    return None if flags is None else flags >> 4 & 0xF == _DOWNSTREAM
+
+
+def redirects(config: bytes) -> bool:
+    """Return whether a port's ACS sends requests or completions between devices up to the root."""
+    offset = _extended(config, _ACS)
+    control = None if offset is None else _word(config, offset + _ACS_CONTROL)
+    return bool(control and control & _REDIRECT)
+
+
+def _extended(config: bytes, wanted: int) -> int | None:
+    """Return the offset of an extended capability; the list is as little trusted as the other."""
+    pointer = _FIRST_EXTENDED
+    seen: set[int] = set()
+    while pointer >= _FIRST_EXTENDED and pointer not in seen:
+        seen.add(pointer)
+        name, rest = _word(config, pointer), _word(config, pointer + 2)
+        if name is None or rest is None or name in (0, 0xFFFF):
+            return None
+        if name == wanted:
+            return pointer
+        pointer = rest >> 4 & 0xFFC
+    return None
 
 
 def capability(config: bytes, wanted: int) -> int | None:

@@ -9,7 +9,7 @@ from advisor.model.devices import Link
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII | re.IGNORECASE)
 """Domain, bus, device and function. Domains beyond 16 bits are made by Intel VMD and by Hyper-V."""
 
-_HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}", re.ASCII | re.IGNORECASE)
+HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}", re.ASCII | re.IGNORECASE)
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d{1,3})?) GT/s(?: PCIe)?", re.ASCII)
 _WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 
@@ -64,6 +64,15 @@ def address_of(path: str) -> str | None:
     return next((part.lower() for part in reversed(path.split("/")) if ADDRESS.fullmatch(part)), None)
 
 
+def partition(card: str, number: int) -> str:
+    """Return what ROCm calls a partition of a GPU: the card's address with the partition for its function.
+
+    >>> partition("0001:02:00.0", 2)
+    '0001:02:00.2'
+    """
+    return f"{card.rpartition('.')[0]}.{number}"
+
+
 def addresses(path: str) -> tuple[str, ...]:
     """Return every PCI address in a path, the root's side first."""
     return tuple(part.lower() for part in path.split("/") if ADDRESS.fullmatch(part))
@@ -71,7 +80,7 @@ def addresses(path: str) -> tuple[str, ...]:
 
 def root_bus(path: str) -> str | None:
     """Return the host bridge that a path goes through last (``pci0000:60``), or None."""
-    return next((part.lower() for part in reversed(path.split("/")) if _HOST_BRIDGE.fullmatch(part)), None)
+    return next((part.lower() for part in reversed(path.split("/")) if HOST_BRIDGE.fullmatch(part)), None)
 
 
 def hierarchy(path: str) -> tuple[str, ...]:

@@ -26,6 +26,9 @@ PATHS = (
     f"{_CPU}/cpu*/cpufreq/cpuinfo_max_freq",
     f"{_CPU}/cpu*/cpufreq/boost",
     f"{_CPU}/cpu*/acpi_cppc/nominal_freq",
+    f"{_CPU}/cpu*/acpi_cppc/highest_perf",
+    f"{_CPU}/cpu*/acpi_cppc/nominal_perf",
+    f"{_CPU}/cpu*/power/pm_qos_resume_latency_us",
     f"{_CPU}/cpu*/power/energy_perf_bias",
     f"{_CPU}/cpu*/cpuidle/state*/name",
     f"{_CPU}/cpu*/cpuidle/state*/latency",
@@ -49,11 +52,11 @@ class _Cpus(NamedTuple):
     reader: Reader
     numbers: tuple[int, ...]
 
-    def first(self, file: str, fact: str) -> str | None:
-        """Return what the first CPU says."""
+    def first(self, file: str, fact: str | None) -> str | None:
+        """Return what the first CPU says; without the name of a fact it is no gap where it says nothing."""
         return self.reader.text(f"{_CPU}/cpu{self.numbers[0]}/{file}", fact) if self.numbers else None
 
-    def each(self, file: str, fact: str) -> dict[int, str]:
+    def each(self, file: str, fact: str | None) -> dict[int, str]:
         """Return what every CPU says; where the first has no such file the others are not asked."""
         told = self.first(file, fact)
         if told is None:
@@ -61,7 +64,7 @@ class _Cpus(NamedTuple):
         texts = {cpu: self.reader.host.read(f"{_CPU}/cpu{cpu}/{file}").text for cpu in self.numbers[1:]}
         return {self.numbers[0]: told} | {cpu: text.strip() for cpu, text in texts.items() if text}
 
-    def numbers_of(self, file: str, fact: str) -> list[int]:
+    def numbers_of(self, file: str, fact: str | None) -> list[int]:
         """Return the whole numbers that the CPUs give."""
         return [value for text in set(self.each(file, fact).values()) if (value := number(text)) is not None]
 
@@ -137,6 +140,8 @@ def _policy(cpus: _Cpus) -> dict[str, object]:
         "epp": tuple(sorted(preferences)) or None,
         "epb": tuple(sorted(biases)) or None,
         "boost": _boost(cpus),
+        "cppc_highest": max(cpus.numbers_of("acpi_cppc/highest_perf", None), default=None),
+        "cppc_nominal": max(cpus.numbers_of("acpi_cppc/nominal_perf", None), default=None),
     }
 
 
@@ -162,7 +167,21 @@ def _idle(cpus: _Cpus) -> dict[str, object]:
         reader.found("cpu.idle_states", f"{folder}/state*")
     elif driver != "none":
         reader.lacks("cpu.idle_states", f"{folder}: not there", "this kernel or platform does not offer it")
-    return {"idle_driver": driver, "idle_states": tuple(states) if states or driver == "none" else None}
+    return {
+        "idle_driver": driver,
+        "idle_states": tuple(states) if states or driver == "none" else None,
+        "wakeup_limits": _wakeup_limits(cpus),
+    }
+
+
+def _wakeup_limits(cpus: _Cpus) -> tuple[int, ...] | None:
+    """Return the wake-up times that PM QoS allows: 0 means no limit there, "n/a" that none is bearable (sysfs-devices-power)."""
+    told = set(cpus.each("power/pm_qos_resume_latency_us", None).values())
+    if not told:
+        return None
+    cpus.reader.found("cpu.wakeup_limits", f"{_CPU}/cpu*/power/pm_qos_resume_latency_us")
+    limits = {0 if text == "n/a" else number(text) for text in told if text != "0"}
+    return tuple(sorted(limit for limit in limits if limit is not None))
 
 
 def _state(cpus: _Cpus, folder: str, name: str) -> IdleState | None:

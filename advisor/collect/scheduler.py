@@ -61,6 +61,7 @@ def parse_node(line: str, source: str) -> SlurmNode | None:
     if "NodeName" not in words:
         return None
     memory = number(words.get("RealMemory"))
+    control = "State" in words  # of the controller: it names what is kept for the system where there is any
     return SlurmNode(
         source=source,
         cpus=number(words.get("CPUs", words.get("CPUTot"))),
@@ -69,6 +70,9 @@ def parse_node(line: str, source: str) -> SlurmNode | None:
         cores_per_socket=number(words.get("CoresPerSocket")),
         threads_per_core=number(words.get("ThreadsPerCore")),
         memory=None if memory is None else memory * MIB,
+        core_spec=number(words.get("CoreSpecCount", "0" if control else None)),
+        cpu_spec=_cpus(words["CPUSpecList"]) if words.get("CPUSpecList") else CpuSet() if control else None,
+        gres=_gres(words.get("Gres")),
     )
 
 
@@ -121,6 +125,14 @@ def _words(line: str) -> dict[str, str]:
 
 def _first(variables: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((variables[name] for name in names if variables.get(name)), None)
+
+
+def _gres(text: str | None) -> str | None:
+    """Return ``gpu:4`` of ``gpu:a100:4(S:0-1)``: names of types and sockets are the site's; None where the line has no word."""
+    if text is None:
+        return None
+    names = {word.partition(":")[0].lower() for word in re.sub(r"\([^)]*\)", "", text).split(",")}
+    return ",".join(sorted(name for name in names if re.fullmatch(r"[a-z0-9_]{1,20}", name, re.ASCII) and name != "null"))
 
 
 def _cpus(text: str | None) -> CpuSet | None:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable, Iterator
 
 from advisor.collect.reader import Reader
-from advisor.errors import BadInput
+from advisor.errors import BadCapture, BadInput
 from advisor.model.cpuset import LIMIT, CpuSet
 from advisor.model.topology import L3, Core, Die, Package, SharedL2
 from advisor.model.units import size
 
 CPU = "/sys/devices/system/cpu"
+MOST_CPUS = 1 << 15
+"""Four times what the largest Linux kernels are built for (NR_CPUS of x86 is at most 8,192)."""
 UNAME = ("uname", "-m")
 
 
@@ -146,7 +148,10 @@ def possible_cpus(reader: Reader) -> CpuSet:
 
 def _named(reader: Reader) -> CpuSet:
     names = (re.fullmatch(r"cpu(\d{1,6})", name, re.ASCII) for name in reader.host.list(CPU))
-    return CpuSet(int(match[1]) for match in names if match and int(match[1]) < LIMIT)
+    named = CpuSet(int(match[1]) for match in names if match and int(match[1]) < LIMIT)
+    if len(named) > MOST_CPUS:
+        raise BadCapture(f"{len(named)} CPUs, more than the {MOST_CPUS} of the largest machines", place=CPU)
+    return named
 
 
 def _is_knights_landing(reader: Reader) -> bool:

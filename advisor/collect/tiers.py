@@ -5,13 +5,19 @@ import re
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
+from advisor.model.firmware import Firmware
 from advisor.model.machine import Machine
 from advisor.model.tiers import MemoryTier
-from advisor.model.units import size
+from advisor.model.units import number, size
 
 NODES = "/sys/devices/system/node"
 TIERS = "/sys/devices/virtual/memory_tiering"
+MCDRAM = 16 << 30
+"""As much as any Knights Landing has."""
+KNIGHTS = ("/run/hwloc/knl_memoryside_cache", "/var/run/hwloc/knl_memoryside_cache")
+"""What hwloc-dump-hwdata wrote for everybody of what root alone may read: Knights Landing's MCDRAM."""
 PATHS = (
+    *KNIGHTS,
     *(f"{NODES}/node*/access*/initiators/{way}_{what}" for way in ("read", "write") for what in ("bandwidth", "latency")),
     f"{NODES}/node*/access*/initiators/node*@",
     f"{NODES}/node*/memory_side_cache/index*/size",
@@ -27,13 +33,20 @@ def collect(host: Host) -> Machine:
     listed = _tiers(reader)
     numbers = sorted(int(match[1]) for name in host.list(NODES) if (match := re.fullmatch(r"node(\d{1,5})", name, re.ASCII)))
     found = tuple(tier for node in numbers if (tier := _tier(reader, node, listed.get(node))))
+    firmware, side = _knights(reader)
+    if side:
+        known = {tier.node: tier for tier in found}
+        beside = [node for node in numbers if reader.cpus(f"{NODES}/node{node}/cpulist")]
+        own = {node: known.get(node, MemoryTier(node=node)) for node in beside}
+        own = {node: tier if tier.cache else tier.model_copy(update={"cache": side}) for node, tier in own.items()}
+        found = tuple(tier for _, tier in sorted({**known, **own}.items()))
     if not found:
         reader.lacks(
             "tiers", "the firmware gives no HMAT, or the kernel does not show it", "read the raw table as root, or measure"
         )
-        return Machine(gaps=reader.gaps)
+        return Machine(firmware=firmware, sources=reader.sources, gaps=reader.gaps)
     reader.found("tiers", f"{NODES}/node*/access*/initiators")
-    return Machine(tiers=found, sources=reader.sources, gaps=reader.gaps)
+    return Machine(tiers=found, firmware=firmware, sources=reader.sources, gaps=reader.gaps)
 
 
 def _tier(reader: Reader, node: int, tier: int | None) -> MemoryTier | None:
@@ -70,6 +83,22 @@ def _cache(reader: Reader, node: int) -> int | None:
     folder = f"{NODES}/node{node}/memory_side_cache"
     sizes = [size(reader.text(f"{folder}/{name}/size") or "") for name in reader.host.list(folder) if name.startswith("index")]
     return max((value for value in sizes if value), default=None)
+
+
+def _knights(reader: Reader) -> tuple[Firmware | None, int | None]:
+    """Return the modes of a Knights Landing, and the bytes of MCDRAM that cache each of its nodes with CPUs.
+
+    (hwloc: utils/hwloc/hwloc-dump-hwdata-knl.c; the size is that of one node, the modes are there from version 2 on.)
+    """
+    path = next((path for path in KNIGHTS if reader.host.read(path).text), None)
+    if path is None:
+        return None, None
+    words = dict(re.findall(r"^(\w{1,20}): *(\S{1,20})$", reader.text(path) or "", re.MULTILINE | re.ASCII))
+    modes = {name: words[name] for name in ("cluster_mode", "memory_mode") if name in words}
+    for name in modes:
+        reader.found(f"firmware.{name}", path)
+    side = number(words.get("cache_size"))
+    return Firmware(**modes) if modes else None, side if side and 0 < side <= MCDRAM else None
 
 
 def _tiers(reader: Reader) -> dict[int, int]:

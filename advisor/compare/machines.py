@@ -14,7 +14,7 @@ from advisor.model.machine import Machine
 
 _IDENTITY = ("name", "architecture", "firmware", "cpu.model_name", "cpu.microcode", "kernel.release", "kernel.os_name")
 _DEVICES = ("hcas", "gpus", "nics", "pci")
-_FACTS = ("cpu", "memory", "kernel", "limits", "environment", "tools", "slurm_nodes", "tiers")
+_FACTS = ("cpu", "memory", "kernel", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "tiers", "dax")
 _KEYS = ("name", "address", "locator", "source", "node", "number", "socket", "index")
 """By what parts of two lists are known to be the same part."""
 
@@ -119,6 +119,7 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Chang
 _WORDS = {
     "locality.numa_nodes": "NUMA nodes",
     "locality.inferred": "place inferred",
+    "locality.cpus": "nearest CPUs",
     "locality.one_of": "on one of them only",
     "ports.": "port ",
 }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from advisor.model.amounts import count, plain
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.devices import Hca
+from advisor.model.fabric import fabric_of, is_of
 from advisor.model.machine import Machine
 from advisor.model.observation import Caution, Gathered, Looked, Observation, Process
 from advisor.model.topology import Topology
@@ -105,7 +106,8 @@ def _far(machine: Machine, topology: Topology, process: Process, every: Sequence
     known = [distance for distance in away if distance is not None]
     where = f"{who(process)} runs on node {_listed(own)}, its adapter {name} is at node {_listed(near)}"
     where += f" (distance {min(known)})" if known else ""
-    better = next((hca.name for hca in machine.hcas or () if _nodes(hca) & own), None)
+    fabric = fabric_of(mine)
+    better = next((hca.name for hca in machine.hcas or () if _nodes(hca) & own and is_of(hca, fabric)), None)
     taken = union(each.cpus for each in every)
     beside = union(node.cpuset for node in topology.nodes if node.os_index in near)
     if better:

@@ -12,14 +12,18 @@ A capture is a tar archive with one folder, ``advisor-capture/``, which a plain 
     commands/000/path          where the program was found
     commands/000/stdout, commands/000/stderr
     commands/000/status        its exit status; or absent, refused, failed, timeout
+    again/seconds              how long after the first look the counters of faults were looked at again
+    again/root/...             what they said then, under their own names, without links
 
 A path in gaps answers so. A path that was looked for and is not there was absent. Of any other nothing is known.
 """
 
+import re
 from collections.abc import Iterator
 
 from advisor.errors import BadCapture
 from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why
+from advisor.host.later import Later
 from advisor.host.patterns import WILD, Looked, any_match
 from advisor.host.store import MemoryStore, Store
 from advisor.host.tree import TreeHost
@@ -29,6 +33,7 @@ FORMAT = "advisor-capture 1"
 WORDS = {"absent": Why.ABSENT, "refused": Why.REFUSED, "failed": Why.FAILED, "timeout": Why.TIMEOUT}
 """How a capture writes why there is no content."""
 _SIGN = b"advisor-capture "
+_SECONDS = re.compile(r"\d{1,7}(\.\d{1,9})?", re.ASCII)
 _PATTERNS = 10_000
 _ENTRIES = 1000
 _BUDGET = 1_000_000
@@ -83,6 +88,14 @@ class CaptureHost(TreeHost):
         """Return what the command printed on the machine, if it was asked there."""
         del timeout
         return self._ran.get(tuple(argv), Ran(why=Why.NOT_KEPT))
+
+    @property
+    def again(self) -> Later | None:
+        """The second look at the counters of faults; None where they were looked at once."""
+        text = self._text("again/seconds").strip()
+        if not _SECONDS.fullmatch(text):
+            return None
+        return Later(float(text), TreeHost(self._capture.below("/again/root"), self.name))
 
     def environment(self) -> dict[str, str]:
         """Return the variables that were set."""

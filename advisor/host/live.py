@@ -14,6 +14,7 @@ from time import monotonic
 
 from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why
 from advisor.host.files import LIMIT, names_in, read_file
+from advisor.host.offline import asks_the_network, quiet
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where dmidecode, lspci and ibstat lie on distributions that leave these folders out of a user's PATH."""
@@ -63,8 +64,11 @@ class LiveHost:
         for argv in commands:
             if argv not in self._ahead:
                 answer: Future[Ran] = Future()
+                try:
+                    Thread(target=self._fill, args=(answer, argv, timeout), daemon=True).start()
+                except RuntimeError:  # no room for a thread (ulimit -u, -v): each is run when it is asked for
+                    return
                 self._ahead[argv] = answer
-                Thread(target=self._fill, args=(answer, argv, timeout), daemon=True).start()
 
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return what a command printed, at most 16 MiB of it. It is never given to a shell and reads nothing."""
@@ -120,7 +124,7 @@ class LiveHost:
 
     def _run(self, argv: tuple[str, ...], timeout: float) -> Ran:
         program = find(argv[0])
-        if program is None:
+        if program is None or asks_the_network(argv[0], program):
             return Ran(why=Why.ABSENT)
         try:
             process = subprocess.Popen(
@@ -129,7 +133,7 @@ class LiveHost:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, "LC_ALL": "C", "LANGUAGE": "C"},
+                env=quiet(os.environ),
                 start_new_session=True,
             )
         except PermissionError:

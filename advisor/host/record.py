@@ -4,18 +4,23 @@ import gzip
 import io
 import posixpath
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from time import monotonic
 
-from advisor.errors import CannotWork
+from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why, expand
 from advisor.host.capture import FORMAT, TOP, WORDS
+from advisor.host.later import Later, later, since
 from advisor.host.patterns import LINK, WILD, concrete, example
 from advisor.host.store import Link, Node
 
 Tell = Callable[[int, int], None]
 """Told how many steps are done, and of how many."""
+
+_MOST = 192 << 20
+"""Bytes of an archive, before it is compressed; the largest published /sys + /proc root holds 40 MiB."""
+_HEADER = 1024
+"""Bytes of an archive for a member beside its content, about."""
 
 _WORD_OF = {why: word for word, why in WORDS.items()}
 
@@ -26,10 +31,17 @@ def record(
     commands: Iterable[tuple[str, ...]],
     about: Mapping[str, str],
     tell: Tell | None = None,
+    *,
+    twice: Iterable[str] = (),
 ) -> bytes:
-    """Return a capture as a tar.gz: the same bytes for the same answers and the same ``about``."""
-    asked, argvs = concrete(host, patterns), tuple(dict.fromkeys(commands))
-    keeper = _Keeper(host)
+    """Return a capture as a tar.gz: the same bytes for the same answers and the same ``about``.
+
+    What the patterns ``twice`` match on a live machine is looked at again in the end.
+    """
+    counters, begun = tuple(twice), monotonic()
+    asked, argvs = concrete(host, (*counters, *patterns)), tuple(dict.fromkeys(commands))
+    room = _Room(host.name)
+    keeper = _Keeper(host, room)
     steps = len(asked) + len(argvs)
     for done, pattern in enumerate(asked):
         keeper.keep(pattern)
@@ -45,33 +57,51 @@ def record(
         "/environment": _lines(f"{name}={_one_line(value)}" for name, value in sorted(host.environment().items())),
     }
     for number, argv in enumerate(argvs):
-        kept |= _command(f"/commands/{number:03}", argv, host.run(argv))
+        said = _command(f"/commands/{number:03}", argv, host.run(argv))
+        room.take(said.values())
+        kept |= said
         if tell:
             tell(len(asked) + number + 1, steps)
-    return _archive(kept)
+    second = _again(host, counters, begun)
+    room.take(second.values())
+    return _archive(kept | second)
 
 
-def save(data: bytes, path: str) -> None:
-    """Write a file whole or not at all, readable for its owner alone."""
-    place = Path(path)
-    try:
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as part:
-            try:
-                part.write(data)
-                part.flush()
-                Path(part.name).replace(place)
-            except BaseException:
-                Path(part.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise CannotWork(f"{path}: {error.strerror or error}; name another file with -o") from error
+class _Room:
+    """What is left of the largest archive that can be read back."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._left = name, _MOST
+
+    def take(self, nodes: Iterable[Node]) -> None:
+        """Take room for members, or refuse what has more than any machine."""
+        self._left -= sum(_HEADER + (len(node) if isinstance(node, bytes) else 0) for node in nodes)
+        if self._left < 0:
+            problem = f"holds more than {_MOST >> 20} MiB of files that advisor reads, and no machine has as much"
+            raise BadInput(problem, file=self._name, cure="name the folder that holds its sys and proc")
+
+
+def _again(host: Host, patterns: tuple[str, ...], begun: float) -> dict[str, Node]:
+    """Return the second look at counters: that of a machine is taken now, a capture has its own."""
+    second = later(host)
+    if second is None and host.kind == "live" and any(path for pattern in patterns for path in expand(host, pattern)):
+        second = Later(since(begun), host)
+    if second is None:
+        return {}
+    kept: dict[str, Node] = {"/again/seconds": _lines([f"{second.seconds:.2f}"]), "/again/root": None}
+    for pattern in patterns:
+        for path in expand(second.host, pattern):
+            reading = second.host.read(path)
+            if reading.why is None and "\n" not in path:
+                kept[f"/again/root{path}"] = reading.data
+    return kept
 
 
 class _Keeper:
     """Collects files, links and gaps by their real paths."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, room: _Room) -> None:
+        self._host, self._room = host, room
         self._reals: dict[str, str | None] = {"": "", "/": ""}
         self.nodes: dict[str, Node] = {}
         self.gaps: dict[str, Why] = {}
@@ -84,6 +114,11 @@ class _Keeper:
                 matched = self._keep_path(path, link_only=pattern.endswith(LINK)) or matched
         if not matched:
             self._note_closed_folder(pattern)
+
+    def _put(self, path: str, node: Node) -> None:
+        if path not in self.nodes or self.nodes[path] != node:
+            self._room.take((node,))
+        self.nodes[path] = node
 
     def _keep_path(self, path: str, *, link_only: bool) -> bool:
         real = self._real(path)
@@ -99,13 +134,13 @@ class _Keeper:
         if self.nodes.get(real) is not None or real in self.gaps:
             return True
         if link_only and self._is_link(path):
-            self.nodes[real] = None  # the target may be a file, but nobody asks what it holds
+            self._put(real, None)  # the target may be a file, but nobody asks what it holds
             return True
         reading = self._host.read(path)
         if reading.why is None:
-            self.nodes[real] = reading.data
+            self._put(real, reading.data)
         elif self._host.list(path) or link_only:
-            self.nodes[real] = None
+            self._put(real, None)
         elif reading.why in _WORD_OF and reading.why is not Why.ABSENT:
             self.gaps[real] = reading.why
         return True
@@ -135,7 +170,7 @@ class _Keeper:
             real = None if above is None else self._host.real(f"{above}/{name}")
             self._reals[path] = real
             if real is not None and real != f"{above}/{name}":
-                self.nodes[f"{above}/{name}"] = Link(posixpath.relpath(real, above or "/"))
+                self._put(f"{above}/{name}", Link(posixpath.relpath(real, above or "/")))
         return self._reals[path]
 
 

@@ -5,6 +5,9 @@ CPU lists and masks (``0-3,8``, ``00000000,0000ffff``), PCI addresses (``0000:61
 
 import ipaddress
 import re
+from base64 import b64encode
+from collections.abc import Iterable
+from urllib.parse import quote
 
 _HEX = "[0-9a-fA-F]"
 _ALONE = r"(?<![0-9A-Za-z:.])"
@@ -33,6 +36,9 @@ _TRADE = (
 )
 _PLAIN_NAMES = frozenset(_TRADE.split())
 GONE = "removed"
+_LONG = 5
+"""Letters from which on a word is looked for in other writings: of fewer, chance makes too many."""
+_SHORT = 4096
 
 
 def stems(names: str) -> str:
@@ -44,17 +50,54 @@ def stems(names: str) -> str:
     return _STEM.sub("node", names)
 
 
+def _tellable(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words that can be told from the trade's own, the longest first."""
+    told = {word for word in words if len(word) >= 3 and not word.isdigit() and word.lower() not in _PLAIN_NAMES}
+    return tuple(sorted(told, key=lambda word: (-len(word), word)))
+
+
+def _whole(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return what finds the words where nothing is joined to them."""
+    each = "|".join(re.escape(word) for word in words)
+    return re.compile(rf"(?i)(?<![A-Za-z0-9])(?:{each})(?![A-Za-z0-9])") if words else None
+
+
+def _written(words: Iterable[str]) -> re.Pattern[str] | None:
+    """Return what finds longer words in hexadecimal digits, in base64, escaped as in a URL, and backwards."""
+    found: set[str] = set()
+    for word in words:
+        if len(word) < _LONG:
+            continue
+        for each in {word, word.lower(), word.upper()}:
+            for raw in (each.encode(), each.encode("utf-16-le")):
+                found |= {raw.hex(), *_base64(raw)}
+        found |= {"".join(f"%{byte:02x}" for byte in word.encode()), quote(word, safe=""), word[::-1]} - {word}
+    each = "|".join(re.escape(form) for form in sorted(found, key=lambda form: (-len(form), form)))
+    return re.compile(rf"(?i){each}") if found else None
+
+
+def _base64(raw: bytes) -> set[str]:
+    """Return what of base64 a text makes wherever it stands among others: three alignments, without the letters at their ends."""
+    pieces = set()
+    for shift in range(3):
+        text = b64encode(b"\0" * shift + raw).decode().rstrip("=")
+        first, last = (0, 2, 3)[shift], len(text) - (1 if (shift + len(raw)) % 3 else 0)
+        pieces.add(text[first:last])
+    return {piece for piece in pieces if len(piece) >= _LONG}
+
+
 class Scrubber:
     """Stands others in for names and addresses, counted up as they are met."""
 
-    def __init__(self, host_names: tuple[str, ...] = ()) -> None:
+    def __init__(self, host_names: tuple[str, ...] = (), others: Iterable[str] = ()) -> None:
         self._seen: dict[str, dict[str, int]] = {}
         self.originals: dict[str, str] = {}
         """What stood in a path where another stands now."""
-        words = {word for name in host_names for word in (name, name.partition(".")[0])}
-        words = {word for word in words if len(word) >= 3 and not word.isdigit() and word.lower() not in _PLAIN_NAMES}
-        longest = "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
-        self._host = re.compile(rf"(?<![A-Za-z0-9])(?:{longest})(?![A-Za-z0-9])") if words else None
+        self._host = _whole(_tellable({word for name in host_names for word in (name, name.partition(".")[0])}))
+        learned = _tellable(others)
+        self._others = _whole(learned)
+        self._written = _written((*learned, *_tellable(host_names)))
+        self._clean: dict[str, str] = {}
 
     def text(self, text: str, *, addresses: bool = True) -> str:
         """Return the text without identifiers, serial numbers and the host's name; IPv4 addresses only if asked."""
@@ -66,9 +109,20 @@ class Scrubber:
         text = _MAC.sub(lambda match: self._mac(match[0]), text)
         text = _IPV6.sub(lambda match: self._ipv6(match[0]), text)
         text = _IPV4.sub(self._ipv4, text) if addresses else text
-        text = self._host.sub("node", text) if self._host else text
+        text = self._without_names(text)
         text = _SLURM_NODE.sub(lambda match: match[1] + stems(match[2]), text)
         return _SLURM_NOTE.sub(lambda match: match[1] + GONE, text)
+
+    def _without_names(self, text: str) -> str:
+        """Return a text without the names that were learned from the machine, in any letters and as programs write them."""
+        if text not in self._clean:
+            clean = self._host.sub("node", text) if self._host else text
+            clean = self._others.sub(GONE, clean) if self._others else clean
+            clean = self._written.sub(GONE, clean) if self._written else clean
+            if len(text) > _SHORT:
+                return clean
+            self._clean[text] = clean
+        return self._clean[text]
 
     def names(self, text: str) -> str:
         """Return a name or path without the identifiers that the kernel puts into names."""

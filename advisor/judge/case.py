@@ -1,12 +1,15 @@
 """Builds the Case of a machine: joins facts that belong together, computes what rules compare. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from advisor.judge.devices import accelerators, adapters
 from advisor.model.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
+from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import find_sockets
+from advisor.model.hbm import hbm_mode
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.memory import Dimm, SocketMemory
@@ -26,22 +29,35 @@ def case_of(
     topology = machine.topology if machine.topology and machine.topology.pus else None
     sockets = find_sockets(machine, topology)[0] if topology else None
     shared = {name: getattr(machine, name) for name in _SHARED}
+    parts = _parts(machine, topology, sockets, platform, scope) if topology and sockets is not None else {}
     return Case(
         **shared,
+        **parts,
         scope=scope,
         layout=layout if topology else None,
         platform=platform,
         vendor=vendor,
-        shape=_shape(topology, sockets) if topology and sockets is not None else None,
-        sockets=_sockets(machine, topology, sockets, platform, scope) if topology and sockets is not None else None,
-        nodes=_nodes(machine, topology, sockets) if topology and sockets is not None else None,
-        groups=_groups(machine, topology, sockets) if topology and sockets is not None and topology.l3 else None,
         adapters=adapters(machine, sockets),
         accelerators=accelerators(machine, sockets),
+        hbm=hbm_mode(machine),
         madt_x2apic=any(e.x2apic for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_cpus=sum(e.enabled for e in machine.acpi.madt) if machine.acpi and machine.acpi.madt else None,
         firmware_nodes=srat_nodes(machine),
+        firmware_slit=None if machine.acpi is None or machine.acpi.slit is None else bool(machine.acpi.slit),
     )
+
+
+def _parts(
+    machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], platform: Platform | None, scope: Scope
+) -> dict[str, Any]:
+    """Return the machine in numbers, and its sockets, NUMA nodes and L3 groups."""
+    cores = CoresOf(topology)
+    return {
+        "shape": _shape(machine, topology, sockets, cores),
+        "sockets": _sockets(machine, topology, sockets, platform, scope, cores_of=cores),
+        "nodes": _nodes(machine, topology, sockets, cores),
+        "groups": _groups(machine, topology, sockets, cores) if topology.l3 else None,
+    }
 
 
 def with_standings(case: Case, standings: Iterable[Standing]) -> Case:
@@ -53,8 +69,27 @@ _SHARED = tuple(name for name in Case.model_fields if name in Machine.model_fiel
 """The facts that a Case takes over as they are."""
 
 
-def _shape(topology: Topology, sockets: tuple[CpuSet, ...]) -> Shape:
-    cores = {_cores(topology, cpus) for cpus in sockets}
+class CoresOf:
+    """Which cores the CPUs of a set belong to; asked for every part of a machine, so that all together walk each CPU once."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._core = {cpu: at for at, core in enumerate(topology.cores) for cpu in core.cpuset}
+        self._threads = tuple(len(core.cpuset) for core in topology.cores)
+
+    def _held(self, cpus: CpuSet) -> Counter[int]:
+        return Counter(self._core[cpu] for cpu in cpus if cpu in self._core)
+
+    def whole(self, cpus: CpuSet) -> int:
+        """Return how many cores have all their threads in a set."""
+        return sum(1 for core, threads in self._held(cpus).items() if threads == self._threads[core])
+
+    def reached(self, cpus: CpuSet) -> int:
+        """Return how many cores have a thread in a set."""
+        return len(self._held(cpus))
+
+
+def _shape(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], cores_of: CoresOf) -> Shape:
+    cores = {cores_of.whole(cpus) for cpus in sockets}
     memories = [node.memory for node in topology.nodes]
     return Shape(
         sockets=len(sockets),
@@ -68,18 +103,33 @@ def _shape(topology: Topology, sockets: tuple[CpuSet, ...]) -> Shape:
         missing=len(topology.missing),
         memory=None if None in memories else sum(m for m in memories if m),
         limited=topology.limited,
+        spinning=_spinning(machine.cpu, topology.pus),
         numa_known=topology.numa_known,
     )
 
 
-def _cores(topology: Topology, cpus: CpuSet) -> int:
-    """Return how many cores have all their threads in a set."""
-    outside = ~cpus.bits
-    return sum(1 for core in topology.cores if not core.cpuset.bits & outside)
+def _spinning(cpu: Cpu | None, cpus: CpuSet) -> CpuSet | None:
+    """Return the CPUs that have no idle state left but POLL, a loop; None where a state's switches were not read."""
+    if cpu is None or not cpu.idle_states:
+        return None
+    left = cpus
+    for state in cpu.idle_states:
+        if state.name == "POLL":
+            continue
+        if state.disabled is None:
+            return None
+        left &= state.disabled
+    return left
 
 
 def _sockets(
-    machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], platform: Platform | None, scope: Scope
+    machine: Machine,
+    topology: Topology,
+    sockets: tuple[CpuSet, ...],
+    platform: Platform | None,
+    scope: Scope,
+    *,
+    cores_of: CoresOf,
 ) -> tuple[SocketFacts, ...]:
     slots = machine.memory.dimms if machine.memory else None
     modules = {m.socket: m for m in (machine.memory.sockets or ())} if machine.memory else {}
@@ -87,7 +137,7 @@ def _sockets(
     matched = modules if len(modules) == len(sockets) else {}
     result = []
     for index, cpus in enumerate(sockets):
-        cores = _cores(topology, cpus) or None
+        cores = cores_of.whole(cpus) or None
         groups = sum(1 for l3 in topology.l3 if l3.cpuset and l3.cpuset <= cpus)
         own = tuple(d for d in slots or () if d.socket == index) if slots is not None and matched else None
         result.append(
@@ -169,16 +219,17 @@ def _distinct(values: Iterable[Any]) -> tuple[Any, ...] | None:
     return None if None in seen else seen
 
 
-def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) -> tuple[NodeFacts, ...]:
+def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], cores_of: CoresOf) -> tuple[NodeFacts, ...]:
     pages = machine.kernel.hugepages if machine.kernel else None
     return tuple(
         NodeFacts(
             index=node.os_index,
             cpus=node.cpuset,
-            cores=_cores(topology, node.cpuset) if node.cpuset else 0,
+            cores=cores_of.whole(node.cpuset),
             memory=node.memory,
             kind=node.kind,
             socket=next((i for i, cpus in enumerate(sockets) if node.cpuset and node.cpuset <= cpus), None),
+            sockets=sum(1 for cpus in sockets if node.cpuset & cpus),
             hugepages=None if pages is None else sum(p.page * p.count for p in pages if p.node == node.os_index),
             adapters=None
             if machine.hcas is None or any(hca.locality and hca.locality.one_of for hca in machine.hcas)
@@ -188,7 +239,7 @@ def _nodes(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) ->
     )
 
 
-def _groups(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) -> tuple[L3Facts, ...]:
+def _groups(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...], cores_of: CoresOf) -> tuple[L3Facts, ...]:
     affinity = machine.limits.affinity if machine.limits else None
     usable = topology.allowed if affinity is None else topology.allowed & affinity
     return tuple(
@@ -196,7 +247,8 @@ def _groups(machine: Machine, topology: Topology, sockets: tuple[CpuSet, ...]) -
             index=index,
             cpus=l3.cpuset,
             allowed=l3.cpuset & usable,
-            cores=_cores(topology, l3.cpuset),
+            cores=cores_of.whole(l3.cpuset),
+            reached=cores_of.reached(l3.cpuset & usable),
             size=l3.size,
             nodes=sum(1 for node in topology.cpu_nodes if node.cpuset & l3.cpuset),
             socket=next((i for i, cpus in enumerate(sockets) if l3.cpuset <= cpus), None),

@@ -21,7 +21,7 @@ def accelerators(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[
         return None
     return tuple(
         Accelerator(
-            **_device(machine, gpu.address, gpu.address, gpu.locality, sockets),
+            **_device(machine, gpu.address, gpu.card or gpu.address, gpu.locality, sockets),
             vendor=gpu.vendor,
             memory=gpu.memory,
             driver_version=gpu.driver_version,
@@ -40,6 +40,8 @@ def _adapter(machine: Machine, hca: Hca, sockets: tuple[CpuSet, ...] | None) -> 
         kind=hca.kind,
         firmware=hca.firmware,
         board_id=hca.board_id,
+        board=hca.board,
+        firmware_options=hca.firmware_options,
         ports=hca.ports,
         rate=None if hca.ports is None or None in rates else sum(rate for rate in rates if rate),
         irqs=None if hca.irqs is None else len(hca.irqs),

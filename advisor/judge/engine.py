@@ -157,7 +157,7 @@ def _facts(rule: Rule, names: Iterable[str], *, keep: bool = False) -> set[str]:
 
 def _filled(sentence: Sentence | None, env: Env) -> str | None:
     try:
-        return sentence.fill(env) if sentence else None
+        return sentence.command(env) if sentence else None
     except Trouble as trouble:
         return f"({trouble})"
 

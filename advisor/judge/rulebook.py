@@ -47,9 +47,16 @@ def rule_files(folder: Path, *, must: bool = True) -> tuple[Path, ...]:
 _SUFFIXES = (".yaml", ".yml")
 
 
-def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words) -> Rulebook:
-    """Return all rules; refuse, naming file and line, what is wrong in any of them."""
-    files = [(sheet, *_file(sheet)) for sheet in (read_sheet(path) for path in (*own, *site))]
+_EXAMPLES = frozenset({"tests"})
+
+
+def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examples: bool = True) -> Rulebook:
+    """Return all rules; refuse, naming file and line, what is wrong in any of them.
+
+    The product's own examples are half of its sheets, and tried before it is shipped: an audit reads them not.
+    """
+    shipped = [read_sheet(path, frozenset() if examples else _EXAMPLES) for path in own]
+    files = [(sheet, *_file(sheet)) for sheet in (*shipped, *map(read_sheet, site))]
     lets = _lets(files)
     rules: dict[str, Rule] = {}
     for sheet, file, place in files:
@@ -58,6 +65,8 @@ def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words) -> Ruleb
             if first:
                 cure = f"it is in {first.file} line {first.line}; take another id"
                 raise sheet.wrong((*place, at, "id"), f"rule {text.id} is there twice", cure)
+            if not text.tests and (examples or sheet not in shipped):
+                raise sheet.wrong((*place, at), f"{text.id}: tests is missing", "examples that fire, pass and stay unknown")
             rules[text.id] = _checked(sheet, (*place, at), text, words, lets.get(text.id, {}))
     for sheet, file, _ in files:
         _refuse_idle(sheet, file, rules)

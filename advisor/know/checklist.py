@@ -60,7 +60,11 @@ def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Ch
 
 def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[Wish, ...]]:
     """Return the checklist, and the wishes of its lines: what a plan is made from."""
-    asked = [finding for finding in audit.findings if finding.verdict in _WEIGHT and not _unmeasured(finding)]
+    asked = [
+        finding
+        for finding in audit.findings
+        if finding.verdict in _WEIGHT and not _unmeasured(finding) and not _unwatched(finding)
+    ]
     wanted, absent = _offered(by_setting(asked, sheets.decided), sheets, audit.platform_id)
     rows = {row.name: row for row in audit.settings}
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
@@ -92,6 +96,11 @@ def _proved(item: Item) -> Item:
 def _unmeasured(finding: Finding) -> bool:
     """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
     return finding.verdict == "unknown" and any(lack.why == UNMEASURED for lack in finding.lacks)
+
+
+def _unwatched(finding: Finding) -> bool:
+    """Return whether a verdict waits for counters of faults: an audit looks at them, and nobody can tick them off."""
+    return finding.verdict == "unknown" and any(lack.fact.partition(".")[0] == "watch" for lack in finding.lacks)
 
 
 def _to_measure(findings: Iterable[Finding]) -> Iterator[str]:

@@ -70,9 +70,11 @@ def fix_at(
 
 
 def _nameless(setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None) -> Fix:
-    menu = setting.menu[0] if setting.menu else setting.title
+    # A setting of processors of several makers has another name on each.
+    menu = setting.menu[0] if setting.menu and len(setting.makers) == 1 else setting.title
     absent = not_offered(vendor, platform_id, setting.name)
-    note = f"{vendor.name}: {absent.reason}" if absent else "the usual name in setup menus"
+    usual = "the usual name in setup menus" if menu != setting.title else "its name in this server's setup is not known here"
+    note = f"{vendor.name}: {absent.reason}" if absent else usual
     return Fix(
         setting=setting.name,
         value=want.value,

@@ -1,5 +1,6 @@
 """Where a neutral value is found on a vendor's server, and what to type."""
 
+from advisor.know.numbered import number_of
 from advisor.know.vendors import vendors
 from advisor.model.bios import Bios
 from advisor.model.setting import Neutral, Setting
@@ -19,7 +20,9 @@ def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neu
         return _place(vendor, platform_id, setting, value, entry=entry, bios=bios)
     if vendor.falls_back is None or not_offered(vendor, platform_id, setting.name, "no"):
         return None
-    usual = locate(vendors()[vendor.falls_back], platform_id, setting, value)
+    words = vendors()[vendor.falls_back]
+    # The usual menus, reached by this maker's own key.
+    usual = locate(words.model_copy(update={"setup": vendor.setup or words.setup}), platform_id, setting, value)
     if usual is None:
         return None
     note = f"{vendor.name}'s own words are not known; these are the usual ones"
@@ -45,6 +48,8 @@ def attributes_named(entry: Entry | str, names: tuple[str, ...]) -> tuple[str, .
     """Return the attributes of a BIOS that an entry means: one, none, or several of one beginning."""
     if isinstance(entry, Entry) and entry.attribute:
         return (entry.attribute,) if entry.attribute in names else ()
+    if isinstance(entry, Entry) and entry.numbered:
+        return tuple(name for name in names if number_of(entry.numbered, name) is not None)
     stem = entry if isinstance(entry, str) else entry.prefix
     if stem is None:
         return ()
@@ -56,7 +61,9 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
     attribute = _real(entry, bios)
     locks = _locks(vendor, platform, entry)
     needs: tuple[Require | Lock, ...] = (*locks, *entry.requires)
-    certain = platform is not None or len({(each.attribute, each.prefix) for each in vendor.settings[setting.name]}) == 1
+    certain = (
+        platform is not None or len({(each.attribute, each.prefix, each.numbered) for each in vendor.settings[setting.name]}) == 1
+    )
     steps: tuple[Target, ...] = ()
     if told is not None and certain and (attribute or not vendor.tools.set):
         before = [
@@ -70,7 +77,7 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         setting=setting.name,
         menu=" > ".join(part for part in (vendor.setup, entry.menu) if part),
         label=entry.label,
-        attribute=attribute or entry.prefix,
+        attribute=attribute or entry.prefix or entry.numbered,
         vendor_value=told,
         group=entry.group,
         path=entry.menu,
@@ -82,7 +89,10 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         apply=vendor.tools.apply if steps else (),
         prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
         notes=(*edits, *(_held(lock) for lock in locks), *_notes(vendor, entry, told=told is not None, certain=certain)),
-        verified=entry.verified and told is not None and str(value) not in entry.doubtful and certain,
+        verified=told is not None
+        and certain
+        and vendor.shows(entry, platform, str(value))
+        and all(vendor.shows_need(need, platform) for need in needs),
     )
 
 
@@ -128,7 +138,7 @@ def _named(attribute: str, bios: Bios | None) -> str:
 
 
 def _locks(vendor: Vendor, platform: str | None, entry: Entry) -> tuple[Lock, ...]:
-    name = entry.attribute or entry.prefix
+    name = entry.attribute or entry.prefix or entry.numbered
     fits = (lock for lock in vendor.locks if name in lock.of)
     found = [lock for lock in fits if platform is None or vendor.serves(lock.platforms, platform)]
     return tuple(found[:1]) if platform is None else tuple(found)

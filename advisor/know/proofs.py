@@ -79,9 +79,12 @@ OF_RULES: Final[dict[str, str | None]] = {
     "mpi": "placement", "mpi-none": "messages", "mpi-several": None, "mpi-openmpi-before-ucx": "messages", "mpi-ucx": "messages",
     "measured": "bandwidth", "measured-remote": "distance", "measured-latency": "distance", "measured-l3-map": "caches",
     "measured-clock": "compute", "measured-flops": "compute", "measured-not": "quick", "measured-nps": "cut",
+    "errors": None, "errors-port": "messages", "errors-heat": "hpl", "gpu": None, "power-cap": "hpl", "mpi-single": None,
     "hpl": "hpl", "hpl-clock": "compute", "messages": "messages", "messages-latency": "latency",
     "fabric-dfcstates": "bandwidth", "fabric-apbdis": "bandwidth", "fabric-pstate": "bandwidth", "fabric-profile": "bandwidth",
-    "fabric-upi": "distance", "fabric-xgmi": "distance", "limits": None, "limits-memlock": "messages", "boot": None,
+    "fabric-upi": "distance", "fabric-xgmi": "distance", "fabric-freq": "bandwidth", "fabric-latency": "latency",
+    "cxl": "bandwidth", "numa-group": None, "power-capping": None, "power-cooling": None, "power-c2": "latency",
+    "power-mwait": "latency", "limits": None, "limits-memlock": "messages", "boot": None,
 }  # fmt: skip
 """Which benchmark shows what a rule asks for, by what its id begins with, or its setting's name: the longest that fits.
 

@@ -4,6 +4,7 @@ import re
 from functools import cache
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
+from advisor.know.publications import publications
 from advisor.know.settings import settings
 from advisor.model.firmware import Firmware
 from advisor.model.vendor import Match, Vendor
@@ -32,6 +33,10 @@ def _check(file: str, sheet: Vendor) -> None:
     for name in names:
         if name not in known:
             raise BadSheet(f"{name} is no setting", file=file, cure=did_you_mean(name, known, None, cutoff=0.6))
+    if wrong := [evidence.source for evidence in sheet.evidence.values() if evidence.source not in publications()]:
+        raise BadSheet(
+            f"{wrong[0]} is no publication", file=file, cure=did_you_mean(wrong[0], publications(), "see sources.yaml")
+        )
     for name, entries in sheet.settings.items():
         words = [*(word for entry in entries for word in entry.values)]
         words += [str(word) for entry in entries for word in entry.reads.values()]
@@ -50,11 +55,13 @@ def vendor_by_id(name: str) -> Vendor:
 
 def match_vendor(firmware: Firmware | None) -> Vendor | None:
     """Return the sheet of a machine's maker, the generic one for a maker without a sheet, None where the maker is not known."""
-    if firmware is None or not (firmware.system_vendor or firmware.board_vendor):
+    if firmware is None:
         return None
     scores = [(max((_score(rule, firmware) for rule in sheet.match), default=0), sheet) for sheet in vendors().values()]
     best, sheet = max(scores, key=lambda scored: scored[0])
-    return sheet if best else vendors()[FALLBACK]
+    if best:
+        return sheet
+    return vendors()[FALLBACK] if firmware.system_vendor or firmware.board_vendor else None
 
 
 def _score(rule: Match, firmware: Firmware) -> int:

@@ -1,6 +1,7 @@
 """Sentences with expressions in braces: ``node {node.index} has {node.memory:size}``."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
 }
 """How a number is written: ``{adapter.path.bandwidth:rate}``."""
 
+LISTED = "list"
+"""How values stand in a command: with commas and no blanks, ``--membind={spare:list}``."""
+
 _PART = re.compile(r"\{([^{}]*)\}")
 _LONGEST = 2000
 
@@ -44,6 +48,17 @@ class Sentence:
     def fill(self, env: Env) -> str:
         """Return the sentence with every value in its place; a question mark for what is not known."""
         return "".join(part if isinstance(part, str) else written(part[0].value(env), part[1]) for part in self.parts)
+
+    def command(self, env: Env) -> str:
+        """Return the same as it is copied into a shell: a name that came from outside is one word there, and says nothing."""
+        filled, quoted = [], ""
+        for part in self.parts:
+            if isinstance(part, str):
+                quoted = _quoted_after(part, quoted)
+                filled.append(part)
+            else:
+                filled.append(written(part[0].value(env), part[1], name=_between_quotes if quoted else as_word))
+        return "".join(filled)
 
 
 def read_sentence(text: str, scope: Scope) -> Sentence:
@@ -72,10 +87,13 @@ def _filled(inside: str, scope: Scope) -> tuple[Node, str]:
         text, how = inside, ""
     text, how = text.strip(), how.strip()
     node = parse(text, scope)
-    if how and how not in FORMATS:
-        cure = did_you_mean(how, FORMATS, f"there are {', '.join(FORMATS)}", cutoff=0.4)
+    known = (*FORMATS, LISTED)
+    if how and how not in known:
+        cure = did_you_mean(how, known, f"there are {', '.join(known)}", cutoff=0.4)
         raise BadValue(f"{{{inside}}}: there is no format {how}", cure=cure)
-    if how and not alike(_inner(node.kind), NUMBER):
+    if how == LISTED and not isinstance(node.kind, ListOf):
+        raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a list")
+    if how in FORMATS and not alike(_inner(node.kind), NUMBER):
         raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a number")
     if isinstance(_inner(node.kind), Record):
         first = next(iter(_facts(node.kind)), "")
@@ -92,12 +110,43 @@ def _facts(kind: Kind) -> Mapping[str, Kind]:
     return inner.facts() if isinstance(inner, Record) else {}
 
 
-def written(value: Any, how: str = "") -> str:
-    """Return a value as a sentence shows it: numbers without needless digits, lists with commas."""
+_HARMLESS = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.,:/@%+=-]*")
+_NAMELESS = "NAME"
+"""What stands where a name could not: to be filled in by whoever copies the line."""
+_LONGEST_NAME = 80
+
+
+def as_word(text: str) -> str:
+    """Return a name as one word of a shell that is no option.
+
+    >>> as_word("mlx5_0"), as_word("mlx5_0;touch x"), as_word("-rf")
+    ('mlx5_0', "'mlx5_0;touch x'", 'NAME')
+    """
+    if text.startswith("-"):
+        return _NAMELESS
+    text = plain(text, _LONGEST_NAME)
+    return text if _HARMLESS.fullmatch(text) else shlex.quote(text)
+
+
+def _between_quotes(text: str) -> str:
+    return text if _HARMLESS.fullmatch(text) else _NAMELESS
+
+
+def _quoted_after(text: str, quoted: str) -> str:
+    """Return the quote that is open behind a text, given the one that was open before."""
+    for letter in text:
+        if letter in "'\"":
+            quoted = "" if letter == quoted else quoted or letter
+    return quoted
+
+
+def written(value: Any, how: str = "", *, name: Callable[[str], str] = plain) -> str:
+    """Return a value as a sentence shows it: numbers without needless digits, lists with commas; ``name`` writes the texts."""
     if isinstance(value, Unknown):
         return "?"
     if isinstance(value, (tuple, list)):
-        return ", ".join(_option(each) or written(each, how) for each in value) or "none"
+        between, inner = (",", "") if how == LISTED else (", ", how)
+        return between.join(_option(each, name) or written(each, inner, name=name) for each in value) or "none"
     if how:
         return FORMATS[how](value)
     if isinstance(value, bool):
@@ -107,12 +156,12 @@ def written(value: Any, how: str = "") -> str:
     if isinstance(value, CpuSet):
         return str(value) or "none"
     if isinstance(value, Mapping):
-        return ", ".join(f"{plain(str(key))}: {written(each)}" for key, each in value.items()) or "none"
-    return plain(str(value)) if value != "" else "''"
+        return ", ".join(f"{name(str(key))}: {written(each, name=name)}" for key, each in value.items()) or "none"
+    return name(str(value)) if value != "" else "''"
 
 
-def _option(value: Any) -> str | None:
+def _option(value: Any, name: Callable[[str], str]) -> str | None:
     """Return a boot option as it stands on the line; None of what is none."""
     if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)):
         return None
-    return plain(value[0] if value[1] is None else f"{value[0]}={value[1]}")
+    return name(value[0] if value[1] is None else f"{value[0]}={value[1]}")

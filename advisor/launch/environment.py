@@ -1,4 +1,4 @@
-"""Variables that a job needs beside those of its launcher: OpenMP's threads and their places, UCX's adapter."""
+"""Variables that a job needs beside those of its launcher: OpenMP's threads and their places, the adapter."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
 from advisor.launch.hosts import devices_differ, kinds
-from advisor.model.devices import Hca, Port
+from advisor.model.devices import OMNI_PATH, SLINGSHOT, Hca
+from advisor.model.fabric import NAMES, fabric_of, is_active, is_of, ports_of, shown_ports
 from advisor.model.machine import Machine
 from advisor.model.placement import Placement, Slot
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_CXI = re.compile(r"cxi(\d{1,4})", re.ASCII)
+_HFI = re.compile(r"hfi1_(\d{1,4})", re.ASCII)
+"""PSM2 opens /dev/hfi1_N for unit N (libpsm2, hfi_context_open)."""
+_AMAZON = 0x1D0F
+
+_CRAY_ONLY = "MPICH_OFI_NIC_POLICY is Cray MPICH's: for another MPI over libfabric set FI_CXI_DEVICE_NAME in each rank"
+_BY_POLICY = "adapters are left to Cray MPICH's policy: this input does not tell the cxi device of each, or hosts differ"
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,9 @@ def device(hca: str, machines: Iterable[Machine]) -> str:
     """Return what UCX calls an adapter: its name and its port that is active, ``mlx5_0:1``."""
     if not _DEVICE.fullmatch(hca):
         raise BadValue(f"{hca!a} is no adapter's name")
-    ports = (port for machine in machines for each in machine.hcas or () if each.name == hca for port in each.ports or ())
-    return f"{hca}:{next((port.number for port in ports if _active(port)), 1)}"
+    there = [(each, fabric_of(machine.hcas or ())) for machine in machines for each in machine.hcas or () if each.name == hca]
+    ports = [port for each, fabric in there for port in ports_of(each, fabric if is_of(each, fabric) else None) or ()]
+    return f"{hca}:{next((port.number for port in ports if is_active(port)), 1)}"
 
 
 def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placement, dict[str, str], tuple[str, ...]]:
@@ -55,6 +64,11 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
         return placement, {}, ()
     if not _matters(placement):
         return without_adapters(placement), {}, ()
+    layers = layers_of(hcas, machines)
+    if SLINGSHOT in layers:
+        return without_adapters(placement), *_slingshot(placement, hcas)
+    if OMNI_PATH in layers:
+        return without_adapters(placement), *_omni_path(hcas)
     why = unusable(hcas, machines)
     if why:
         return without_adapters(placement), {}, (f"UCX_NET_DEVICES is not set: {why}",)
@@ -63,6 +77,44 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
     if devices_differ(without_gpus(placement)):
         return placement, {}, notes
     return placement, {"UCX_NET_DEVICES": device(hcas[0], machines)}, notes
+
+
+def layers_of(hcas: Sequence[str], machines: Iterable[Machine]) -> set[str | None]:
+    """Return the link layers of adapters' ports."""
+    there = (each for machine in machines for each in machine.hcas or () if each.name in hcas)
+    return {port.link_layer for each in there for port in shown_ports(each)}
+
+
+def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return what tells libfabric's cxi provider, or Cray MPICH, which adapter each rank uses.
+
+    FI_CXI_DEVICE_NAME takes the driver's names (fi_cxi(7)); MPICH_OFI_NIC_MAPPING numbers the adapters and the node's ranks,
+    and counts only with the policy USER (intro_mpi(3) of Cray MPICH).
+    """
+    numbers = {name: int(match[1]) for name in hcas if (match := _CXI.fullmatch(name))}
+    if len(hcas) == 1:
+        if numbers:
+            return {"FI_CXI_DEVICE_NAME": hcas[0]}, ()
+        return {}, (f"FI_CXI_DEVICE_NAME is not set: which cxi device {hcas[0]} is, this input does not tell",)
+    plans = [placement.plans[plan].slots[:ranks] for plan, ranks in kinds(placement).items()]
+    if len(numbers) == len(hcas) and len(plans) == 1:
+        locals_of = {number: [str(i) for i, slot in enumerate(plans[0]) if slot.hca == name] for name, number in numbers.items()}
+        mapping = ";".join(f"{number}:{','.join(ranks)}" for number, ranks in sorted(locals_of.items()))
+        return {"MPICH_OFI_NIC_POLICY": "USER", "MPICH_OFI_NIC_MAPPING": mapping}, (_CRAY_ONLY,)
+    slots = [slot for plan in plans for slot in plan]
+    if all(slot.gpu for slot in slots):
+        return {"MPICH_OFI_NIC_POLICY": "GPU"}, (_BY_POLICY, _CRAY_ONLY)
+    if all(len(slot.nodes) == 1 for slot in slots):
+        return {"MPICH_OFI_NIC_POLICY": "NUMA"}, (_BY_POLICY, _CRAY_ONLY)
+    return {}, ("MPICH_OFI_NIC_POLICY is not set: a rank on several NUMA nodes cannot have the policy NUMA",)
+
+
+def _omni_path(hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return what tells PSM2 which adapter to use: the number of /dev/hfi1_0, the same for all ranks of a node."""
+    match = _HFI.fullmatch(hcas[0])
+    if len(hcas) == 1 and match:
+        return {"HFI_UNIT": match[1]}, ("HFI_UNIT is PSM2's: an MPI over OPX takes FI_OPX_HFI_SELECT",)
+    return {}, ("HFI_UNIT is not set: it would have to differ among ranks, and PSM2 deals the adapters itself",)
 
 
 def _matters(placement: Placement) -> bool:
@@ -76,6 +128,11 @@ def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
     if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
         return "no UCX is on this machine"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
+    foreign = sorted(NAMES[layer] for layer in layers_of(hcas, machines) & {SLINGSHOT, OMNI_PATH} if layer)
+    if foreign:
+        return f"UCX does not use {foreign[0]}"
+    if any(_is_efa(there[name], machines) for name in hcas if name in there):
+        return "the adapter is an EFA, which MPI uses by libfabric"
     down = [name for name in hcas if name in there and not is_up(there[name])]
     if down:
         return f"no port of {', '.join(down)} is active"
@@ -89,11 +146,12 @@ def _has(machine: Machine, name: str) -> bool:
 
 def is_up(hca: Hca) -> bool:
     """Return whether an adapter has an active port, or none that is known to be down."""
-    return hca.ports is None or any(_active(port) for port in hca.ports)
+    return hca.ports is None or any(map(is_active, hca.ports))
 
 
-def _active(port: Port) -> bool:
-    return port.state in (None, "active")
+def _is_efa(hca: Hca, machines: Iterable[Machine]) -> bool:
+    cards = (card for machine in machines for card in machine.pci or () if card.address == hca.address)
+    return hca.address is not None and any(card.vendor == _AMAZON for card in cards)
 
 
 def _slots(placement: Placement) -> list[Slot]:
@@ -129,6 +187,9 @@ def article(hca: str | None, machines: Iterable[Machine]) -> dict[str, str]:
 
     HCOLL off, and of Mellanox adapters the accelerated reliable transport; FCA and btl_openib are gone from Open MPI.
     """
+    machines = tuple(machines)
+    if hca and layers_of([hca], machines) & {SLINGSHOT, OMNI_PATH}:
+        return {"OMPI_MCA_coll_hcoll_enable": "0"}
     transport = {"UCX_TLS": "rc_x"} if hca and hca.startswith("mlx5_") else {}
     named = {"UCX_NET_DEVICES": device(hca, machines), **transport} if hca else {}
     return {**named, "OMPI_MCA_coll_hcoll_enable": "0"}

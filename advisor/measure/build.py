@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from advisor.errors import CannotWork
 from advisor.host.base import Ran, Why
+from advisor.measure.cache import by_descriptor, held
 from advisor.model.machine import Machine
 
 _SHARED: Final = ("kernel.c",)
@@ -101,13 +102,6 @@ def cpu_of(machine: Machine) -> str:
     return " ".join(map(str, (machine.architecture, *known)))
 
 
-def cache_folder(variables: Mapping[str, str]) -> Path:
-    """Return where built kernels are kept; an XDG_CACHE_HOME that is no absolute path is not one."""
-    named = variables.get("XDG_CACHE_HOME", "")
-    home = Path(named) if named.startswith("/") else Path(variables.get("HOME") or tempfile.gettempdir()) / ".cache"
-    return home / "advisor" / "kernels"
-
-
 def kernel_names(sources: Path) -> tuple[str, ...]:
     """Return the kernels that need a C compiler and no MPI."""
     return tuple(
@@ -120,27 +114,39 @@ def _needs_mpi(path: Path) -> bool:
 
 
 class Builder:
-    """Gives the program of a kernel, building it where it is not kept yet."""
+    """Gives the program of a kernel, building it where it is not kept yet.
 
-    def __init__(self, host: Starter, recipe: Recipe, cpu: str, folder: Path, tell: Callable[[str], None]) -> None:
+    With ``open_only`` a program is named by its open file, so that what was looked at is what is run; where another host is
+    to run it too, by its path.
+    """
+
+    def __init__(
+        self,
+        host: Starter,
+        recipe: Recipe,
+        cpu: str,
+        folder: Path,
+        tell: Callable[[str], None],
+        *,
+        open_only: bool = False,
+    ) -> None:
         self._host, self._recipe, self._cpu, self._folder, self._tell = host, recipe, cpu, folder, tell
+        self._open_only = open_only
+        self._held: dict[Path, int] = {}
 
     def program(self, name: str) -> str:
         """Return the path of a kernel's program."""
         place = self._folder / f"{name}-{self._recipe.key(name, self._cpu)}"
-        if not is_ours(place):
-            self._tell(f"building {name}")
-            build(self._host, self._recipe, name, place)
-        return str(place)
-
-
-def is_ours(program: Path) -> bool:
-    """Return whether a program is there that nobody else could have put there."""
-    try:
-        about = program.stat()
-    except OSError:
-        return False
-    return program.is_file() and about.st_uid == os.geteuid() and not about.st_mode & 0o022 and os.access(program, os.X_OK)
+        if place not in self._held:
+            handle = held(place)
+            if handle is None:
+                self._tell(f"building {name}")
+                build(self._host, self._recipe, name, place)
+                handle = held(place)
+            if handle is None:
+                raise CannotWork(f"{place}: others may change it or a folder above; set XDG_CACHE_HOME to a folder of your own")
+            self._held[place] = handle
+        return by_descriptor(self._held[place], place) if self._open_only else str(place)
 
 
 def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:

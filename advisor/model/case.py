@@ -16,11 +16,12 @@ from advisor.model.layout import Layout
 from advisor.model.measured import MeasuredFacts
 from advisor.model.memory import Memory
 from advisor.model.platform import Platform, Scope
-from advisor.model.software import Allocation, SlurmNode, Tool
-from advisor.model.system import Environment, Kernel, Limits
-from advisor.model.tiers import MemoryTier
+from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
+from advisor.model.system import Environment, Iommu, Kernel, Limits
+from advisor.model.tiers import DaxDevice, MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
+from advisor.model.watch import Watch
 
 
 def of(origin: str, description: str, default: Any = None) -> Any:
@@ -42,6 +43,7 @@ class Shape(Value):
     missing: int | None = of("topology", "CPUs that exist but are offline or hidden")
     memory: int | None = of("topology", "bytes of all NUMA nodes")
     limited: bool | None = of("topology", "whether a cgroup hides part of the machine from this process")
+    spinning: CpuSet | None = of("cpu.idle_states", "CPUs whose idle states are all switched off but POLL, which spins")
     numa_known: bool | None = of("topology", "false where no NUMA information was given and one node stands for all")
 
 
@@ -84,6 +86,7 @@ class NodeFacts(Value):
     memory: int | None = of("topology", "bytes")
     kind: str | None = of("topology", "dram, hbm, cxl, nvdimm or gpu where the source says so")
     socket: int | None = of("topology", "the socket it is in; None where it spans several")
+    sockets: int | None = of("topology", "how many sockets its CPUs are in; 0 where none is known of them")
     hugepages: int | None = of("kernel.hugepages", "bytes reserved on it as hugepages of any size")
     adapters: tuple[str, ...] | None = of("hcas", "HCAs that are local to it")
 
@@ -95,6 +98,7 @@ class L3Facts(Value):
     cpus: CpuSet | None = of("topology", "its CPUs online")
     allowed: CpuSet | None = of("topology", "those that the cgroup and the affinity of this process leave it")
     cores: int | None = of("topology", "its cores online")
+    reached: int | None = of("topology", "its cores of which the cgroup and the affinity leave this process a thread")
     size: int | None = of("topology", "bytes")
     nodes: int | None = of("topology", "NUMA nodes that it reaches over")
     socket: int | None = of("topology", "the socket it is in")
@@ -129,8 +133,10 @@ class Adapter(Device):
     kind: str | None = of("hcas", "what the driver calls it: MT4119")
     firmware: str | None = of("hcas.firmware", "its firmware's version")
     board_id: str | None = of("hcas.board_id", "its PSID")
+    board: int | None = of("hcas.board", "number of the physical card; Socket Direct shows one card in two slots")
     ports: tuple[Port, ...] | None = of("hcas.ports", "its ports")
     rate: int | None = of("hcas.ports", "bits a second of its active ports together")
+    firmware_options: dict[str, str] | None = of("hcas.firmware_options", "options of its firmware: PCI_WR_ORDERING -> per_mkey")
     irqs: int | None = of("hcas.irqs", "its interrupts that have CPUs; 0 where none is known to be spread")
     irqs_far: int | None = of("hcas.irqs", "its interrupts that may only arrive at CPUs away from its NUMA nodes")
 
@@ -167,11 +173,14 @@ class Case(Value):
     memory: Memory | None = None
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None
+    dax: tuple[DaxDevice, ...] | None = None
     kernel: Kernel | None = None
+    iommu: Iommu | None = None
     limits: Limits | None = None
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None
     slurm_nodes: tuple[SlurmNode, ...] | None = None
+    slurm_conf: Slurm | None = None
     allocation: Allocation | None = None
     pci: tuple[PciDevice, ...] | None = None
     nics: tuple[Nic, ...] | None = None
@@ -185,8 +194,14 @@ class Case(Value):
     groups: tuple[L3Facts, ...] | None = of("topology", "L3 groups")
     adapters: tuple[Adapter, ...] | None = of("hcas", "HCAs joined with their PCI devices")
     accelerators: tuple[Accelerator, ...] | None = of("gpus", "GPUs and accelerators joined with their PCI devices")
+    hbm: str | None = of("tiers", "how HBM in the processor's package is used: flat, cache, only; None where nothing tells")
     madt_x2apic: bool | None = of("acpi.madt", "whether the firmware lists a processor by an x2APIC ID")
     firmware_cpus: int | None = of("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = of("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
+    firmware_slit: bool | None = of("acpi.slit", "whether the firmware has a table of NUMA distances (SLIT)")
+    bios_offers: tuple[str, ...] | None = of(
+        "firmware", "settings that this maker's sheet knows on this generation; None where maker or generation is not known"
+    )
     standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
+    watch: Watch | None = Field(default=None, description="counters of faults, looked at twice; None where nobody looked")
     measured: MeasuredFacts | None = of("measured", "what was measured on this machine; None where nothing was")

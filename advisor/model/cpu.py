@@ -16,6 +16,23 @@ class IdleState(Value):
     disabled: CpuSet | None = Field(description="CPUs on which it is switched off; None where the kernel does not say")
 
 
+class PowerCap(Value):
+    """What a package's power is held to."""
+
+    name: str = Field(description="package-0")
+    enabled: bool | None = Field(default=None, description="whether the limit holds")
+    limit: float | None = Field(default=None, description="watts over the long term (PL1)")
+    short: float | None = Field(default=None, description="watts over the short term (PL2)")
+    nominal: float | None = Field(default=None, description="watts that the processor is made for (TDP)")
+
+
+class CoreKind(Value):
+    """Cores of one kind, on a machine that has several."""
+
+    name: str = Field(description="P-core, E-core, Cortex-X925")
+    cpus: CpuSet = Field(description="its CPUs")
+
+
 class Cpu(Value):
     """What every CPU of the machine has in common; a tuple where they differ."""
 
@@ -24,6 +41,9 @@ class Cpu(Value):
     family: int | None = None
     model: int | None = None
     stepping: int | None = None
+    kinds: tuple[CoreKind, ...] | None = Field(
+        default=None, description="the kinds of cores; None where all are alike or not told"
+    )
     flags: tuple[str, ...] | None = Field(default=None, description="sorted")
     microcode: tuple[str, ...] | None = Field(default=None, description="revisions in use; several is a fault")
     base_hz: int | None = None
@@ -38,9 +58,18 @@ class Cpu(Value):
         default=None, description="energy performance bias values in use: 0 performance, 15 power save"
     )
     boost: bool | None = Field(default=None, description="whether the kernel lets cores exceed the base clock")
+    cppc_highest: int | None = Field(default=None, description="highest performance that the firmware's CPPC table names")
+    cppc_nominal: int | None = Field(default=None, description="performance of the base clock in the same units")
     smt_control: str | None = Field(default=None, description="on, off, forceoff, notsupported, notimplemented")
     idle_driver: str | None = None
     idle_states: tuple[IdleState, ...] | None = None
+    wakeup_limits: tuple[int, ...] | None = Field(
+        default=None,
+        description="microseconds that waking may take on CPUs that PM QoS limits one by one; () where none is limited",
+    )
+    power_caps: tuple[PowerCap, ...] | None = Field(
+        default=None, description="limits of the packages' power (RAPL); () where the kernel shows none"
+    )
     vulnerabilities: dict[str, str] | None = Field(default=None, description="kernel's name of each and its mitigation")
 
 

@@ -1,7 +1,9 @@
 """Sets of CPUs (or of NUMA nodes): one canonical text, set algebra, hostile input refused."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler
@@ -14,9 +16,46 @@ LIMIT = 1 << 20
 
 # The kernel's list format, with its stride form: 0-3,8,16-31:2/4 (Documentation/admin-guide/kernel-parameters).
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7})/(\d{1,7}))?)?", re.ASCII)
-_LONGEST = 1 << 23
+_LONGEST = 1 << 22
 """Characters of a list or mask; one of every other number below LIMIT has 3.6 million."""
 _HEX = re.compile(r"(?:0x)?[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
+
+
+ROOM = 64 << 20
+"""Bytes that the sets of one document may take; those of 4,096 CPUs in 64 NUMA nodes take 3 MiB."""
+_EACH, _SHORT = 128, 64
+"""Bytes of a set beside its bits; characters of a text that is kept, so that a set named again takes no memory again."""
+
+
+class TooManySets(BadValue):
+    """The sets of a document would fill the memory: nothing more of it is read."""
+
+
+class _Room:
+    """What is left of the memory for the sets of a document, and those that were read already."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.known: dict[str, CpuSet] = {}
+
+    def take(self, text: str, bits: int) -> None:
+        """Take what a new set needs; raise TooManySets where it is not there."""
+        self.left -= bits.bit_length() // 8 + _EACH
+        if self.left < 0:
+            raise TooManySets(f"the sets of CPUs up to {_short(text)} would fill the memory", cure="refused as unsafe")
+
+
+_room: ContextVar[_Room | None] = ContextVar("_room", default=None)
+
+
+@contextmanager
+def bounded_sets(room: int = ROOM) -> Iterator[None]:
+    """Bound the memory of all sets that are read inside: seven letters may name a million CPUs, again and again."""
+    token = _room.set(_Room(room))
+    try:
+        yield
+    finally:
+        _room.reset(token)
 
 
 class CpuSet:
@@ -54,10 +93,7 @@ class CpuSet:
     @classmethod
     def parse(cls, text: str) -> "CpuSet":
         """Return the set that a kernel list such as ``0-3,8`` names; the empty text is the empty set."""
-        _refuse_long(text)
-        budget = iter(range(LIMIT))
-        parts = text.strip().split(",") if text.strip() else ()
-        return cls.from_bits(_bits_of([run for part in parts for run in _runs(part.strip(), text, budget)]))
+        return cls._read(text, _list_bits)
 
     @classmethod
     def from_mask(cls, text: str) -> "CpuSet":
@@ -65,17 +101,22 @@ class CpuSet:
 
         hwloc writes a set without end as ``0xf...f,...``: it is cut at LIMIT.
         """
+        return cls._read(text, _mask_bits)
+
+    @classmethod
+    def _read(cls, text: str, bits_of: Callable[[str], int]) -> "CpuSet":
+        """Return the set of a text, the same one for the same text inside of ``bounded_sets``."""
         _refuse_long(text)
-        words = text.strip().lower().split(",")
-        endless = words[0] in ("0xf...f", "f...f")
-        if endless:
-            words = words[1:]
-        if len(words) > LIMIT // 32:
-            raise BadValue(f"CPU mask of {len(words)} words is too long", cure=f"numbers go from 0 to {LIMIT - 1}")
-        if not all(_HEX.fullmatch(word) for word in words if word):
-            raise BadValue(f"{_short(text)} is not a CPU mask", cure="expected hexadecimal words such as 0xff,0x0000000f")
-        bits = int("".join(word.removeprefix("0x").zfill(8) for word in words) or "0", 16)
-        return cls.from_bits(bits | (((1 << LIMIT) - 1) >> (32 * len(words)) << (32 * len(words)) if endless else 0))
+        if (room := _room.get()) is None:
+            return cls.from_bits(bits_of(text))
+        key = f"{bits_of.__name__} {text}"
+        known = room.known.get(key)
+        if known is None:
+            known = cls.from_bits(bits_of(text))
+            room.take(text, known._bits)
+            if len(text) <= _SHORT:
+                room.known[key] = known
+        return known
 
     @property
     def bits(self) -> int:
@@ -185,6 +226,8 @@ def union(sets: Iterable[CpuSet]) -> CpuSet:
 def _from_json(text: str) -> CpuSet:
     try:
         return CpuSet.parse(text)
+    except TooManySets:
+        raise  # pydantic would gather one error for each of them
     except BadValue as error:
         raise ValueError(str(error)) from error
 
@@ -196,6 +239,25 @@ def _short(text: str) -> str:
 def _refuse_long(text: str) -> None:
     if len(text) > _LONGEST:
         raise BadValue(f"{_short(text)} is {len(text)} characters long", cure=f"numbers go from 0 to {LIMIT - 1}")
+
+
+def _list_bits(text: str) -> int:
+    budget = iter(range(LIMIT))
+    parts = text.strip().split(",") if text.strip() else ()
+    return _bits_of([run for part in parts for run in _runs(part.strip(), text, budget)])
+
+
+def _mask_bits(text: str) -> int:
+    words = text.strip().lower().split(",")
+    endless = words[0] in ("0xf...f", "f...f")
+    if endless:
+        words = words[1:]
+    if len(words) > LIMIT // 32:
+        raise BadValue(f"CPU mask of {len(words)} words is too long", cure=f"numbers go from 0 to {LIMIT - 1}")
+    if not all(_HEX.fullmatch(word) for word in words if word):
+        raise BadValue(f"{_short(text)} is not a CPU mask", cure="expected hexadecimal words such as 0xff,0x0000000f")
+    bits = int("".join(word.removeprefix("0x").zfill(8) for word in words) or "0", 16)
+    return bits | (((1 << LIMIT) - 1) >> (32 * len(words)) << (32 * len(words)) if endless else 0)
 
 
 def _bits_of(runs: list[tuple[int, int]]) -> int:

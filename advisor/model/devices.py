@@ -1,9 +1,16 @@
 """What is plugged in: PCI devices, HCAs, network interfaces, GPUs, disks."""
 
+from typing import Final
+
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
 from advisor.model.value import Value
+
+INFINIBAND: Final = "infiniband"
+ETHERNET: Final = "ethernet"
+OMNI_PATH: Final = "omni-path"
+SLINGSHOT: Final = "slingshot"
 
 
 class Link(Value):
@@ -21,6 +28,9 @@ class Locality(Value):
         description="CPU nodes it is local to; several where it hangs off a whole socket or machine"
     )
     inferred: str | None = Field(default=None, description="the reason, where the firmware said nothing (numa_node is -1)")
+    cpus: CpuSet | None = Field(
+        default=None, description="the CPUs nearest to it, where the source is finer than a NUMA node: those of an L3 group"
+    )
     one_of: bool = Field(
         default=False, description="whether it is on one of these nodes, and nobody can say yet on which (advisor whatif)"
     )
@@ -37,6 +47,12 @@ class PciDevice(Value):
     name: str | None = Field(default=None, description="vendor and device in words where a source has them")
     driver: str | None = None
     locality: Locality | None = None
+    upstream: tuple[str, ...] | None = Field(
+        default=None, description="what is between it and the processor, the root's side first: pci0000:60, 0000:60:01.1"
+    )
+    joined: str | None = Field(
+        default=None, description="what carries its data to the processor where PCIe only sets it up: NVLink, Infinity Fabric"
+    )
     link: Link | None = Field(default=None, description="the link as it runs now")
     card: Link | None = Field(default=None, description="what the card could do")
     path: Link | None = Field(default=None, description="the narrowest link from root to card, as both its ends could run it")
@@ -60,7 +76,7 @@ class Port(Value):
     physical: str | None = Field(default=None, description="linkup, polling, disabled, ...")
     rate: int | None = Field(default=None, description="bits a second: 100e9")
     rate_name: str | None = Field(default=None, description="4X EDR")
-    link_layer: str | None = Field(default=None, description="infiniband or ethernet")
+    link_layer: str | None = Field(default=None, description="infiniband, ethernet, omni-path or slingshot")
     netdev: str | None = None
     lid: int | None = None
 
@@ -74,16 +90,25 @@ class Irq(Value):
 
 
 class Hca(Value):
-    """An InfiniBand or RoCE adapter."""
+    """An adapter that programs send messages by: InfiniBand, RoCE, Omni-Path, Slingshot."""
 
-    name: str = Field(description="mlx5_0")
+    name: str = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
     address: str | None = Field(default=None, description="PCI address; None for a soft device without one")
     locality: Locality | None = None
     firmware: str | None = None
     board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
+    board: int | None = Field(
+        default=None,
+        description="number of the physical card: functions in several slots with one number are one card (Socket Direct)",
+    )
     kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
     ports: tuple[Port, ...] | None = None
+    layer: str | None = Field(default=None, description="link layer as its card's class or its name tell it, where no port does")
     irqs: tuple[Irq, ...] | None = None
+    firmware_options: dict[str, str] | None = Field(
+        default=None,
+        description="options of its firmware at the next start: PCI_WR_ORDERING -> per_mkey; root alone sees them",
+    )
 
 
 class Nic(Value):
@@ -98,12 +123,28 @@ class Nic(Value):
 
 
 class Gpu(Value):
-    """A graphics processor or accelerator."""
+    """A graphics processor or accelerator; a partition of one where the driver shows it as a device of its own."""
 
-    address: str
+    address: str = Field(
+        description="PCI address; of a partition the card's with the partition in place of the function, as rocm-smi prints it"
+    )
+    card: str | None = Field(default=None, description="PCI address of the card that a partition is of")
     vendor: str | None = Field(default=None, description="nvidia, amd, intel")
     model: str | None = None
     locality: Locality | None = None
     memory: int | None = None
     driver_version: str | None = None
     index: int | None = Field(default=None, description="the vendor tool's number")
+    persistence: bool | None = Field(default=None, description="whether its driver stays loaded while nobody uses it (NVIDIA)")
+    ecc: bool | None = Field(default=None, description="whether its memory corrects errors")
+    ecc_pending: bool | None = Field(default=None, description="the same after its next reset")
+    max_hz: int | None = Field(default=None, description="the highest clock of its cores")
+    power_limit: float | None = Field(default=None, description="watts that it may take")
+    power_default: float | None = Field(default=None, description="watts that it may take as it was made")
+    nvlinks: int | None = Field(default=None, description="its NVLinks, up or not; None where its tool shows none")
+    nvlinks_up: int | None = Field(default=None, description="those of them that are up")
+    repair_pending: bool | None = Field(
+        default=None, description="whether rows of its memory wait for a reset to be replaced, or could not be replaced"
+    )
+    compute_partition: str | None = Field(default=None, description="how an AMD Instinct's dies are cut: SPX, DPX, TPX, QPX, CPX")
+    memory_partition: str | None = Field(default=None, description="how an AMD Instinct's memory is cut: NPS1, NPS2, NPS4, NPS8")

@@ -11,9 +11,9 @@ from advisor.model.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.evidence import Gap, Source
 from advisor.model.firmware import Firmware
 from advisor.model.memory import Memory
-from advisor.model.software import Allocation, SlurmNode, Tool
-from advisor.model.system import Environment, Kernel, Limits
-from advisor.model.tiers import MemoryTier
+from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
+from advisor.model.system import Environment, Iommu, Kernel, Limits
+from advisor.model.tiers import DaxDevice, MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
 
@@ -29,6 +29,7 @@ class Machine(Value):
     architecture: str | None = Field(default=None, description="x86_64, aarch64, ...")
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None
+    dax: tuple[DaxDevice, ...] | None = Field(default=None, description="memory kept apart from the system's: CXL, NVDIMM, HBM")
     cpu: Cpu | None = None
     firmware: Firmware | None = None
     bios: Bios | None = Field(default=None, description="the BIOS attributes that the management controller gives")
@@ -39,10 +40,12 @@ class Machine(Value):
     nics: tuple[Nic, ...] | None = None
     gpus: tuple[Gpu, ...] | None = None
     kernel: Kernel | None = None
+    iommu: Iommu | None = None
     limits: Limits | None = None
     environment: Environment | None = None
     tools: tuple[Tool, ...] | None = None
     slurm_nodes: tuple[SlurmNode, ...] | None = None
+    slurm_conf: Slurm | None = None
     allocation: Allocation | None = None
     sources: tuple[Source, ...] = ()
     gaps: tuple[Gap, ...] = ()

@@ -7,7 +7,7 @@ from advisor.model.devices import Gpu, Hca, Link, Locality, Nic, PciDevice
 from advisor.model.evidence import Gap, Source
 from advisor.model.machine import Machine
 from advisor.model.software import SlurmNode, Tool
-from advisor.model.tiers import MemoryTier
+from advisor.model.tiers import DaxDevice, MemoryTier
 from advisor.model.topology import Topology
 from advisor.model.value import Value
 
@@ -17,6 +17,7 @@ _KEY: dict[type[Value], str] = {
     Nic: "name",
     Gpu: "address",
     MemoryTier: "node",
+    DaxDevice: "name",
     Tool: "name",
     SlurmNode: "source",
     Source: "fact",

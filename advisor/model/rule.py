@@ -87,7 +87,9 @@ class RuleText(Value):
     spare: Plain | None = Field(default=None, description="when to leave it as it is")
     guides: tuple[Guide, ...] = Field(default=(), description="what differing guides say")
     refs: tuple[Id, ...] = Field(min_length=1, description="publications it rests on")
-    tests: tuple[ExampleText, ...] = Field(min_length=1, description="examples that fire, pass and stay unknown")
+    tests: tuple[ExampleText, ...] = Field(
+        default=(), min_length=1, description="examples that fire, pass and stay unknown; () where they were not read"
+    )
 
 
 class Waiver(Value):

@@ -24,6 +24,27 @@ class SlurmNode(Value):
     cores_per_socket: int | None = None
     threads_per_core: int | None = None
     memory: int | None = Field(default=None, description="bytes (RealMemory)")
+    core_spec: int | None = Field(default=None, description="cores kept for the system (CoreSpecCount)")
+    cpu_spec: CpuSet | None = Field(default=None, description="CPUs kept for the system, in Slurm's own numbers (CPUSpecList)")
+    gres: str | None = Field(default=None, description="generic resources: gpu:4; empty where there are none")
+
+
+class Slurm(Value):
+    """How Slurm is set up to confine and bind what it starts, as its files say."""
+
+    task_plugins: tuple[str, ...] | None = Field(
+        default=None, description="affinity, cgroup; () where there is none (TaskPlugin)"
+    )
+    proctrack: str | None = Field(default=None, description="cgroup, linuxproc, pgid (ProctrackType)")
+    select: str | None = Field(default=None, description="cons_tres, linear (SelectType)")
+    off_spec: bool | None = Field(
+        default=None, description="whether slurmd stays off the cores kept for the system (SlurmdOffSpec)"
+    )
+    constrain_cores: bool | None = Field(default=None, description="whether a job is held to its cores (cgroup.conf)")
+    constrain_memory: bool | None = Field(default=None, description="whether a job is held to its memory (ConstrainRAMSpace)")
+    constrain_devices: bool | None = Field(default=None, description="whether a job sees its own GPUs alone")
+    autodetect: str | None = Field(default=None, description="how Slurm finds GPUs: nvml, rsmi, nvidia, oneapi, off (gres.conf)")
+    gres_cores: bool | None = Field(default=None, description="whether gres.conf names the cores near a resource")
 
 
 class Allocation(Value):

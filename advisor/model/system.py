@@ -36,7 +36,23 @@ class Kernel(Value):
     isolated: CpuSet | None = Field(default=None, description="CPUs the scheduler leaves alone")
     nohz_full: CpuSet | None = None
     tuned: str | None = Field(default=None, description="active tuned profile; 'none' where tuned is not in use")
+    tuned_latency: str | None = Field(
+        default=None,
+        description="what that profile writes to /dev/cpu_dma_latency (force_latency): 1, cstate.id:1|3; 'none' where nothing",
+    )
     irqbalance: bool | None = Field(default=None, description="whether the daemon runs")
+    modules: tuple[str, ...] | None = Field(
+        default=None,
+        description="the loaded ones of gdrdrv, knem, nv_peer_mem, nvidia_peermem, xpmem: what MPI and GPUs copy with",
+    )
+    ptrace_scope: int | None = Field(
+        default=None, description="kernel.yama.ptrace_scope: 0 any own process, 1 those that allow it, 2 root alone, 3 nobody"
+    )
+    nmi_watchdog: int | None = Field(default=None, description="kernel.nmi_watchdog: 1 where each CPU is watched by interrupts")
+    ksm: int | None = Field(default=None, description="samepage merging: 0 stopped, 1 running, 2 stopped and undone")
+    nvidia_open: bool | None = Field(
+        default=None, description="whether NVIDIA's kernel module is the open one, which shares memory by DMA-BUF"
+    )
 
     def option(self, name: str) -> tuple[str, ...] | None:
         """Return every value given to a boot option ('' for a bare word), () if absent, None if the line is not known."""
@@ -54,6 +70,28 @@ class Limits(Value):
     affinity: CpuSet | None = Field(default=None, description="CPUs the process may run on (sched_getaffinity)")
     memory_nodes: CpuSet | None = Field(default=None, description="NUMA nodes it may allocate on (Mems_allowed)")
     cgroup: str | None = Field(default=None, description="cgroup path of the process")
+    slurmd_memlock: int | None = Field(
+        default=None, description="bytes that slurmd, and so any job of it, may lock; -1 unlimited"
+    )
+    slurmd_stack: int | None = Field(default=None, description="bytes of slurmd's stack at most; -1 unlimited")
+    slurmd_files: int | None = Field(default=None, description="files slurmd may open at most; -1 unlimited")
+    slurm_carries: tuple[str, ...] | None = Field(
+        default=None, description="limits of the submitting shell that Slurm gives a job: memlock, stack, nofile"
+    )
+
+
+class Iommu(Value):
+    """Whether addresses of devices are translated, and who may talk to whom on PCIe, as the running kernel has it."""
+
+    units: tuple[str, ...] | None = Field(default=None, description="IOMMUs at work: dmar0, ivhd0, smmu3; () none")
+    types: tuple[str, ...] | None = Field(
+        default=None,
+        description="default domains of the groups of devices: identity is passed through, DMA and DMA-FQ translated",
+    )
+    redirecting: tuple[str, ...] | None = Field(
+        default=None,
+        description="ports of PCIe switches whose ACS sends packets between devices up to the root; known to root only",
+    )
 
 
 class Environment(Value):

@@ -71,6 +71,25 @@ class Require(Value):
     group: str | None = None
     label: str | None = None
     gates: bool = Field(default=False, description="whether this attribute means nothing while the other has another value")
+    seen: tuple[str, ...] = Field(default=(), description="evidence of this sheet that shows it at this value")
+
+
+class Evidence(Value):
+    """What shows attributes of a maker's servers, and of which generation those servers are."""
+
+    platforms: Words = Field(description="platform ids or the vendor's generations that it is of, no others")
+    kind: Literal["registry", "capture", "reference", "script", "list"] = Field(
+        description="registry: names and legal values; capture: names and present values; reference: the maker's own printed "
+        "list of names and values; script: what somebody writes; list: names alone"
+    )
+    product: str = Field(description="PowerEdge R750")
+    source: str = Field(description="publication")
+    note: str | None = None
+
+    @property
+    def proves(self) -> bool:
+        """Whether it comes from the maker's firmware: what a script writes may be refused, and a list may mix generations."""
+        return self.kind in ("registry", "capture", "reference")
 
 
 class Entry(Value):
@@ -79,6 +98,10 @@ class Entry(Value):
     platforms: tuple[str, ...] = Field(default=(), description="platform ids or the vendor's generations; () all it lists")
     attribute: str | None = Field(default=None, description="Redfish attribute; None where only the menu is known")
     prefix: str | None = Field(default=None, description="the attribute's beginning where a suffix of four hex digits may follow")
+    numbered: str | None = Field(default=None, description="attributes that differ by a number: Nbio{n}LclkDpmLevel")
+    buses: tuple[str, str] | None = Field(
+        default=None, description="attributes with the first and the last PCI bus of each number: Nbio{n}BusBase, Nbio{n}BusLimit"
+    )
     label: str = Field(description="as the setup menu shows it")
     menu: str = Field(description="the way through the setup menus: System Setup > System BIOS > Processor Settings")
     group: str | None = Field(default=None, description="Dell: group of the racadm key; Lenovo: group of the OneCLI name")
@@ -87,23 +110,26 @@ class Entry(Value):
         default=None, description="where any value is handed on, as a number or a text"
     )
     reads: dict[str, VendorValue] = Field(default={}, description="further vendor's values, as text -> neutral value")
-    doubtful: tuple[str, ...] = Field(default=(), description="neutral values whose vendor's word was seen nowhere")
     requires: tuple[Require, ...] = ()
     side_effects: tuple[str, ...] = ()
-    seen_in: str | None = Field(default=None, description="the registry or capture that shows it")
-    verified: bool = Field(default=False, description="whether that registry or capture was checked value by value")
+    seen: dict[str, Literal["all"] | tuple[str, ...]] = Field(
+        default={}, description="evidence of this sheet -> the neutral values it shows; all of them; [] the name alone"
+    )
     note: str | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> "Entry":
-        if self.attribute and self.prefix:
-            raise ValueError("either attribute or prefix")
+        names = [name for name in (self.attribute, self.prefix, self.numbered) if name]
+        if len(names) > 1:
+            raise ValueError("one of attribute, prefix and numbered")
+        if self.numbered is not None and self.numbered.count("{n}") != 1:
+            raise ValueError("numbered has {n} once")
         if not self.values and not self.passes:
             raise ValueError("values or passes is needed")
-        if wrong := [value for value in self.doubtful if value not in self.values]:
-            raise ValueError(f"doubtful: {wrong[0]} is no value of this entry")
-        if self.verified and (self.seen_in is None or not (self.attribute or self.prefix)):
-            raise ValueError("what is verified names its registry and attribute")
+        if self.seen and not names:
+            raise ValueError("what is seen has an attribute")
+        if wrong := [value for seen in self.seen.values() if seen != "all" for value in seen if value not in self.values]:
+            raise ValueError(f"seen: {wrong[0]} is no value of this entry")
         return self
 
 
@@ -156,6 +182,7 @@ class Vendor(Value):
     redfish: Redfish | None = None
     tools: Tools = Tools()
     setup: str = Field(default="", description="how the setup menus are reached, before an entry's menu")
+    evidence: dict[str, Evidence] = Field(default={}, description="what the entries name under seen -> of which servers it is")
     locks: tuple[Lock, ...] = ()
     one_time: tuple[OneTime, ...] = ()
     shown: dict[str, dict[str, str]] = Field(
@@ -172,15 +199,47 @@ class Vendor(Value):
         used = [p for entries in self.settings.values() for entry in entries for p in entry.platforms]
         used += [p for absent in self.absent for p in absent.platforms]
         used += [p for lock in self.locks for p in lock.platforms]
+        used += [p for evidence in self.evidence.values() for p in evidence.platforms]
         used += [p for each in self.one_time for p in each.platforms]
         if wrong := [platform for platform in used if platform not in known]:
             raise ValueError(f"platform {wrong[0]} is in none of this vendor's generations")
+        for name, entry in ((name, entry) for name, entries in self.settings.items() for entry in entries):
+            for seen in (*entry.seen, *(seen for need in entry.requires for seen in need.seen)):
+                if seen not in self.evidence:
+                    raise ValueError(f"{name}: {seen} is no evidence of this sheet")
+                if not self._both(entry.platforms, self.evidence[seen].platforms):
+                    raise ValueError(f"{name}: {seen} is of none of the generations that this entry is for")
         return self
+
+    def _both(self, some: tuple[str, ...], others: tuple[str, ...]) -> bool:
+        every = {platform for ids in self.generations.values() for platform in ids}
+        return any(self.serves(some, platform) and self.serves(others, platform) for platform in every)
 
     def serves(self, platforms: tuple[str, ...], platform: str) -> bool:
         """Return whether a list of platforms and generations holds a platform; an empty one holds all of the sheet's."""
         words = platforms or tuple(self.generations)
         return platform in words or any(platform in self.generations.get(word, ()) for word in words)
+
+    def shows(self, entry: Entry, platform: str | None, value: str) -> bool:
+        """Return whether the firmware of this platform's own generation was seen with an entry's attribute at a value."""
+        return any((words == "all" or value in words) and self._proves(name, platform) for name, words in entry.seen.items())
+
+    def shows_need(self, need: "Require | Lock", platform: str | None) -> bool:
+        """Return whether the firmware of this platform's own generation was seen with a prerequisite at its value."""
+        if isinstance(need, Require) and any(self._proves(name, platform) for name in need.seen):
+            return True
+        entries = (entry for entries in self.settings.values() for entry in entries)
+        return any(
+            self.shows(entry, platform, word)
+            for entry in entries
+            if need.attribute in (entry.attribute, entry.prefix)
+            for word, theirs in entry.values.items()
+            if theirs == need.value
+        )
+
+    def _proves(self, name: str, platform: str | None) -> bool:
+        evidence = self.evidence[name]
+        return evidence.proves and platform is not None and self.serves(evidence.platforms, platform)
 
 
 class Place(Value):
@@ -202,4 +261,6 @@ class Place(Value):
     apply: tuple[str, ...] = Field(default=(), description="shell lines that make all staged changes take effect, once")
     prerequisites: tuple[tuple[str, VendorValue, str], ...] = Field(default=(), description="attribute, value, why")
     notes: tuple[str, ...] = ()
-    verified: bool = Field(default=False, description="whether a registry or capture shows exactly this attribute and value")
+    verified: bool = Field(
+        default=False, description="whether firmware of this maker and generation was seen with this name and value"
+    )

@@ -1,7 +1,7 @@
 """What one kind of node offers a job: its free cores in the order of space, its memories, its devices."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from advisor.model.cpuset import CpuSet, union
@@ -21,6 +21,10 @@ class Device:
     gpu: bool = False
     one_of: bool = False
     """Whether it is on one of its nodes, and which is not known."""
+    cpus: CpuSet = field(default_factory=CpuSet)
+    """The CPUs nearest to it, where these are fewer than its nodes'."""
+    upstream: tuple[str, ...] = ()
+    """Host bridges and bridges between it and the processor, the root's side first."""
 
 
 @dataclass(frozen=True)
@@ -121,19 +125,20 @@ class Ground:
         return each.pop() if len(each) == 1 else None
 
     def nearness(self, seat: Seat, device: Device) -> tuple[int, int, int]:
-        """Return what sorts seats by a device: its own nodes, its socket's by distance, then the others by distance."""
-        key = seat.socket, seat.node, device
+        """Return what sorts seats by a device: its own CPUs, its own nodes, its socket's by distance, the others by distance."""
+        key = seat.socket, seat.node, bool(seat.cpus & device.cpus), device
         if key not in self._steps:
             self._steps[key] = self._step(seat, device)
         return self._steps[key]
 
     @cached_property
-    def _steps(self) -> dict[tuple[int, int, Device], tuple[int, int, int]]:
+    def _steps(self) -> dict[tuple[int, int, bool, Device], tuple[int, int, int]]:
         return {}
 
     def _step(self, seat: Seat, device: Device) -> tuple[int, int, int]:
         own = seat.node >= 0 and not device.one_of and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
-        tier = 0 if own else 1 if seat.socket in device.sockets else 2
+        close = own and (not device.cpus or bool(seat.cpus & device.cpus))
+        tier = 0 if close else 1 if own else 2 if seat.socket in device.sockets else 3
         distance = self.distance(seat, device)
         return tier, FAR if distance is None else distance, seat.node
 

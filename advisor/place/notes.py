@@ -1,13 +1,15 @@
 """What to know of a placement: what is left idle, who is not alike, what the machine is missing."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.fabric import is_active
 from advisor.model.job import Strategy
 from advisor.model.placement import NodePlan
 from advisor.place.crew import Crew
-from advisor.place.devices import adapters, gpus, passed_over
+from advisor.place.devices import accelerators, adapters, gpus, passed_over
 from advisor.place.fill import NATURAL, Field
 from advisor.place.ground import Ground
 from advisor.place.seats import cpus_of
@@ -59,22 +61,58 @@ def _of_node(field: Field) -> Iterator[str]:
     kernel = ground.machine.kernel
     if kernel and kernel.isolated and kernel.isolated & own:
         yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
-    yield from _of_devices(ground)
+    yield from _of_devices(ground, {field.near.name} if field.near else set())
 
 
-def _of_devices(ground: Ground) -> Iterator[str]:
+def _of_devices(ground: Ground, asked: set[str]) -> Iterator[str]:
+    """Yield what is not known of the devices, and which adapters are not used although nobody asked for others."""
     for device in (*adapters(ground), *gpus(ground)):
         if not device.nodes:
             yield f"where {device.name} is, is not known: no place is near it"
         elif device.one_of:
             numbers = CpuSet(device.nodes)
             yield f"{device.name} is on one of NUMA nodes {numbers}, on which is not known yet: its socket alone counts as near"
-    names = passed_over(ground)
-    if names:
-        yield f"not used: {', '.join(names)} (no active port, or a slower one)"
+    reasons: dict[str, list[str]] = {}
+    for name, why in passed_over(ground):
+        if name not in asked:
+            reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        yield f"not used: {', '.join(names)} ({why})"
+    used = {device.name for device in adapters(ground)}
     for hca in ground.machine.hcas or ():
-        if hca.ports and hca.name not in names and not any(port.state in (None, "active") for port in hca.ports):
+        if hca.ports and hca.name in used and not any(map(is_active, hca.ports)):
             yield f"no port of {hca.name} is active"
+    others = accelerators(ground)
+    if others:
+        yield f"accelerators that no plan deals to ranks: {', '.join(others)}"
+
+
+def _of_kinds(ground: Ground, plan: NodePlan) -> Iterator[str]:
+    """Yield which kinds of cores a plan mixes: ranks that share out work evenly wait for those on the slower."""
+    kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
+    ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
+    both = sum(1 for slot in plan.slots if sum(1 for kind in kinds if slot.cpus & kind.cpus) > 1)
+    used = [f"{_count(count, 'rank')} on {_several(name)}" for name, count in ranks.items() if count]
+    if len(used) > 1:
+        yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait"
+    if both:
+        yield f"the threads of {_count(both, 'rank')} are on cores of several kinds"
+
+
+def _several(kind: str) -> str:
+    """Return a kind of core in the plural: P-cores, cores of up to 5.0 GHz, Cortex-X925."""
+    return re.sub(r"\bcore\b", "cores", kind, count=1)
+
+
+def _of_gpus(ground: Ground, plan: NodePlan) -> Iterator[str]:
+    """Yield which GPUs of the node no rank is given: a plan says so, for a program would look for them in vain."""
+    every = [device.name for device in gpus(ground)]
+    given = {slot.gpu for slot in plan.slots}
+    left = [name for name in every if name not in given]
+    if every and len(left) == len(every):
+        yield f"no rank is given a GPU: this node has {len(every)}, and --strategy gpu-near deals them evenly"
+    elif left:
+        yield f"{_count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
 
 
 def _filled(ground: Ground) -> set[int]:
@@ -82,7 +120,9 @@ def _filled(ground: Ground) -> set[int]:
 
 
 def _of_plan(field: Field, plan: NodePlan) -> Iterator[str]:
-    """Yield what is uneven among the ranks of a node."""
+    """Yield what is uneven among the ranks of a node, and what they leave out."""
+    yield from _of_gpus(field.ground, plan)
+    yield from _of_kinds(field.ground, plan)
     used = union(slot.cpus for slot in plan.slots)
     idle = [seat for seat in field.cores if not seat.cpus & used]
     if idle:

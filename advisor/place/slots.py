@@ -1,11 +1,12 @@
 """Turns the seats of a rank into what its launcher needs to know: CPUs, memory, adapter, GPU."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from advisor.model.cpuset import CpuSet
 from advisor.model.job import Strategy
 from advisor.model.placement import NodePlan, Slot
-from advisor.place.devices import adapters, gpus, nearest
+from advisor.place.devices import adapters, beside, gpus, nearest
 from advisor.place.fill import Field
 from advisor.place.ground import Device, Ground
 from advisor.place.seats import Chunk, Seat, cpus_of
@@ -16,36 +17,40 @@ def plan(field: Field, strategy: Strategy, chunks: Sequence[Chunk]) -> NodePlan:
     devices = {device.name: device for device in (*adapters(field.ground), *gpus(field.ground))}
     if field.near:
         devices[field.near.name] = field.near
-    turns = _Turns(field, strategy)
-    slots = tuple(_slot(field, chunk, turns.adapter(chunk, devices), _gpu(chunk, devices)) for chunk in chunks)
+    hcas = _adapters(field, strategy, chunks, devices)
+    slots = tuple(_slot(field, chunk, hca, _gpu(chunk, devices)) for chunk, hca in zip(chunks, hcas, strict=True))
     return NodePlan(topology=field.ground.inside, slots=slots)
 
 
-class _Turns:
-    """Gives each rank its adapter, equally near ones by turns."""
+def _adapters(field: Field, strategy: Strategy, chunks: Sequence[Chunk], devices: Mapping[str, Device]) -> list[Device | None]:
+    """Return each rank's adapter: the one it was seated for, else of the nearest that with the fewest ranks.
 
-    def __init__(self, field: Field, strategy: Strategy) -> None:
-        self._ground = field.ground
-        self._all = adapters(field.ground)
-        wanted = field.near if field.near and not field.near.gpu and strategy != "per-hca" else None
-        self._only = (wanted,) if wanted else self._all
-        self._given: dict[tuple[str, ...], int] = {}
-
-    def adapter(self, chunk: Chunk, devices: dict[str, Device]) -> Device | None:
-        """Return the adapter that a rank was seated for, or the nearest to it."""
-        own = devices.get(chunk.device or "")
-        if own and not own.gpu:
-            return own
-        if not self._only:
-            return None
-        near = nearest(self._ground, chunk.seats[0], self._only)
-        key = tuple(device.name for device in near)
-        turn = self._given.get(key, 0)
-        self._given[key] = turn + 1
-        return near[turn % len(near)]
+    Ranks with the least choice choose first, or those with more would take what is the only one for others.
+    """
+    wanted = field.near if field.near and not field.near.gpu and strategy != "per-hca" else None
+    every = (wanted,) if wanted else adapters(field.ground)
+    choices = [_choice(field.ground, chunk, devices.get(chunk.device or ""), every) for chunk in chunks]
+    found: list[Device | None] = [None] * len(chunks)
+    load: Counter[str] = Counter()
+    for i in sorted(range(len(chunks)), key=lambda i: len(choices[i])):
+        if choices[i]:
+            chosen = min(choices[i], key=lambda device: load[device.name])
+            found[i] = chosen
+            load[chosen.name] += 1
+    return found
 
 
-def _gpu(chunk: Chunk, devices: dict[str, Device]) -> str | None:
+def _choice(ground: Ground, chunk: Chunk, own: Device | None, every: Sequence[Device]) -> list[Device]:
+    """Return the adapters that are as good as each other for a rank; of the nearest those beside its GPU."""
+    if own and not own.gpu:
+        return [own]
+    if not every:
+        return []
+    near = nearest(ground, chunk.seats[0], every)
+    return beside(own, near) if own else near
+
+
+def _gpu(chunk: Chunk, devices: Mapping[str, Device]) -> str | None:
     device = devices.get(chunk.device or "")
     return device.name if device and device.gpu else None
 

@@ -86,7 +86,11 @@ def gpu_near(space: Space, count: int) -> list[Chunk]:
 
 
 def _shared(space: Space, count: int) -> list[Chunk]:
-    stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
+    # A GPU that is beside one L3 group of a node gets the ranks of that group, where they fit into such groups.
+    level = cell if any(device.cpus for device in space.near) else node
+    stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, level).values()]
+    if sum(map(len, stacks)) < count and level is cell:
+        stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
     if sum(map(len, stacks)) < count:
         wide = [seated(box, space.threads, len(box)) for box in parts(space.seats, socket).values()]
         stacks = max(stacks, wide, key=lambda each: sum(map(len, each)))
@@ -98,15 +102,19 @@ def _shared(space: Space, count: int) -> list[Chunk]:
 def _by_turns(space: Space, stacks: list[list[Chunk]], quota: Sequence[int]) -> list[Chunk]:
     """Return ranks by device: again and again the device that has the nearest seats free takes some."""
     taken: list[list[Chunk]] = [[] for _ in quota]
+    sizes = [len(stack) for stack in stacks]
 
-    def cost(device: int, stack: list[Chunk]) -> tuple[tuple[int, int, int], int, int]:
-        steps = (space.ground.nearness(seat, space.near[device]) for seat in stack[0].seats)
-        return max(steps), len(taken[device]), device
+    def cost(device: int, at: int) -> tuple[tuple[int, int, int], int, int]:
+        near = space.near[device]
+        tier, far, last = max(space.ground.nearness(seat, near) for seat in stacks[at][0].seats)
+        # Where nobody says which of several nodes a device is on, its ranks are spread over them.
+        order = sizes[at] - len(stacks[at]) if len(near.nodes) > 1 else last
+        return (tier, far, order), len(taken[device]), device
 
     for _ in range(sum(quota)):
         waiting = [device for device, most in enumerate(quota) if len(taken[device]) < most]
-        device, stack = min(((d, s) for d in waiting for s in stacks if s), key=lambda pair: cost(*pair))
-        taken[device].append(stack.pop(0))
+        device, at = min(((d, i) for d in waiting for i, stack in enumerate(stacks) if stack), key=lambda pair: cost(*pair))
+        taken[device].append(stacks[at].pop(0))
     return [
         Chunk(chunk.seats, device.name)
         for device, mine in zip(space.near, taken, strict=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from advisor.model.amounts import binary, bit_rate, count, plain
-from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice, Port
+from advisor.model.devices import ETHERNET, INFINIBAND, Gpu, Hca, Locality, Nic, PciDevice, Port
+from advisor.model.fabric import NAMES
 from advisor.model.machine import Machine
 from advisor.render.pcie import held_back, hindrance, link_words
 from advisor.render.shapes import Block, Box, Device, State
@@ -14,6 +15,10 @@ SHOWN = ("hca", "gpu", "accelerator", "nvme", "nic")
 
 CONSOLES = (0x1A03, 0x102B, 0x1013, 0x1234, 0x1B36, 0x15AD)
 """Makers of a server's console screen, real or virtual: ASPEED, Matrox, Cirrus, Bochs, Red Hat, VMware."""
+
+
+_ROCE = ("mlx", "roce", "bnxt_re", "rxe")
+"""What drivers of adapters call them whose Ethernet ports speak RoCE: others speak iWARP, usNIC or Amazon's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ def devices(machine: Machine) -> tuple[Placed, ...]:
         *_nics(machine, pci),
     ]
     named = {item.address for items in (machine.hcas, machine.gpus, machine.nics) for item in items or ()}
+    named |= {gpu.card for gpu in machine.gpus or ()}
     found += [_bare(device) for device in pci.values() if device.address not in named and _worth(device)]
     return tuple(sorted(found, key=lambda placed: SHOWN.index(placed.device.kind)))
 
@@ -124,19 +130,21 @@ def _hca(hca: Hca, pci: Mapping[str, PciDevice]) -> Placed:
     card = pci.get(hca.address or "")
     locality = hca.locality or (card.locality if card else None)
     ports = hca.ports
-    facts = ["ports ?"] if ports is None else _ports(ports)
+    facts = ["ports ?"] if ports is None else _ports(hca, ports)
     return _placed(("hca", hca.name), facts, _hca_state(ports), locality, card)
 
 
-def _ports(ports: tuple[Port, ...]) -> list[str]:
+def _ports(hca: Hca, ports: tuple[Port, ...]) -> list[str]:
     if len(ports) == 1:
-        return [_port(ports[0])]
-    return [f"port {port.number}: {_port(port)}" for port in ports] or ["no ports"]
+        return [_port(hca, ports[0])]
+    return [f"port {port.number}: {_port(hca, port)}" for port in ports] or ["no ports"]
 
 
-def _port(port: Port) -> str:
+def _port(hca: Hca, port: Port) -> str:
     """One port: ``100 Gb/s EDR active``; of one that is down the cable's state, for its rate means nothing."""
-    layer = "RoCE" if port.link_layer == "ethernet" else ""
+    layer = "" if port.link_layer in (None, INFINIBAND) else NAMES.get(port.link_layer, "")
+    if port.link_layer == ETHERNET and hca.name.startswith(_ROCE):
+        layer = "RoCE"
     if port.state == "down":
         known = port.physical if port.physical not in (None, "linkup") else ""
         return " ".join(word for word in (layer, "DOWN", f"({known})" if known else "") if word)
@@ -153,7 +161,7 @@ def _hca_state(ports: tuple[Port, ...] | None) -> State:
 
 
 def _gpu(gpu: Gpu, pci: Mapping[str, PciDevice]) -> Placed:
-    card = pci.get(gpu.address)
+    card = pci.get(gpu.card or gpu.address)
     name = str(gpu.index) if gpu.index is not None else gpu.address.removeprefix("0000:")
     known = gpu.model or gpu.vendor or (card.name if card else None) or ""
     memory = binary(gpu.memory) if gpu.memory else ""

@@ -8,6 +8,7 @@ from advisor.model.explanation import Explanation
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.topology import Counts, Topology, counts
+from advisor.model.watch import Watch
 from advisor.render.unseen import missing
 
 SCHEMA: Final = "advisor-topology/1"
@@ -34,8 +35,11 @@ def document(machine: Machine, layout: Layout) -> dict[str, Any]:
     }
 
 
-def audit_document(machine: Machine, layout: Layout, audit: Audit) -> dict[str, Any]:
-    """Return the document of ``advisor audit --json``: verdicts, settings, what could not be seen, and the whole machine."""
+def audit_document(machine: Machine, layout: Layout, audit: Audit, watch: Watch | None = None) -> dict[str, Any]:
+    """Return the document of ``advisor audit --json``: verdicts, settings, what could not be seen, and the whole machine.
+
+    The counters of faults stand beside the machine, which holds nothing that changes by itself.
+    """
     whole = machine.topology
     said = audit.model_dump(mode="json")
     return {
@@ -56,6 +60,7 @@ def audit_document(machine: Machine, layout: Layout, audit: Audit) -> dict[str, 
         "counts_whole": _counts(whole),
         **_layout(layout, whole),
         "gaps": [gap.model_dump(mode="json") for gap in machine.gaps],
+        "watch": None if watch is None else watch.model_dump(mode="json"),
         "machine": machine.model_dump(mode="json"),
     }
 
@@ -84,7 +89,7 @@ def _hca(hca: Hca) -> dict[str, Any]:
 
 
 def _gpu(gpu: Gpu) -> dict[str, Any]:
-    keys = {"address", "vendor", "model", "memory", "index", "driver_version"}
+    keys = {"address", "card", "vendor", "model", "memory", "index", "driver_version"}
     return {**gpu.model_dump(mode="json", include=keys), **_place(gpu.locality)}
 
 

@@ -11,14 +11,16 @@ from advisor.model.value import Value
 from advisor.render.lines import Line, Span, labelled, wrapped
 
 SECTIONS = (
-    *("firmware", "bios", "cpu", "memory", "tiers", "acpi", "pci", "hcas", "nics", "gpus"),
-    *("kernel", "limits", "environment", "tools", "slurm_nodes", "allocation"),
+    *("firmware", "bios", "cpu", "memory", "tiers", "dax", "acpi", "pci", "hcas", "nics", "gpus"),
+    *("kernel", "iommu", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "allocation"),
 )
 """Sections in the order in which they are shown; the topology is drawn by another command."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("base_hz", "min_hz", "max_hz", "limit_hz"), clock),
-    **dict.fromkeys(("Dimm.size", "SocketMemory.size", "SratMemory.size", "memory", "page", "min_free", "cache"), binary),
+    **dict.fromkeys(
+        ("Dimm.size", "SocketMemory.size", "SratMemory.size", "DaxDevice.size", "memory", "page", "min_free", "cache"), binary
+    ),
     **dict.fromkeys(("rated", "configured"), memory_clock),
     **dict.fromkeys(("bandwidth", "read_bandwidth", "write_bandwidth"), throughput),
     **dict.fromkeys(("read_latency", "write_latency"), duration),
@@ -26,6 +28,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("memlock", "stack"), lambda value: "unlimited" if value < 0 else binary(value)),
     **dict.fromkeys(("PciDevice.vendor", "PciDevice.device"), "{:#06x}".format),
     **dict.fromkeys(("class_code", "base"), "{:#08x}".format),
+    **dict.fromkeys(("PowerCap.limit", "short", "nominal", "power_limit", "power_default"), "{:g} W".format),
     "IdleState.latency": lambda value: f"{value} us",
     "max_read_request": lambda value: f"{value} B",
 }

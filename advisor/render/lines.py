@@ -36,8 +36,13 @@ def padded(line: Line, width: int) -> Line:
     return (*line, (" " * max(0, width - width_of(line)), ""))
 
 
+_LEAST = 8
+"""Cells that an indent leaves a line; a terminal narrower than this has no indents."""
+
+
 def wrapped(spans: Iterable[Span], width: int, indent: int = 2) -> list[Line]:
     """Return spans broken at blanks, and after commas where a word is too long; later lines are indented."""
+    indent = max(0, min(indent, width - _LEAST))
     lines: list[list[Span]] = [[]]
     room = width
     for word, style in _words(spans, width - indent):
@@ -71,13 +76,23 @@ def _words(spans: Iterable[Span], width: int) -> Iterable[Span]:
 
 
 def _pieces(word: str, width: int) -> Iterable[str]:
-    """Cut a word that is wider than a line, after commas where it has some."""
-    while cell_len(word.rstrip()) > width:
-        fits = set_cell_size(word, width).rstrip(" ")
-        comma = fits.rfind(",") + 1
-        yield fits[: comma or len(fits)]
-        word = word[comma or len(fits) :]
+    """Cut a word that is wider than a line, after commas where it has some; a piece has a letter, also where none fits."""
+    while cell_len(word.rstrip()) > max(width, 1) and len(word) > 1:
+        letters = max(1, _fitting(word, width))
+        comma = word.rfind(",", 0, letters) + 1
+        yield word[: comma or letters]
+        word = word[comma or letters :]
     yield word
+
+
+def _fitting(word: str, width: int) -> int:
+    """Return how many letters of a word take no more cells than a width."""
+    room = width
+    for at, letter in enumerate(word):
+        room -= cell_len(letter)
+        if room < 0:
+            return at
+    return len(word)
 
 
 def _trimmed(line: list[Span]) -> Line:

@@ -8,7 +8,9 @@ QUIET = ("nic", "nvme", "accelerator")
 
 
 def link_words(kind: str, card: PciDevice | None) -> str:
-    """Return a card's link: ``PCIe 4.0 x16``, ``PCIe 4.0 x8 of x16``; nothing of a device that has none."""
+    """Return a card's link: ``PCIe 4.0 x16``, ``PCIe 4.0 x8 of x16``, ``NVLink-C2C``; nothing of a device that has none."""
+    if card is not None and card.joined:
+        return card.joined
     if card is None or (kind in QUIET and not _known(card.link)):
         return ""
     return link(card.card) if _rests(kind, card) else link_state(card.link, card.card)
@@ -16,14 +18,14 @@ def link_words(kind: str, card: PciDevice | None) -> str:
 
 def held_back(kind: str, card: PciDevice | None) -> bool:
     """Return whether the way to a card is known to be narrower than the card."""
-    if card is None or _rests(kind, card):
+    if card is None or card.joined or _rests(kind, card):
         return False
     return card.bottleneck is not None or slower(card.link, card.card)
 
 
 def hindrance(kind: str, card: PciDevice | None) -> str:
     """Return what narrows the way to a card: ``narrowed at 0000:40:01.1``; nothing where nothing does."""
-    if card is None:
+    if card is None or card.joined:
         return ""
     if card.bottleneck is not None:
         more = "" if _same(card.path, card.link) else f" to {_short(card.path)}"

@@ -71,10 +71,10 @@ def test_every_value_and_where_it_was_read(given: list[str], capsys: Capture) ->
     text = explained(["numa-nps-below-best", *given], capsys)
     wanted = (
         "FINDING",
-        "layout.cut.nodes_per_socket < socket.best = true",
+        "layout.cut.nodes_per_socket < best = true",
         "layout.cut.nodes_per_socket = 1 [/sys/devices/system]",
         "socket.best = 4 [rules/platforms/rome.yaml]",
-        "numa.nps: socket.best = 4",
+        "numa.nps: best = 4",
     )
     assert [word for word in wanted if word not in text] == []
 

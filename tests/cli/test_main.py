@@ -145,3 +145,31 @@ def test_json_names_its_schema(capsys: Capture) -> None:
     assert promised <= document.keys()
     assert set(document["counts"]) == {"packages", "numa_nodes", "l3", "cores", "pus"}
     assert {"name", "nodes_per_socket", "confidence", "why"} <= document["cut"].keys()
+
+
+def shell(line: str) -> tuple[int, str]:
+    """Return the status of a shell's line that starts advisor as $0, and what came on standard error."""
+    ran = subprocess.run(["sh", "-c", line, sys.executable], capture_output=True, text=True, timeout=60, check=False)
+    return ran.returncode, ran.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--help", "rules list", "rules list --json", "--version"])
+def test_closed_output(arguments: str) -> None:
+    """What cannot be printed because standard output is closed is said in one line, with status 2."""
+    assert shell(f'exec "$0" -m advisor {arguments} >&-') == (2, "advisor: output: Bad file descriptor\n")
+
+
+@pytest.mark.parametrize("streams", ["<&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_not_needed_for_a_file(streams: str, tmp_path: Path) -> None:
+    """A command that writes a file needs no stream, and none of its files takes a stream's number."""
+    file = tmp_path / "commands.json"
+    assert shell(f'exec "$0" -m advisor explain nmi --json -o {file} {streams}')[0] == 2
+    assert shell(f'exec "$0" -m advisor topology --json -o {file} {streams}')[0] == 0
+    assert json.loads(file.read_text())["schema"].startswith("advisor-")
+
+
+@pytest.mark.parametrize("kib", [100_000, 140_000, 180_000, 250_000, 400_000])
+def test_little_memory(kib: int) -> None:
+    """A limit of the address space ends in one line, or is enough; a thread that cannot be had is done without."""
+    status, said = shell(f'ulimit -v {kib}; exec "$0" -m advisor topology')
+    assert (status, said.count("\n")) in {(0, 0), (2, 1)}

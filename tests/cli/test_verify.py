@@ -148,7 +148,7 @@ def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan
         ('{"ranks": [{"rank": 0, "cpus": "3-1"}]}', "ranks[0].cpus: "),
         ('{"ranks": [{"rank": 0, "cpus": "0", "memory": "x"}]}', "ranks[0]: 'x' in 'x' is not a CPU or a range"),
         ('{"ranks": [{"rank": 0, "cpus": "0"}, {"rank": 0, "cpus": "1"}]}', "rank 0 stands twice"),
-        ("[" * 100_000, "not well-formed JSON"),
+        ("[" * 100_000, "lists inside of lists without end"),
     ],
 )
 def test_a_broken_plan_is_one_line(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:

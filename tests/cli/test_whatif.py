@@ -52,7 +52,7 @@ def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Ca
     found = json.loads(text)
     assert (found["schema"], found["text"], found["assumption"]) == ("advisor-whatif/1", "l3-as-node=on", {"l3_as_node": True})
     assert sorted(found) == ["assumption", "difference", "machine", "schema", "text", "unknown"]
-    assert machine_from_json(text, "after.json") == assumed(load(str(nps1)), ["l3-as-node=on"])
+    assert machine_from_json(text.encode(), "after.json") == assumed(load(str(nps1)), ["l3-as-node=on"])
 
 
 def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:

@@ -85,7 +85,7 @@ def test_an_epyc_is_described_whole() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (NEOVERSE.format(part="0xd0c"), Cpu(vendor="0x41", model=0xD0C, flags=("asimd", "fp", "sve"))),
+        (NEOVERSE.format(part="0xd0c"), Cpu(vendor="0x41", model_name="Neoverse-N1", model=0xD0C, flags=("asimd", "fp", "sve"))),
         (POWER7, Cpu(model_name="POWER7 (architected), altivec supported")),
         (S390, Cpu(vendor="IBM/S390", flags=("esan3", "stfle", "zarch"))),
         (RISCV, Cpu(vendor="0x489", model_name="sifive,u74-mc")),

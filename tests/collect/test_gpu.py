@@ -169,3 +169,54 @@ def test_paths() -> None:
     host = server.host
     collect(host)
     assert uncovered(host, PATHS) == []
+
+
+def kfd(server: Server, *gpus: tuple[int, int]) -> None:
+    """Show a CPU and GPUs, each a PCI domain and a location, as AMD's compute driver does."""
+    nodes = "/sys/class/kfd/kfd/topology/nodes"
+    server.files[f"{nodes}/0/properties"] = "cpu_cores_count 24\nsimd_count 0\nlocation_id 0\ndomain 0\n"
+    for number, (domain, location) in enumerate(gpus, 1):
+        text = f"cpu_cores_count 0\nsimd_count 304\nlocation_id {location}\ndomain {domain}\n"
+        server.files[f"{nodes}/{number}/properties"] = text
+
+
+@pytest.mark.parametrize("shift", [28, 0])
+def test_partitions_are_counted_as_the_driver_shows_them(shift: int) -> None:
+    """Three partitions of a card on one bus are three GPUs, all where the card is; old kernels count them in the function."""
+    server = Server("0-7", "8-15")
+    server.plug("pci0001:00/0001:00:01.1/0001:02:00.0", MI300, numa_node=1)
+    kfd(server, *((1, 0x0200 | part << shift) for part in range(3)))
+    host = server.host
+    found = [(gpu.address, gpu.card, gpu.index, gpu.locality) for gpu in collect(host).gpus or ()]
+    here = Locality(numa_nodes=(1,))
+    assert found == [(f"0001:02:00.{part}", "0001:02:00.0", part, here) for part in range(3)]
+    assert uncovered(host, PATHS) == []
+
+
+def test_a_card_in_one_partition_is_itself() -> None:
+    """In SPX the driver shows the card, with its number."""
+    server = Server("0-7")
+    server.plug("pci0001:00/0001:00:01.1/0001:02:00.0", MI300, numa_node=0)
+    kfd(server, (1, 0x0200))
+    assert [(gpu.address, gpu.card, gpu.index) for gpu in collect(server.host).gpus or ()] == [("0001:02:00.0", None, 0)]
+
+
+def test_partitions_as_rocm_smi_prints_them_are_where_their_card_is() -> None:
+    """rocm-smi gives partitions addresses that no bus shows: the function is the partition."""
+    server = Server("0-7", "8-15")
+    server.plug("pci0000:00/0000:00:01.1/0000:01:00.0", MI300, numa_node=1)
+    cards = {f"card{i}": {"Card Series": "MI300A", "PCI Bus": f"0000:01:00.{i}"} for i in range(3)}
+    server.runs["rocm-smi"] = printed(json.dumps(cards))
+    found = [(gpu.address, gpu.card, gpu.locality) for gpu in collect(server.host).gpus or ()]
+    here = Locality(numa_nodes=(1,))
+    assert found[0][0] == "0000:01:00.0"
+    assert found[1:] == [(f"0000:01:00.{part}", "0000:01:00.0", here) for part in (1, 2)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1 << 34), st.integers(0, 1 << 34)), max_size=5))
+def test_whatever_the_driver_prints_is_survived(nodes: list[tuple[int, int]]) -> None:
+    """A location that is on no bus of the machine is no GPU of it."""
+    server = Server("0-7")
+    server.plug("pci0001:00/0001:00:01.1/0001:02:00.0", MI300, numa_node=0)
+    kfd(server, *nodes)
+    assert {gpu.card or gpu.address for gpu in collect(server.host).gpus or ()} == {"0001:02:00.0"}

@@ -199,12 +199,31 @@ def test_unseen() -> None:
 
 
 def test_guids_stay() -> None:
-    """The GUIDs of an adapter are not asked for."""
+    """The GUIDs of a lone adapter are not asked for."""
     server = Server(*NODES)
-    server.hca("mlx5_0", server.plug(CARD, CONNECTX), {1: UP}, node_guid="0c42:a103:0000:0001")
+    server.hca(
+        "mlx5_0", server.plug(CARD, CONNECTX), {1: UP}, node_guid="0c42:a103:0000:0001", sys_image_guid="0c42:a103:0000:0001"
+    )
     host = server.host
     collect(host)
     assert [path for path in host.asked if "guid" in path] == []
+
+
+def test_two_functions_of_one_socket_direct_card_are_known_for_one() -> None:
+    """Functions in two slots with one system image GUID are one card; only that they are equal is kept."""
+    server = Server(*NODES)
+    for name, place, guid in (
+        ("mlx5_0", CARD, "0c42:a103:0000:0001"),
+        ("mlx5_1", CARD.replace("60", "80").replace("61", "81"), "0c42:a103:0000:0001"),
+        ("mlx5_2", CARD.replace("60", "a0").replace("61", "a1"), "0c42:a103:0000:0099"),
+        ("mlx5_3", CARD.replace("60", "b0").replace("61", "b1"), "0000:0000:0000:0000"),
+    ):
+        server.hca(name, server.plug(place, CONNECTX), {1: UP}, sys_image_guid=guid)
+    host = server.host
+    machine = collect(host)
+    assert [hca.board for hca in machine.hcas or ()] == [0, 0, 1, None]
+    assert "a103" not in machine.model_dump_json()
+    assert uncovered(host, PATHS) == []
 
 
 def test_paths() -> None:

@@ -2,7 +2,8 @@ import struct
 
 import pytest
 
-from advisor.collect.pci import PATHS, collect, kind_of
+from advisor.collect.pci import PATHS, collect
+from advisor.collect.pci_kinds import kind_of
 from advisor.collect.pci_path import link
 from advisor.host.base import Why
 from advisor.model.devices import Locality, PciDevice
@@ -44,6 +45,7 @@ def test_hca() -> None:
         device=0x101B,
         driver="mlx5_core",
         locality=Locality(numa_nodes=(1,)),
+        upstream=("pci0000:60", "0000:60:01.1"),
         link=full,
         card=full,
         path=full,

@@ -178,3 +178,24 @@ def test_any_text_is_survived(governor: str, clock: str, online: str) -> None:
         f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": clock,
     }
     assert isinstance(power.collect(FakeHost(files)), Machine)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (("0\n",) * 4, ()),
+        (("0\n", "0\n", "50\n", "n/a\n"), (0, 50)),
+        ((), None),
+    ],
+)
+def test_wakeup_limits_of_single_cpus_are_read(texts: tuple[str, ...], expected: tuple[int, ...] | None) -> None:
+    """PM QoS writes 0 where nothing is limited and n/a where no wake-up is bearable."""
+    limits = {f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us": text for cpu, text in enumerate(texts)}
+    assert read(intel() | limits).wakeup_limits == expected
+
+
+def test_the_firmwares_cppc_table_is_read() -> None:
+    """A GB10 has 108 for both: there is no clock above its base."""
+    table = {f"{CPU}/cpu0/acpi_cppc/highest_perf": "108\n", f"{CPU}/cpu0/acpi_cppc/nominal_perf": "108\n"}
+    cpu = read(intel() | table)
+    assert (cpu.cppc_highest, cpu.cppc_nominal) == (108, 108)

@@ -31,6 +31,9 @@ CONFIGURED = SlurmNode(
     sockets=2,
     cores_per_socket=64,
     threads_per_core=1,
+    core_spec=0,
+    cpu_spec=CpuSet(),
+    gres="gpu",
     memory=257000 << 20,
 )
 

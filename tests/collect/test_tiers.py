@@ -49,3 +49,30 @@ def test_reads_are_covered_by_the_patterns() -> None:
     host = FakeHost(HMAT)
     collect(host)
     assert [path for path in host.asked if not covered(path, PATHS)] == []
+
+
+KNL = """version: 2
+cache_size: 4294967296
+associativity: 1
+inclusiveness: 1
+line_size: 64
+cluster_mode: SNC-4
+memory_mode: Cache
+"""
+
+
+@pytest.mark.parametrize("folder", ["/run/hwloc", "/var/run/hwloc"])
+def test_what_hwloc_dumped_of_a_knights_landing_is_believed(folder: str) -> None:
+    """The file that hwloc-dump-hwdata left tells the MCDRAM before each node with CPUs, and the modes of the firmware."""
+    files = {f"{NODE}/node0/cpulist": "0-3", f"{NODE}/node1/cpulist": "4-7", f"{NODE}/node2/cpulist": ""}
+    found = collect(FakeHost(files | {f"{folder}/knl_memoryside_cache": KNL}))
+    assert found.tiers == (MemoryTier(node=0, cache=4 << 30), MemoryTier(node=1, cache=4 << 30))
+    assert found.firmware is not None
+    assert (found.firmware.cluster_mode, found.firmware.memory_mode) == ("SNC-4", "Cache")
+
+
+@pytest.mark.parametrize("text", ["", "version: 1\n", "cache_size: 99999999999999\n", "cache_size: x\n", "\0" * 20])
+def test_a_dump_without_a_size_that_can_be_tells_no_cache(text: str) -> None:
+    """Knights Landing has 16 GiB of MCDRAM at most; anything else in the file is no size."""
+    found = collect(FakeHost({f"{NODE}/node0/cpulist": "0-3", "/run/hwloc/knl_memoryside_cache": text}))
+    assert found.tiers is None

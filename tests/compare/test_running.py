@@ -1,7 +1,7 @@
 from advisor.compare.observed import compare
 from advisor.compare.running import cautions, observed
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Hca, Locality
+from advisor.model.devices import Hca, Locality, Port
 from advisor.model.machine import Machine
 from advisor.model.observation import Looked, Planned, Process, Thread
 from tests.model.shapes import machine, shape
@@ -69,6 +69,16 @@ def test_far_from_the_adapter_counts_where_there_is_better() -> None:
     both = with_adapters(mlx5_0=0, mlx5_1=3)
     assert ids(both, *full_node, process(50, "12", ucx="mlx5_0:1")) == [("far-adapter", (50,))]
     assert "mlx5_1 is nearer" in cautions(both, [process(50, "12", ucx="mlx5_0:1")])[0].say
+
+
+def test_an_adapter_of_another_network_is_not_nearer() -> None:
+    """A rank far from its InfiniBand adapter is not sent to the Ethernet card beside it."""
+    both = with_adapters(mlx5_0=0, mlx5_1=3)
+    layers = ("infiniband", "ethernet")
+    ports = [(Port(number=1, state="active", link_layer=layer),) for layer in layers]
+    hcas = tuple(hca.model_copy(update={"ports": own}) for hca, own in zip(both.hcas or (), ports, strict=True))
+    (found,) = cautions(both.model_copy(update={"hcas": hcas}), [process(50, "12", ucx="mlx5_0:1")])
+    assert "mlx5_1" not in found.say
 
 
 def test_running_ranks_compare_with_a_plan() -> None:

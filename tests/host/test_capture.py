@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from advisor.errors import AdvisorError, BadCapture, CannotWork
+from advisor.errors import BadCapture, BadInput
 from advisor.host.archive import unpack
 from advisor.host.base import Host, Ran, Reading, Why, expand
 from advisor.host.capture import CaptureHost, capture_in
 from advisor.host.patterns import concrete
-from advisor.host.record import record, save
+from advisor.host.record import record
 from advisor.host.store import DiskStore, MemoryStore, Node
 from advisor.host.tree import TreeHost
 from tests.host.shelf import MACHINE, PATTERNS, PCI, lay, tar
@@ -223,17 +223,18 @@ def test_hostile_patterns_end() -> None:
     assert CaptureHost(store, "c").read("/proc/unknown/deep/file").why == Why.NOT_KEPT
 
 
-def test_save_is_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A file is written for its owner alone, and a place that cannot be written is named."""
-    save(b"x", str(tmp_path / "node.tar.gz"))
-    assert (tmp_path / "node.tar.gz").read_bytes() == b"x"
-    assert (tmp_path / "node.tar.gz").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(CannotWork, match="No such file or directory; name another file with -o"):
-        save(b"x", str(tmp_path / "none" / "node.tar.gz"))
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(AdvisorError, match="folder"):
-        save(b"x", str(tmp_path / "folder"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "node.tar.gz"]
+def test_a_root_without_end_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many bytes, too many files or links, or commands that say too much: before the memory is full."""
+    monkeypatch.setattr("advisor.host.record._MOST", 1 << 20)
+    large: dict[str, Node] = {f"/sys/{n}": b"x" * 100_000 for n in range(12)}
+    many: dict[str, Node] = {f"/sys/{n}": b"" for n in range(1100)}
+    for nodes in (large, many):
+        with pytest.raises(
+            BadInput, match=r"root: holds more than 1 MiB of files that advisor reads, and no machine has as much; "
+        ):
+            record(TreeHost(MemoryStore(nodes), "root"), ("/sys/*",), (), {})
+    fine: dict[str, Node] = {f"/sys/{n}": b"x" * 100_000 for n in range(9)}
+    assert len(opened(record(TreeHost(MemoryStore(fine), "root"), ("/sys/*",), (), {})).list("/sys")) == 9
 
 
 def test_folder_is_laid_as_told(tmp_path: Path) -> None:

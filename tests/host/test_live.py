@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from advisor.host import files, live
+from advisor.host import files, live, offline
 from advisor.host.base import Ran, Reading, Why
 from advisor.host.live import LiveHost
 from tests.host.shelf import is_root
@@ -192,3 +194,62 @@ def gone(note: Path) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def fake(folder: Path, name: str, body: str) -> None:
+    """Put a program into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("name", ["scontrol", "srun"])
+def test_slurm_is_not_asked_without_a_slurm_conf(
+    host: LiveHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It would ask the site's name server for a controller; with one, wherever it lies, it is asked."""
+    fake(tmp_path / "slurm/bin", name, "echo asked")
+    monkeypatch.setenv("PATH", f"{tmp_path}/slurm/bin:{os.environ['PATH']}")
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    monkeypatch.setattr(offline, "SLURM_CONF", (f"{tmp_path}/none",))
+    said = []
+    for conf in (None, tmp_path / "slurm/etc/slurm.conf", tmp_path / "elsewhere.conf"):
+        if conf:
+            conf.parent.mkdir(exist_ok=True)
+            conf.write_text("")
+        said.append(host.run((name, "show")))
+        monkeypatch.setenv("SLURM_CONF", f"{tmp_path}/elsewhere.conf")
+    monkeypatch.setenv("SLURM_CONF", f"{tmp_path}/gone.conf")
+    said.append(host.run((name, "show")))
+    assert [(ran.text, ran.why) for ran in said] == [
+        (None, Why.ABSENT),
+        (None, Why.ABSENT),
+        ("asked\n", None),
+        (None, Why.ABSENT),
+    ]
+    monkeypatch.delenv("SLURM_CONF")
+    assert host.run((name, "show")).text == "asked\n"
+
+
+def test_no_display_is_asked(host: LiveHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do its names reach a command; what the user chose of hwloc's components stays."""
+    fake(tmp_path, "tells", "env | grep -E '^(DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|HWLOC_COMPONENTS|LC_ALL)=' | sort")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"):
+        monkeypatch.setenv(name, "far.away:0")
+    monkeypatch.delenv("HWLOC_COMPONENTS", raising=False)
+    assert host.run(("tells",)).text == "HWLOC_COMPONENTS=-gl\nLC_ALL=C\n"
+    monkeypatch.setenv("HWLOC_COMPONENTS", "-x86")
+    assert host.run(("tells",)).text == "HWLOC_COMPONENTS=-gl,-x86\nLC_ALL=C\n"
+
+
+def test_nothing_is_sent_into_the_network(tmp_path: Path) -> None:
+    """Of all that a capture starts, no call goes to an address of IPv4 or IPv6."""
+    seen = tmp_path / "seen"
+    traced = ["strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(seen)]
+    if not shutil.which("strace") or subprocess.run([*traced, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("strace cannot be used here")
+    variables = os.environ | {"DISPLAY": "192.0.2.1:0"}
+    capture = [sys.executable, "-m", "advisor", "capture", "-o", str(tmp_path / "node.tar.gz")]
+    subprocess.run([*traced, *capture], check=True, capture_output=True, env=variables)
+    assert [line for line in seen.read_text(errors="replace").splitlines() if "AF_INET" in line] == []

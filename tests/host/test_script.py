@@ -1,5 +1,6 @@
 """The shell script: keeps the same as Python does, with any POSIX shell, and cleans up."""
 
+import gzip
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from advisor.host.base import ENVIRONMENT_PREFIXES, Why, expand
 from advisor.host.capture import CaptureHost
 from advisor.host.patterns import concrete
 from advisor.host.record import record
+from advisor.host.secrets import DiscreetHost
 from advisor.host.source import open_host
 from advisor.paths import template
 from advisor.render.script import capture_script
@@ -204,3 +206,111 @@ def test_template_is_found_and_its_absence_named(monkeypatch: pytest.MonkeyPatch
 def test_tree_has_what_the_tests_need() -> None:
     """The small machine has links, blanks in names and files without content."""
     assert {b"", b"1\n"} <= {node for node in MACHINE.values() if isinstance(node, bytes)}
+
+
+def made(tmp_path: Path, patterns: tuple[str, ...], commands: list[tuple[str, ...]], **fakes: str) -> Path:
+    """Return a script in whose commands nobody believes, with seconds cut to one; the fakes are programs on its PATH."""
+    file = tmp_path / "capture.sh"
+    text = capture_script(template("capture.sh.j2"), patterns, commands, "1.0", ENVIRONMENT_PREFIXES)
+    for seconds in ("20", "10", "3"):
+        text = text.replace(f"within {seconds} ", "within 1 ")
+    file.write_text(text.replace("most=16777216", "most=65536"))
+    (tmp_path / "fakes").mkdir()
+    for name, body in fakes.items():
+        (tmp_path / "fakes" / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / "fakes" / name).chmod(0o755)
+    return file
+
+
+def with_fakes(shell: Shell, tmp_path: Path, *, without: str = "") -> Shell:
+    """Return the shell with the fakes first on its PATH, and without a program."""
+    start, environment = shell
+    folders = environment["PATH"].split(":")
+    if without:
+        links = tmp_path / "links"
+        links.mkdir()
+        for folder in reversed(folders):
+            for place in Path(folder).glob("*") if Path(folder).is_dir() else ():
+                (links / place.name).unlink(missing_ok=True)
+                if place.name != without:
+                    (links / place.name).symlink_to(place)
+        folders = [str(links)]
+    return start, environment | {"PATH": ":".join([str(tmp_path / "fakes"), *folders])}
+
+
+@pytest.mark.parametrize("without", ["", "setsid"])
+def test_a_command_that_will_not_end_is_given_up(tmp_path: Path, shell: Shell, without: str) -> None:
+    """It ignores SIGTERM, or its child holds its output; the ones after it are asked. Neither timeout nor setsid is needed."""
+    script = made(
+        tmp_path,
+        (),
+        [("deaf",), ("parent",), ("fine",)],
+        deaf="trap '' TERM HUP INT; while :; do sleep 1; done",
+        parent="sleep 30 & sleep 30",
+        fine="echo fine",
+    )
+    done = run(with_fakes(shell, tmp_path, without=without), script)
+    assert done.returncode == 0, done.stderr
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert [host.run((name,)).why for name in ("deaf", "parent", "fine")] == [Why.TIMEOUT, Why.TIMEOUT, None]
+    assert host.run(("fine",)).out == b"fine\n"
+
+
+def test_a_command_that_prints_without_end_does_not_fill_the_disk(tmp_path: Path, shell: Shell) -> None:
+    """On either output."""
+    script = made(tmp_path, (), [("loud",), ("louder",), ("fine",)], loud="yes", louder="yes >&2", fine="echo fine")
+    done = run(with_fakes(shell, tmp_path), script)
+    assert done.returncode == 0, done.stderr
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert [host.run((name,)).why for name in ("loud", "louder", "fine")] == [Why.FAILED, Why.FAILED, None]
+    assert (tmp_path / "node.tar.gz").stat().st_size < 20_000
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path, shell: Shell) -> None:
+    """It is there and could not be read, and so is a file larger than any."""
+    root = lay(tmp_path / "root", {"sys/a": b"1\n", "sys/z": b"2\n", "sys/large": b"x" * 100_000})
+    os.mkfifo(root / "sys/pipe")
+    run(shell, made(tmp_path, ("/sys/*",), []), "--root", str(root))
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert [host.read(f"/sys/{name}").why for name in ("a", "pipe", "z")] == [None, Why.FAILED, None]
+
+
+def test_a_file_that_a_driver_holds_is_given_up(tmp_path: Path, shell: Shell) -> None:
+    """Copying stops at it and so does reading it alone; the files beside it are kept."""
+    if "busybox" in shell[0][0]:
+        pytest.skip("busybox calls its own cp and head, whatever lies on PATH")
+    root = lay(tmp_path / "root", {"sys/a": b"1\n", "sys/held": b"never\n", "sys/z": b"2\n"})
+    real = shutil.which("head", path=shell[1]["PATH"])
+    held = 'case "$*" in *held*) trap "" TERM; sleep 30 ;; esac'
+    fakes = {"cp": f"{held}\nexit 9", "head": f'{held}\nexec {real} "$@"'}
+    run(with_fakes(shell, tmp_path), made(tmp_path, ("/sys/*",), [], **fakes), "--root", str(root))
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert [host.read(f"/sys/{name}").why for name in ("a", "held", "z")] == [None, Why.FAILED, None]
+
+
+def test_the_script_drops_credentials_as_python_does(tmp_path: Path, shell: Shell) -> None:
+    """Of variables, boot options, files and what commands say; the two keep the same."""
+    cmdline = 'BOOT_IMAGE=/x root=UUID=1 ro iommu=pt rd.iscsi.password=hunter2 x.key="a b hunter2" isolcpus=1-3 -- hunter2\n'
+    mounts = "//filer/x /mnt cifs rw,username=joe,password=hunter2,vers=3 0 0\n"
+    root = lay(tmp_path / "root", {"proc/cmdline": cmdline.encode(), "proc/mounts": mounts.encode(), "proc/sys/x": b"1\n"})
+    text = "url=https://joe:hunter2@site/ token: hunter2 Bearer hunter2hunter2\nversion 1.2\n"
+    jwt = "eyJhbGciOiJIUzI1NiJ9.eyJodW50ZXIyIjoxfQ.c2lnbmF0dXJl"
+    script = made(
+        tmp_path, ("/proc/cmdline", "/proc/mounts"), [("tool",)], tool=f"echo '{text.strip()} {jwt}'; echo 'password=hunter2' >&2"
+    )
+    variables = {
+        "SLURM_JWT": jwt,
+        "UCX_TLS": "rc",
+        "UCX_PASSWORD": "hunter2",
+        "OMPI_MCA_btl": "http://joe:hunter2@x",
+        "SLURM_ODD": "1",
+    }
+    start, environment = with_fakes(shell, tmp_path)
+    run((start, environment | variables), script, "--root", str(root))
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    whole = gzip.decompress((tmp_path / "node.tar.gz").read_bytes())
+    assert [word for word in (b"hunter2", b"eyJ", b"aHVudGVyMg") if word in whole] == []
+    assert host.environment() == {"SLURM_JOB_ID": "7", "UCX_TLS": "rc"}
+    assert host.read("/proc/cmdline").text == "ro iommu=pt isolcpus=1-3\n"
+    assert host.read("/proc/cmdline") == DiscreetHost(open_host(str(root))).read("/proc/cmdline")
+    assert host.read("/proc/mounts") == DiscreetHost(open_host(str(root))).read("/proc/mounts")

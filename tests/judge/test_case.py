@@ -1,5 +1,6 @@
 from advisor.judge.case import case_of, with_standings
 from advisor.model.case import Standing
+from advisor.model.cpu import Cpu, IdleState
 from advisor.model.cpuset import CpuSet
 from advisor.model.cut import infer_layout
 from advisor.model.devices import Hca, Irq, Locality, PciDevice, Port
@@ -77,3 +78,20 @@ def test_standings_are_laid_on_a_case() -> None:
     standing = Standing(name="numa.nps", title="NPS", value="4")
     case = case_of(TWO, None, None)
     assert with_standings(case, [standing]) == case.model_copy(update={"standings": (standing,)})
+
+
+def test_cpus_with_no_idle_state_but_poll_are_spinning() -> None:
+    """A CPU spins where every state but POLL is switched off on it; one that keeps C1 does not."""
+    states = (
+        IdleState(name="POLL", latency=0, disabled=CpuSet()),
+        IdleState(name="C1", latency=2, disabled=CpuSet([0, 1, 2])),
+        IdleState(name="C6", latency=133, disabled=CpuSet([1, 2, 3])),
+    )
+    case = case_of(TWO.model_copy(update={"cpu": Cpu(idle_states=states)}), None, None)
+    assert case.shape
+    assert case.shape.spinning == CpuSet([1, 2])
+    unread = case_of(
+        TWO.model_copy(update={"cpu": Cpu(idle_states=(IdleState(name="C1", latency=2, disabled=None),))}), None, None
+    )
+    assert unread.shape
+    assert unread.shape.spinning is None

@@ -51,3 +51,19 @@ def test_a_value_that_breaks_the_rule_elsewhere_is_the_sites_mistake(tmp_path: P
     with pytest.raises(BadSheet, match=r"line 3: let: one: column 1: kernel\.numa_balancing is a number") as error:
         load_rules([own], [site], words())
     assert error.value.file == str(site)
+
+
+def test_examples_of_shipped_rules_are_passed_over(tmp_path: Path) -> None:
+    """An audit reads the product's rules without their examples, a site's with them; the rules are the same."""
+    own, site = sheet(tmp_path, "own.yaml", RULE.replace("ID", "one")), sheet(tmp_path, "site.yaml", RULE.replace("ID", "two"))
+    quick = load_rules([own], [site], words(), examples=False).rules
+    whole = load_rules([own], [site], words()).rules
+    assert [bool(rule.text.tests) for rule in quick] == [False, True]
+    assert [(rule.id, rule.line, rule.when.text) for rule in quick] == [(rule.id, rule.line, rule.when.text) for rule in whole]
+
+
+def test_a_site_rule_without_examples_is_refused_in_an_audit(tmp_path: Path) -> None:
+    """A rule of a site that has no examples is refused, also where the product's are not read."""
+    bare = sheet(tmp_path, "site.yaml", RULE.replace("ID", "two").split(", tests:")[0] + "}\n")
+    with pytest.raises(BadSheet, match="two: tests is missing"):
+        load_rules([], [bare], words(), examples=False)

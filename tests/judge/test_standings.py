@@ -3,7 +3,8 @@ import pytest
 from advisor.errors import BadSheet
 from advisor.judge.scope import env_of
 from advisor.judge.standings import BIOS, readers, standings
-from advisor.model.case import Case, Standing
+from advisor.know.settings import settings as vocabulary
+from advisor.model.case import Adapter, Case, Standing
 from advisor.model.setting import Reading, Setting
 from advisor.model.system import Kernel
 from tests.judge.made import SETTINGS
@@ -55,3 +56,22 @@ def test_settings_are_values_of_their_kind() -> None:
     told = [("numa.nps", "4"), ("os.memlock", "auto"), ("cpu.boost", "on")]
     case = Case(standings=tuple(Standing(name=name, title=name, value=value) for name, value in told))
     assert env_of(case, SETTINGS)["setting"] == {"numa": {"nps": 4}, "os": {}, "cpu": {"boost": "on"}}
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (("force_relax", "force_relax"), "on"),
+        (("per_mkey", "per_mkey"), "off"),
+        (("per_mkey", "force_relax"), None),
+        ((None,), None),
+    ],
+)
+def test_an_option_of_adapters_firmware_stands_as_all_of_them_tell(words: tuple[str | None, ...], value: str | None) -> None:
+    """Where they differ, or nobody was root, nothing is said."""
+    cards = tuple(
+        Adapter(name=f"mlx5_{at}", firmware_options=None if word is None else {"PCI_WR_ORDERING": word})
+        for at, word in enumerate(words)
+    )
+    found = standings(Case(adapters=cards), vocabulary(), readers(vocabulary()), {}, {})
+    assert {each.name: each.value for each in found}.get("fabric.relaxed_ordering") == value

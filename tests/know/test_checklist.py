@@ -125,3 +125,10 @@ def test_what_was_not_measured_is_a_note_and_no_line() -> None:
     assert made.notes[-1] == (
         "Nothing was measured: 2 rules wait for advisor measure --quick; 1 rule waits for advisor measure hpl."
     )
+
+
+def test_counters_that_nobody_looked_at_are_no_line_to_tick_off() -> None:
+    """An audit looks at them; a checklist for next month has no box for what came in within a second."""
+    lack = Lack(fact="watch.packages", why="not in this input", help="run advisor")
+    made = listed([state("errors-heat", "hardware", "unknown", lacks=(lack,)), state("memory-set-aside", "hardware", "unknown")])
+    assert [item.id for item in made.items] == ["memory-set-aside"]

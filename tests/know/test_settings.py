@@ -67,7 +67,8 @@ def test_lines_set_a_value_now() -> None:
     assert lines_now(setting("os.numa_balancing"), "off") == ("sysctl -w kernel.numa_balancing=0",)
     assert lines_now(setting("os.thp"), "always") == ("echo always > /sys/kernel/mm/transparent_hugepage/enabled",)
     assert lines_now(setting("os.irqbalance"), "off") == ("systemctl stop irqbalance",)
-    assert lines_now(setting("os.idle_states"), "shallow") == ("cpupower idle-set -D 2",)
+    assert lines_now(setting("os.governor"), "performance") == ("cpupower frequency-set -g performance",)
+    assert lines_now(setting("os.idle_states"), "all") == ("cpupower idle-set -E",)
     assert lines_now(setting("os.min_free"), 1 << 30) == ("sysctl -w vm.min_free_kbytes=1048576",)
     assert lines_now(setting("boot.iommu"), "pt") == ()
 

@@ -3,10 +3,12 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.launch.environment import article, device, openmp, settings
-from advisor.model.devices import Hca, Port
+from advisor.launch.environment import article, device, openmp, settings, unusable
+from advisor.model.devices import Hca, Locality, PciDevice, Port
+from advisor.model.job import JobShape
 from advisor.model.machine import Machine
 from advisor.model.software import Tool
+from advisor.place.place import place
 from tests.place.samples import machine, placed
 
 NAPLES, TWO, SMT = "a-r7425-2x7601-dell", "two-hcas", "b-c6525-2x7702-nps4-smt"
@@ -114,3 +116,77 @@ def test_the_article() -> None:
     }
     assert article("hfi1_0", []) == {"UCX_NET_DEVICES": "hfi1_0:1", "OMPI_MCA_coll_hcoll_enable": "0"}
     assert article(None, []) == {"OMPI_MCA_coll_hcoll_enable": "0"}
+
+
+def fabric(*names: str, layer: str, nodes: tuple[int, ...] = (0, 4)) -> Machine:
+    """Return the Rome of two adapters with those of another network in their place."""
+    hcas = tuple(
+        Hca(name=name, locality=Locality(numa_nodes=(node,)), ports=(Port(number=1, state="active", link_layer=layer),))
+        for name, node in zip(names, nodes, strict=False)
+    )
+    return machine(TWO).model_copy(update={"hcas": hcas, "gpus": ()})
+
+
+def told(one: Machine, **job: Any) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the variables and notes of a job on two such hosts."""
+    made = settings(place(JobShape(**({"hosts": ("a", "b")} | job)), [one]), [one])
+    assert {slot.hca for plan in made.placement.plans for slot in plan.slots} == {None}, "no launcher needs to tell ranks apart"
+    return dict(made.variables), made.notes
+
+
+def test_one_slingshot_adapter_is_named_to_libfabric() -> None:
+    """UCX does not know Slingshot: libfabric's provider is told the device."""
+    assert told(fabric("cxi0", layer="slingshot"), ranks=8) == ({"FI_CXI_DEVICE_NAME": "cxi0"}, ())
+
+
+def test_several_slingshot_adapters_are_mapped_for_cray_mpich() -> None:
+    """One variable for all ranks numbers each adapter's local ranks; other MPIs are named in a note."""
+    variables, notes = told(fabric("cxi0", "cxi1", layer="slingshot"), ranks_per_node=4, strategy="spread-numa")
+    assert variables == {"MPICH_OFI_NIC_POLICY": "USER", "MPICH_OFI_NIC_MAPPING": "0:0,1;1:2,3"}
+    assert any("FI_CXI_DEVICE_NAME" in note for note in notes)
+
+
+def test_slingshot_adapters_of_unknown_numbers_are_left_to_the_policy() -> None:
+    """The name of an interface does not tell libfabric's number: Cray MPICH finds the adapter by NUMA node itself."""
+    variables, _ = told(fabric("hsi0", "hsi1", layer="slingshot"), ranks_per_node=4, strategy="spread-numa")
+    assert variables == {"MPICH_OFI_NIC_POLICY": "NUMA"}
+    variables, notes = told(fabric("hsi0", layer="slingshot"), ranks=8)
+    assert (variables, len(notes)) == ({}, 1)
+
+
+def test_the_policy_numa_is_not_given_to_ranks_on_several_nodes() -> None:
+    """Cray MPICH ends where a rank with the policy NUMA is not confined to one NUMA node."""
+    variables, notes = told(fabric("hsi0", "hsi1", layer="slingshot"), ranks_per_node=2, threads=16)
+    assert variables["OMP_NUM_THREADS"] == "16"
+    assert "MPICH_OFI_NIC_POLICY" not in variables
+    assert notes == ("MPICH_OFI_NIC_POLICY is not set: a rank on several NUMA nodes cannot have the policy NUMA",)
+
+
+def test_omni_path_is_told_its_unit() -> None:
+    """PSM2 takes the number of /dev/hfi1_1; where ranks would differ it is left alone."""
+    variables, _ = told(fabric("hfi1_1", layer="omni-path"), ranks=8)
+    assert variables == {"HFI_UNIT": "1"}
+    variables, notes = told(fabric("hfi1_0", "hfi1_1", layer="omni-path"), ranks_per_node=4, strategy="spread-numa")
+    assert (variables, len(notes)) == ({}, 1)
+
+
+def test_ucx_is_not_said_to_use_another_network() -> None:
+    """What measures messages by UCX is told why it cannot be told the adapter."""
+    assert unusable(["cxi0"], [fabric("cxi0", layer="slingshot")]) == "UCX does not use Slingshot"
+    assert article("cxi0", [fabric("cxi0", layer="slingshot")]) == {"OMPI_MCA_coll_hcoll_enable": "0"}
+
+
+def test_amazons_adapter_is_not_named_to_ucx() -> None:
+    """An EFA is an Ethernet adapter that MPI uses by libfabric."""
+    card = PciDevice(address="0000:c5:00.0", kind="hca", class_code=0x020000, vendor=0x1D0F, device=0xEFA0)
+    efa = Hca(
+        name="rdmap197s0", address=card.address, locality=Locality(numa_nodes=(0,)), ports=(Port(number=1, state="active"),)
+    )
+    one = machine(TWO).model_copy(update={"hcas": (efa,), "pci": (card,), "gpus": ()})
+    assert told(one, ranks=8) == ({}, ("UCX_NET_DEVICES is not set: the adapter is an EFA, which MPI uses by libfabric",))
+
+
+def test_the_port_of_the_plans_network_is_named() -> None:
+    """Of a card with an Ethernet and an InfiniBand port UCX is told the InfiniBand one."""
+    ports = (Port(number=1, state="active", link_layer="ethernet"), Port(number=2, state="active", link_layer="infiniband"))
+    assert device("mlx4_0", [Machine(hcas=(Hca(name="mlx4_0", ports=ports),))]) == "mlx4_0:2"

@@ -173,3 +173,69 @@ def test_a_million_ranks_stream() -> None:
     ).cpus(  # type: ignore[union-attr]
         "node0001", 128, 0
     )
+
+
+KFD = "/sys/class/kfd/kfd/topology/nodes"
+
+
+@pytest.mark.parametrize(
+    ("address", "number"),
+    [
+        ("0000:01:00.0", "0"),
+        ("0000:01:00.1", "1"),
+        ("0000:c1:00.0", "2"),
+        ("0001:c1:1f.5", "3"),
+        ("0000:c1:00.3", "none"),
+        ("0000:02:00.0", "none"),
+    ],
+)
+def test_amds_gpus_are_counted_as_the_driver_shows_them(
+    address: str, number: str, shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A partition has the number that programs know it by; a CPU is no GPU, and an address that is not there has none."""
+    gpus = ((0, 0, 0), (304, 0, 0x0100), (304, 0, 0x0100 | 1 << 28), (304, 0, 0xC100), (304, 1, 0xC1F8 | 5))
+    for position, (simd, domain, location) in enumerate(gpus):
+        folder = tmp_path / "nodes" / str(position)
+        folder.mkdir(parents=True)
+        text = f"cpu_cores_count 0\nsimd_count {simd}\nlocation_id {location}\ndomain {domain}\n"
+        (folder / "properties").write_text(text)
+    script = "\n".join(wrapper.script(planned((TWO,), (HERE, 0, 2))))
+    function = script[script.index("amd_number() {") : script.index("# gpu_number ADDRESS")].replace(KFD, str(tmp_path / "nodes"))
+    assert str(tmp_path) in function
+    asked = f'{function}\nif amd_number {address}; then echo "$number"; else echo none; fi'
+    program = str(shutil.which(shell[0]))
+    done = subprocess.run([program, *shell[1:], "-c", asked], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == (number, "")
+
+
+@pytest.mark.parametrize(
+    ("driver", "told"),
+    [
+        ("nvidia", {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "1"}),
+        ("amdgpu", {"ROCR_VISIBLE_DEVICES": "1"}),
+        ("i915", {"ZE_ENABLE_PCI_ID_DEVICE_ORDER": "1", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE", "ZE_AFFINITY_MASK": "1"}),
+    ],
+)
+def test_each_makers_runtime_is_told_the_gpu(driver: str, told: dict[str, str], tmp_path: Path) -> None:
+    """A rank's GPU is the second of its driver: NVIDIA's, AMD's and Intel's runtimes hear so in their own words."""
+    pci = tmp_path / "pci"
+    for address in ("0000:03:00.0", "0000:c1:00.0"):
+        (pci / "drivers" / driver / address).mkdir(parents=True)
+        (pci / "devices" / address).mkdir(parents=True)
+        (pci / "devices" / address / "driver").symlink_to(pci / "drivers" / driver)
+    plan = node(ROME, str(FIRST))
+    seat = plan.slots[0].model_copy(update={"gpu": "0000:c1:00.0"})
+    made = planned((plan.model_copy(update={"slots": (seat,)}),), (HERE, 0, 1))
+    script = "\n".join(wrapper.script(made)).replace("/sys/bus/pci", str(pci)).replace(KFD, str(tmp_path / "none"))
+    (tmp_path / wrapper.FILE).write_text(f"{script}\n")
+    rank = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "0", "HIP_VISIBLE_DEVICES": "0"}
+    done = subprocess.run(
+        ["sh", str(tmp_path / wrapper.FILE), "env"],
+        env={"PATH": os.environ["PATH"], **rank},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert {name: found.get(name) for name in told} == told
+    assert (found.get("HIP_VISIBLE_DEVICES") is None) == (driver == "amdgpu"), "HIP counts anew what is left"

@@ -52,7 +52,7 @@ def _below(spec: Spec, node: int, bus: int) -> Tree:
     says = _told(spec, node)
     tree = _function(spec, root, Function(f"0000:{bus:02x}:00.0", 0x060000, *host, says))
     for slot, device in enumerate((device for device in spec.devices if device.node == node), 1):
-        below = bus + slot
+        below = bus + slot if device.bus is None else device.bus
         bridge = Function(
             *(f"0000:{bus:02x}:{slot:02x}.1", 0x060400, *port, says),
             buses=(bus, below, below),
@@ -86,6 +86,9 @@ def _device(spec: Spec, parent: str, bus: int, device: Device) -> Tree:
             tree |= _hca(place, hca, spec.host)
         for net in device.nets[number : number + 1]:
             tree |= _net(place, net)
+        if device.cxi and number == 0:
+            tree |= texts(f"{place}/cxi/{device.cxi}", {"uevent": ""}) | {f"{place}/cxi/{device.cxi}/device": Link(place)}
+            tree[f"sys/class/cxi/{device.cxi}"] = Link(f"{place}/cxi/{device.cxi}")
     return tree
 
 

@@ -117,6 +117,10 @@ class Device:
     hcas: tuple[Hca, ...] = ()
     nets: tuple[Net, ...] = ()
     says: int | None = None
+    bus: int | None = None
+    """The PCI bus that it is on, where that is not the next one below its node's root."""
+    cxi: str | None = None
+    """What the driver of Slingshot adapters calls it."""
 
 
 @dataclass(frozen=True)

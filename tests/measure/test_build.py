@@ -12,11 +12,9 @@ from advisor.measure.build import (
     Ready,
     Recipe,
     build,
-    cache_folder,
     cpu_of,
     find_compiler,
     flags_for,
-    is_ours,
     kernel_names,
 )
 from advisor.model.machine import Machine
@@ -102,26 +100,53 @@ def test_flags_are_for_this_processor_or_the_one_named() -> None:
         flags_for(Machine(), "x -o /etc/passwd")
 
 
-def test_what_others_could_have_put_there_is_not_run(tmp_path: Path) -> None:
-    """A program that anybody may write is built anew."""
-    program = tmp_path / "k"
-    program.write_text("")
-    program.chmod(0o755)
-    ours = is_ours(program)
-    program.chmod(0o777)
-    assert (ours, is_ours(program), is_ours(tmp_path / "none")) == (True, False, False)
+@needs_cc
+def test_what_others_could_have_put_there_is_built_anew(sources: Path, tmp_path: Path) -> None:
+    """A program that anybody may write, a link to one, and one that has a second name."""
+    folder = tmp_path / "cache"
+    place = Path(Builder(LiveHost(), recipe(sources), "cpu", folder, lambda _: None).program("six"))
+    strange = place.read_bytes()
+    for linked in (False, True):
+        if linked:
+            place.rename(tmp_path / "x")
+            place.symlink_to(tmp_path / "x")
+        else:
+            place.chmod(0o777)
+        told: list[str] = []
+        again = Builder(LiveHost(), recipe(sources), "cpu", folder, told.append).program("six")
+        assert (told, place.stat().st_mode & 0o777, place.is_symlink()) == (["building six"], 0o755, False)
+        assert Path(again).read_bytes() == strange
+    (tmp_path / "second").hardlink_to(place)
+    told = []
+    Builder(LiveHost(), recipe(sources), "cpu", folder, told.append).program("six")
+    assert told == ["building six"]
+
+
+@needs_cc
+def test_what_was_looked_at_is_what_is_run(sources: Path, tmp_path: Path) -> None:
+    """Named by its open file: who puts another program in its place changes nothing."""
+    builder = Builder(LiveHost(), recipe(sources), "cpu", tmp_path / "cache", lambda _: None, open_only=True)
+    program = builder.program("six")
+    (kept,) = (tmp_path / "cache").iterdir()
+    (tmp_path / "other").write_text("#!/bin/sh\nexit 66\n")
+    (tmp_path / "other").chmod(0o755)
+    (tmp_path / "other").replace(kept)
+    assert (LiveHost().run((program,)).status, LiveHost().run((str(kept),)).status) == (6, 66)
+
+
+@needs_cc
+def test_a_folder_that_others_may_change_is_refused(sources: Path, tmp_path: Path) -> None:
+    """In one line that says what to set."""
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(CannotWork, match="others may change it or a folder above; set XDG_CACHE_HOME"):
+        Builder(LiveHost(), recipe(sources), "cpu", tmp_path / "open" / "cache", lambda _: None).program("six")
 
 
 def test_kernels_that_need_mpi_are_built_elsewhere(sources: Path) -> None:
     """The registry is the folder; the shared files and those of MPI are left out."""
     assert kernel_names(sources) == ("six",)
     assert {"membw", "memlat", "c2c", "peakflops"} <= set(kernel_names(kernels()))
-
-
-def test_the_cache_is_where_xdg_wants_it() -> None:
-    """An empty or relative XDG_CACHE_HOME counts as none."""
-    homes = [{"XDG_CACHE_HOME": "/c"}, {"XDG_CACHE_HOME": "c", "HOME": "/h"}, {"HOME": "/h"}]
-    assert [str(cache_folder(each)) for each in homes] == ["/c/advisor/kernels", *["/h/.cache/advisor/kernels"] * 2]
 
 
 def test_ready_kernels_are_used_as_they_are(tmp_path: Path) -> None:

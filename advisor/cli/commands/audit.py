@@ -87,13 +87,14 @@ def run(
     from advisor.cli.judgement import judged
     from advisor.cli.planning import bios_of
     from advisor.cli.quick import Asked
+    from advisor.cli.watching import Watching
 
     asked = Asked(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
-    read = load(source)
+    watching, read = Watching(source), load(source)
     given = bios_of(bios or (), read)
     measured = _measured(measurements or [], read, asked, now=measure and source is None)
-    result = judged(read, scope, rules or (), given, measured.measurements)
+    result = judged(read, scope, rules or (), given, measured.measurements, watch=watching.ended())
     audit = _of_topics(result, topic) if topic else result.audit
     if json:
         emit_json(_document(result, audit), output)
@@ -107,7 +108,7 @@ def run(
 def _document(result: "Judgement", audit: "Audit") -> dict[str, Any]:
     from advisor.render.data import audit_document
 
-    return audit_document(result.machine, result.layout, audit)
+    return audit_document(result.machine, result.layout, audit, result.case.watch)
 
 
 def _together(asked: "Asked", others: dict[str, bool]) -> None:

@@ -22,12 +22,12 @@ import typer
 from advisor import __version__
 from advisor.cli.options import From
 from advisor.cli.pipeline import open_machine, progress, say, write_whole
-from advisor.collect.gather import commands, paths
+from advisor.collect.gather import commands, counters, paths
 from advisor.errors import CannotWork, one_line
 from advisor.host.base import ENVIRONMENT_PREFIXES
 
 Anonymise = Annotated[
-    bool, typer.Option("--anonymise", "--anonymize", help="Remove serial numbers, MACs, GUIDs, IP addresses and host names.")
+    bool, typer.Option("--anonymise", "--anonymize", help="Keep only what names no machine, no site and nobody.")
 ]
 
 
@@ -42,7 +42,7 @@ def run(
         from advisor.paths import template
         from advisor.render.script import capture_script
 
-        say(capture_script(template("capture.sh.j2"), paths(), commands(), __version__, ENVIRONMENT_PREFIXES))
+        say(capture_script(template("capture.sh.j2"), paths(), commands(), __version__, ENVIRONMENT_PREFIXES, twice=counters()))
     elif output is None:
         raise CannotWork("capture needs a file to write; say -o node.tar.gz")
     else:
@@ -52,6 +52,7 @@ def run(
 def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
     from advisor.host.anonymise import AnonymousHost
     from advisor.host.record import record
+    from advisor.host.secrets import DiscreetHost
 
     host = open_machine(source)
     about = {
@@ -62,8 +63,8 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
         "anonymised": "yes" if anonymise else "no",
     }
     with progress("capturing") as step:
-        kept = AnonymousHost(host) if anonymise else host
-        data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"))
-    write_whole(output, data)
+        kept = AnonymousHost(host) if anonymise else DiscreetHost(host)
+        data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"), twice=counters())
+    write_whole(output, data, private=True)
     size = f"{len(data) // 1024} KiB"
     sys.stderr.write(one_line(f"advisor: wrote {output} ({size}); look at it with: advisor audit --from {output}") + "\n")

@@ -44,11 +44,12 @@ def run(
     from advisor.cli.inputs import measurements_from, must_be_one_of
     from advisor.cli.judgement import judged, rulebook
     from advisor.cli.planning import bios_of
+    from advisor.cli.watching import Watching
 
     must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
-    machine = load(source)
+    watching, machine = Watching(source), load(source)
     given = bios_of(bios or (), machine)
-    result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine))
+    result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine), watch=watching.ended())
     told = _explained(result, rule, subject)
     if json:
         from advisor.render.data import explain_document

@@ -20,6 +20,8 @@ from advisor.cli.pipeline import emit_json, say
 from advisor.errors import BadValue, did_you_mean
 from advisor.judge.rule import Rule
 from advisor.judge.trials import Trial, kinds_lacking, try_rule
+from advisor.know.platforms import platforms
+from advisor.know.vendors import vendors
 
 
 class Action(StrEnum):
@@ -40,11 +42,12 @@ def run(
     json: Json = False,
 ) -> int:
     """List, show, test or check rules."""
-    chosen = _chosen(tuple(rulebook(rules or ()).rules), [*(names or []), *(topic or [])])
+    chosen = _chosen(tuple(rulebook(rules or (), examples=True).rules), [*(names or []), *(topic or [])])
     if action is Action.TEST:
         return _test(chosen)
     if action is Action.CHECK:
         say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
+        say(_sheets())
     elif json:
         emit_json({"schema": "advisor-rules/1", "rules": [_document(rule) for rule in chosen]}, None)
     elif action is Action.SHOW:
@@ -54,6 +57,18 @@ def run(
     else:
         say("".join(f"{rule.id:44} {rule.text.severity:7} {rule.topic:12} {rule.text.title}\n" for rule in chosen))
     return 0
+
+
+def _sheets() -> str:
+    """Return what the sheets of makers and platforms rest on; loading them checks that no name is called seen that was not."""
+    makers = vendors().values()
+    entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
+    named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
+    shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
+    return (
+        f"{len(makers)} sheets of makers and {len(platforms())} of platforms: of {len(named)} names, {shown} were seen in "
+        "firmware of the maker, and are called verified for the generations it is of\n"
+    )
 
 
 def _chosen(every: tuple[Rule, ...], names: list[str]) -> tuple[Rule, ...]:

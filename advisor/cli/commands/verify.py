@@ -86,7 +86,7 @@ def _print_probe() -> int:
 
 def _compared(plan: str | None, observed: str | None, words: list[str], source: str | None, timeout: float) -> "Comparison":
     from advisor.cli.launchlines import line_in, line_of
-    from advisor.cli.plans import document, plan_of, read_bytes
+    from advisor.cli.plans import plan_in, read_bytes
     from advisor.collect.observe import heard
     from advisor.compare.observed import compare
 
@@ -96,7 +96,7 @@ def _compared(plan: str | None, observed: str | None, words: list[str], source: 
     if plan is None and folder is None:
         raise CannotWork("verify needs a plan: DIR of advisor bind -o DIR, --plan plan.json, or --pid or --job of what runs")
     name = str(folder / "plan.json") if folder else str(plan)
-    wanted = plan_of(document(name), name)
+    wanted = plan_in(name)
     if observed is not None:
         gathered, ended = heard(read_bytes(observed, "output of a job")), None
         if not gathered.ranks:
@@ -224,12 +224,12 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
 
 def _against(plan: str, found: "Looked", topology: "Topology | None") -> "Comparison":
     """Compare running ranks with those that the plan has for this host."""
-    from advisor.cli.plans import document, plan_of
+    from advisor.cli.plans import plan_in
     from advisor.compare.observed import compare
     from advisor.compare.running import observed
     from advisor.model.observation import same_host
 
-    here = [each for each in plan_of(document(plan), plan).ranks if same_host(each.host, found.host)]
+    here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]
     if not here:
         raise BadValue(f"the plan has no rank on {found.host or 'this host'}", cure="run this on a node of the plan")
     return compare(here, observed(found), topology)

@@ -4,32 +4,29 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from advisor.launch.lint.openmpi import sets
-from advisor.launch.lint.predict import Case, adapters, binder_cpus, ranks_here
+from advisor.launch.lint.places import ADVISE, cores_of, places, spread, warning
+from advisor.launch.lint.predict import Case, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
 from advisor.launch.lint.tables import TITLES
 from advisor.model.amounts import count as counted
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.lint import LintWarning
-from advisor.model.logical import Numbering, numbering
-
-_ADVISE = "advisor bind writes a line for this machine"
+from advisor.model.logical import numbering
 
 
 def binding(case: Case) -> Iterator[LintWarning]:
     """Yield the warnings about the places of ranks; none of several programs whose ranks are not known."""
     if len(case.line.segments) > 1 and case.unclear:
         return
-    yield from _refused(case)
+    short = list(_slots(case))
+    yield from short or _refused(case)
     yield from _defaults(case)
     yield from _per_node(case)
     yield from _uneven(case)
-    yield from _slots(case)
     yield from _binders(case)
     bound = [cpus for cpus in case.here if cpus]
     if bound:
-        yield from _shared(case, bound)
-        yield from _borders(case, bound)
-        yield from _adapter(case, bound)
+        yield from places(case, bound)
     yield from _threads(case, bound)
     yield from _jobs(case, bound)
 
@@ -47,28 +44,11 @@ def unbound(case: Case) -> bool:
     return want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (case.line.family == "mpich" and not want.bind)
 
 
-def spread(case: Case) -> tuple[str, ...]:
-    """Return binding options for this launcher that name everything, for the ranks of a node."""
-    count, title = ranks_here(case) or 1, case.line.family
-    parts = [len(case.topology.inside.l3), len(case.topology.inside.cpu_nodes), len(case.topology.inside.packages)]
-    kind, number = next(
-        ((kind, n) for kind, n in zip(("l3cache", "numa", "package"), parts, strict=True) if n and count % n == 0), ("core", 0)
-    )
-    name = "socket" if kind == "package" and title != "openmpi5" else kind
-    if title in ("mpich", "intelmpi"):
-        return ("-bind-to", "core", "-map-by", name)
-    if number == 0 or len(case.line.segments) > 1:  # ppr counts each program's ranks anew
-        return ("--map-by", "core", "--bind-to", "core")
-    width = case.want.threads or 1
-    pe = f":PE={width}" if width > 1 else ""
-    return ("--map-by", f"ppr:{count // number}:{name}{pe}", "--bind-to", "core")
-
-
 def _refused(case: Case) -> Iterator[LintWarning]:
     if case.refused and not case.refused.startswith("it does not know"):
         name = "ppr-in-part" if "no multiple" in case.refused else "refused"
-        yield _warning(
-            name, f"{TITLES[case.line.family]} starts nothing", f"It says: {case.refused}.", _line_words(case), _ADVISE, bad=True
+        yield warning(
+            name, f"{TITLES[case.line.family]} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
         )
 
 
@@ -89,13 +69,13 @@ def _defaults(case: Case) -> Iterator[LintWarning]:
         each = cores // max(1, nodes)
         why = "Without --bind-to, 4.x binds more than 2 ranks to NUMA nodes; NPS or SNC in the BIOS changes what that is."
         evidence = f"{counted(nodes, 'NUMA node')} here, {each} cores each"
-        yield _warning(
+        yield warning(
             "nps-default", f"each rank is bound to a NUMA node of {each} cores, which changes with NPS", why, evidence, better
         )
     elif want.level is None:
         why = "The version decides then: up to 2 ranks get a core each, more get a NUMA node each in 4.x and a core in 5.x."
         evidence = f"{counted(count, 'rank')} on a node, {cores} cores and {counted(nodes, 'NUMA node')} here"
-        yield _warning(
+        yield warning(
             "default-binding", "the binding is the launcher's default: one core a rank, the first ones", why, evidence, better
         )
 
@@ -110,7 +90,7 @@ def _per_node(case: Case) -> Iterator[LintWarning]:
         f"socket 0 of {len(inside.packages)}" if len(inside.packages) > 1 else f"the first of {len(inside.cpu_nodes)} NUMA nodes"
     )
     written = want.map_text or "-N"
-    yield _warning(
+    yield warning(
         "per-node", f"ranks are bound to {where}", why, f"--map-by {written}", rebound(case.line, spread(case)), bad=True
     )
 
@@ -129,7 +109,7 @@ def _uneven(case: Case) -> Iterator[LintWarning]:
         why = "Over parts of unequal size 4.1 crosses their borders, and 5.0 leaves small ones out; both without a word."
         evidence = f"one {kind} has {' or '.join(map(str, sizes))} cores here"
         better = "a rankfile: advisor bind writes one"
-        yield _warning(
+        yield warning(
             "uneven-parts", f"--map-by {want.map_text} puts ranks elsewhere than it says", why, evidence, better, bad=True
         )
 
@@ -145,7 +125,7 @@ def _slots(case: Case) -> Iterator[LintWarning]:
     named = ",".join(f"{name}:{each}" for name, _ in want.hosts)
     better = rewrite(case.line, lambda said: ("--host", named) if said.name == "--host" else None)
     why = "A host in --host without :N is one slot; outside a scheduler's job more ranks are refused."
-    yield _warning(
+    yield warning(
         "slots-short",
         f"{want.ranks} ranks, and the hosts have {counted(slots, 'slot')}",
         why,
@@ -161,7 +141,7 @@ def _binders(case: Case) -> Iterator[LintWarning]:
         if own is None and (binder.nodes or binder.cpus):
             what = f"{binder.tool} ends with an error: {(binder.nodes or binder.cpus or '')[:40]} is not on this machine"
             numbers = ", ".join(str(node.os_index) for node in inside.cpu_nodes[:16])
-            yield _warning("binder-beyond", what, "It refuses what is not there.", f"NUMA nodes here: {numbers}")
+            yield warning("binder-beyond", what, "It refuses what is not there.", f"NUMA nodes here: {numbers}")
         elif own is not None and not unbound(case):
             plain = (
                 rebound(case.line, ("--bind-to", "none"))
@@ -172,77 +152,15 @@ def _binders(case: Case) -> Iterator[LintWarning]:
                 f"{binder.tool} runs after the launcher has bound the rank, and sets other CPUs: the launcher's binding is lost."
             )
             evidence = f"{binder.written[:60]} is CPUs {own}"
-            yield _warning(
+            yield warning(
                 "binders-fight", f"every rank may run on all {counted(len(own), 'CPU')} of {binder.tool}", why, evidence, plain
             )
     for binder in case.line.words.around:
         if binder.cpus or binder.nodes:
             why = "The launcher binds its ranks anew, and its daemons on other hosts never see it."
-            yield _warning(
-                "binder-outside", f"{binder.tool} around the launcher does not bind the ranks", why, binder.written[:80], _ADVISE
+            yield warning(
+                "binder-outside", f"{binder.tool} around the launcher does not bind the ranks", why, binder.written[:80], ADVISE
             )
-
-
-def _shared(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
-    known = numbering(case.topology)
-    most, times = Counter(bound).most_common(1)[0]
-    if times > 1 and not case.line.inner:
-        cores = len({known.core_of[cpu] for cpu in most if cpu in known.core_of})
-        name = "same-core" if cores == 1 else "same-cpus"
-        if name == "same-cpus" and times <= cores and case.want.level != "pe-list":
-            return
-        why = "Ranks with the same CPUs take turns on them, or are moved about between them."
-        evidence = f"CPUs {most}: {counted(cores, 'core')} for {times} ranks"
-        where = f"core {known.core_of.get(most.first or 0, 0)}" if cores == 1 else f"the same {cores} cores"
-        yield _warning(name, f"{times} ranks run on {where}", why, evidence, _ADVISE)
-
-
-def _borders(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
-    """Yield a warning for each kind of border that ranks cross although they need not; each rank in its worst one."""
-    known = numbering(case.topology)
-    kinds = (("package", "socket", "sockets"), ("numa", "NUMA node", "NUMA nodes"), ("l3cache", "L3 group", "L3 groups"))
-    told: set[int] = set()
-    for kind, one, many in kinds:
-        parts = sets(kind, case.topology, known)
-        crossing = [i for i, cpus in enumerate(bound[:4096]) if i not in told and _crosses(cpus, parts)]
-        if not crossing:
-            continue
-        cpus = bound[crossing[0]]
-        touched = [i for i, part in enumerate(parts) if part & cpus]
-        if (
-            len(_cores(cpus, known)) > min(len(_cores(part, known)) for part in parts)
-            and union(parts[i] for i in touched) == cpus
-        ):
-            continue  # whole parts on purpose
-        told.update(crossing)
-        why = f"Threads of one rank then share data over the border of {many}, and its memory is on one side only."
-        evidence = f"rank {crossing[0]} has CPUs {cpus}: {one}s {', '.join(map(str, touched[:8]))}"
-        name = {"package": "across-socket", "numa": "across-numa", "l3cache": "across-l3"}[kind]
-        yield _warning(name, f"{counted(len(crossing), 'rank')} of a node lie across {many}", why, evidence, _ADVISE)
-
-
-def _crosses(cpus: CpuSet, parts: Sequence[CpuSet]) -> bool:
-    return sum(1 for part in parts if part & cpus) > 1
-
-
-def _cores(cpus: CpuSet, known: Numbering) -> set[int]:
-    return {known.core_of[cpu] for cpu in cpus if cpu in known.core_of}
-
-
-def _adapter(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
-    places = dict(adapters(case.machine))
-    if case.want.adapter in places:
-        places = {case.want.adapter or "": places[case.want.adapter or ""]}
-    topology = case.topology.inside
-    near = union(node.cpuset for node in topology.nodes if any(node.os_index in nodes for nodes in places.values()))
-    sockets = union(package.cpuset for package in topology.packages if package.cpuset & near)
-    if not near or not sockets or union(bound) & sockets or len(topology.packages) < 2:
-        return
-    name, nodes = next(iter(places.items()))
-    why = "Their messages cross the link of the sockets to reach the adapter; osu_mbw_mr was seen at about half there."
-    evidence = f"{name} is at NUMA node {','.join(map(str, nodes))}; the ranks have CPUs {union(bound)}"
-    better = f"advisor bind --near {name}"
-    yield _warning("far-from-hca", f"all ranks of a node are on a socket without {name}", why, evidence, better)
 
 
 def _threads(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
@@ -251,15 +169,19 @@ def _threads(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
         return
     count, cores = ranks_here(case) or 1, len(case.topology.inside.cores)
     known = numbering(case.topology)
-    narrow = min((len(_cores(cpus, known)) for cpus in bound), default=None)
+    narrow = min((len(cores_of(cpus, known)) for cpus in bound), default=None)
     if narrow is not None and threads > narrow:
         why = "Threads take turns on the cores of their rank; OpenMP does not know better than OMP_NUM_THREADS."
         better = rebound(case.line, spread(case)) if case.four or case.five else f"{threads} cores for each rank"
         evidence = f"OMP_NUM_THREADS={threads}, and {counted(narrow, 'core')} for a rank"
-        yield _warning("too-many-threads", f"{threads} threads of a rank share {counted(narrow, 'core')}", why, evidence, better)
-    elif count * threads > cores and bound:
-        evidence = f"{count} ranks of {threads} threads on {cores} cores"
-        yield _warning("too-many-threads", "there are more threads than cores", "They take turns.", evidence, _ADVISE)
+        yield warning("too-many-threads", f"{threads} threads of a rank share {counted(narrow, 'core')}", why, evidence, better)
+        return
+    most = max(Counter(rank.host for rank in case.ranks or ()).values(), default=count)
+    if most * threads > cores and case.ranks:
+        none = "" if bound else ", none bound"
+        evidence = f"{counted(most, 'rank')} of {threads} threads on a node{none}, and {cores} cores"
+        why = "They take turns on the cores" + (" of the node, wherever the kernel puts them." if none else ".")
+        yield warning("too-many-threads", "there are more threads than cores", why, evidence, ADVISE)
 
 
 def _jobs(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
@@ -268,14 +190,10 @@ def _jobs(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     default = not given(case) and (case.four or case.five)
     others = case.line.words.others
     known = numbering(case.topology)
-    used = len(_cores(union(bound), known))
+    used = len(cores_of(union(bound), known))
     if not bound or not (others or (default and used * 2 <= cores and len(case.here) <= 2)):
         return
     why = "Each mpirun counts cores from the first one and knows nothing of the others."
     evidence = f"CPUs {union(bound)}, {used} of {cores} cores" + (f"; {others + 1} launchers in the line" if others else "")
     better = "advisor bind --slice 1/2 and 2/2, or --bind-to none"
-    yield _warning("same-cores-again", "further jobs on the node run on the same cores", why, evidence, better)
-
-
-def _warning(name: str, what: str, why: str, evidence: str, better: str | None = None, *, bad: bool = False) -> LintWarning:
-    return LintWarning(id=name, what=what, why=why, evidence=evidence, better=better, misbinds=bad)
+    yield warning("same-cores-again", "further jobs on the node run on the same cores", why, evidence, better)

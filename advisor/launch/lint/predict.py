@@ -1,18 +1,20 @@
 """Where a line puts each rank of the first host and of the others, which are taken to be like this machine."""
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.launch import intelmpi, mpich, srun
+from advisor.launch.lint import orte, prrte, rankfiles
+from advisor.launch.lint.bydevice import adapters, homes_of_devices
+from advisor.launch.lint.hostfiles import hosts_of_file, in_sequence, readable
 from advisor.launch.lint.line import Line
-from advisor.launch.lint.openmpi import Refused, Unclear, local, sets
-from advisor.launch.lint.programs import together
+from advisor.launch.lint.mapby import newer
+from advisor.launch.lint.openmpi import Refused, Unclear
+from advisor.launch.lint.programs import programs, together
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
-from advisor.launch.rankfile import parse_rankfile
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.lint import LintRank
 from advisor.model.logical import numbering
@@ -20,6 +22,8 @@ from advisor.model.machine import Machine
 from advisor.model.topology import Topology
 
 MOST_RANKS = 65_536
+__all__ = ["Case", "Local", "Texts", "adapters", "binder_cpus", "case", "ranks_here"]
+
 Texts = Mapping[str, str]
 """The texts of files that the line names, by those names."""
 
@@ -62,9 +66,9 @@ class Case:
 def case(line: Line, machine: Machine, files: Texts) -> Case:
     """Return a line with what it does on a machine."""
     want = wanted(line)
-    named = hosts_of(want, files)
-    made = Case(line, replace(want, hosts=named), machine, machine.topology or Topology(), files)
+    made = Case(line, want, machine, machine.topology or Topology(), files)
     try:
+        made = replace(made, want=_with_hosts(made))
         made = replace(made, want=together(line, made.want))
         return replace(made, ranks=_ranks(made))
     except Refused as refusal:
@@ -73,6 +77,17 @@ def case(line: Line, machine: Machine, files: Texts) -> Case:
         return replace(made, unclear=str(why))
     except BadInput as error:
         return replace(made, unclear=error.problem)
+
+
+def _with_hosts(made: Case) -> Wanted:
+    """Return what a line wants with the hosts of its host file."""
+    want = made.want
+    if made.line.family in SIMULATED:
+        if not want.hosts and want.hostfile in made.files:
+            named = hosts_of_file(made.files[want.hostfile or ""], crowded=want.oversubscribe)
+            return replace(want, hosts=named, from_file=True)
+        return want
+    return replace(want, hosts=hosts_of(want, made.files))
 
 
 def hosts_of(want: Wanted, files: Texts) -> tuple[tuple[str, int | None], ...]:
@@ -100,10 +115,6 @@ def seats(made: Case, total: int) -> list[tuple[str | None, int]]:
     if any(slots for _, slots in named):
         named = tuple((name, slots or 1) for name, slots in named)
     each = want.per_node
-    if each is None and want.level == "ppr" and want.ppr and made.line.family.startswith("openmpi"):
-        kind = want.ppr[1]
-        found = 1 if kind == "node" else len(sets(kind, made.topology, numbering(made.topology)))
-        each = want.ppr[0] * max(1, found)
     share = each or -(-total // len(named))
     result: list[tuple[str | None, int]] = []
     left = total
@@ -125,14 +136,6 @@ def _total(made: Case) -> int:
         total = want.ranks
     elif want.per_node:
         total = want.per_node * max(1, len(want.hosts))
-    elif made.line.family.startswith("openmpi") and want.level == "ppr" and want.ppr:
-        if made.four:
-            raise Refused("Open MPI 4 does not count ranks from ppr: without -np it asks for all slots; nothing starts")
-        found = sets(want.ppr[1], made.topology, numbering(made.topology)) if want.ppr[1] != "node" else (None,)
-        total = want.ppr[0] * len(found) * max(1, len(want.hosts))
-    elif made.line.family.startswith("openmpi"):
-        slots = [slots or 1 for _, slots in want.hosts]
-        total = sum(slots) or len(numbering(made.topology).cores)
     elif made.line.family == "srun" and "SLURM_NTASKS" not in made.line.words.environment:
         total = max(1, len(want.hosts))
     else:
@@ -142,21 +145,55 @@ def _total(made: Case) -> int:
     return total
 
 
+def _open_mpi(made: Case) -> tuple[LintRank, ...]:
+    """Return what Open MPI's own mapper does with all hosts."""
+    want = made.want
+    readable(made.line)
+    if want.rankfile or want.level == "rankfile":
+        text = made.files.get(want.rankfile or "")
+        if text is None:
+            raise Unclear(f"the ranks are where the rankfile {(want.rankfile or '')[:80]} has them, and it was not read")
+        return rankfiles.ranks(want, made.topology, text, five=made.five)
+    if want.level == "seq":
+        return in_sequence(want, made.topology, made.files.get(want.hostfile or ""), five=made.five)
+    if want.hostfile and want.hostfile not in made.files:
+        raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
+    if want.level == "dist" and made.four:
+        count = want.ranks or len(numbering(made.topology).cores)
+        if len(want.hosts) > 1:
+            raise Unclear("dist on several hosts is not worked out here")
+        host = want.hosts[0][0] if want.hosts else None
+        return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, cpus in enumerate(_near(made, count)))
+    parts = programs(made.line, want)
+    for part in parts:
+        if part.fault:
+            raise Refused(f"{part.fault}; nothing starts")
+    if made.four:
+        return orte.ranks(parts, made.topology)
+    devices = homes_of_devices(want, made.machine, made.topology) if want.device and newer(made.line) else ()
+    return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
+
+
+SIMULATED: Mapping[str, Callable[[Case], tuple[LintRank, ...]]] = {"openmpi4": _open_mpi, "openmpi5": _open_mpi}
+"""Launchers whose mapping is worked out for all hosts at once."""
+
+
 def _ranks(made: Case) -> tuple[LintRank, ...]:
     for word in missing(made.line, made.want):
         raise Refused(f"it does not know {word.word[:80]}")
-    if made.want.rankfile or made.want.level == "rankfile":
-        return tuple(_from_file(made))
+    if made.want.fault:
+        raise Refused(f"{made.want.fault}; nothing starts")
     if (made.want.level or "").startswith("arbitrary") and made.want.hostfile not in made.files:
         raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
+    if made.line.family in SIMULATED:
+        dealt = SIMULATED[made.line.family](made)
+        return tuple(each.model_copy(update={"cpus": _inner(made, (each.cpus,))[0]}) for each in dealt)
     total = _total(made)
     if made.line.family == "mpich" and "binding=" in made.files.get(made.want.hostfile or "", ""):
         return _bound_by_file(made, total)
     shared: dict[int, Local] = {}
     found: list[LintRank] = []
     for host, count in seats(made, total):
-        if made.five and made.want.level == "ppr" and made.want.ppr and count % made.want.ppr[0]:
-            raise Refused(f"{count} ranks are no multiple of {made.want.map_text}: 5.0 starts none, and ends as if all were well")
         if count not in shared:
             shared[count] = _inner(made, _local(made, count))
         for cpus in shared[count]:
@@ -168,10 +205,6 @@ def _local(made: Case, count: int) -> Local:
     family = made.line.family
     if count > 4 * len(made.topology.inside.pus) and made.want.bind != "none":
         raise Unclear(f"{count} ranks on a node of {len(made.topology.inside.pus)} CPUs")
-    if family.startswith("openmpi"):
-        if made.want.level == "dist" and made.four:
-            return _near(made, count)
-        return local(made.want, count, made.topology, five=made.five)
     if family == "mpich":
         return _mpich(made, count)
     if family == "intelmpi":
@@ -223,13 +256,6 @@ def _near(made: Case, count: int) -> Local:
     return tuple(cores[:count])
 
 
-def adapters(machine: Machine) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name of each HCA and its NUMA nodes."""
-    for hca in machine.hcas or ():
-        if hca.locality and hca.locality.numa_nodes:
-            yield hca.name, hca.locality.numa_nodes
-
-
 def _inner(made: Case, given: Local) -> Local:
     """Return the CPUs after a numactl or taskset of the command: it replaces what the launcher bound."""
     for binder in made.line.inner:
@@ -249,30 +275,6 @@ def binder_cpus(nodes: str | None, cpus: str | None, topology: Topology) -> CpuS
         return (CpuSet.parse(cpus) & inside.pus or None) if cpus is not None else None
     except BadValue:
         return None
-
-
-_HOST = re.compile(r"rank\s+\d+\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]{0,254})\s+slot", re.ASCII)
-
-
-def _from_file(made: Case) -> Iterator[LintRank]:
-    """Yield the ranks of a rankfile, as far as both versions read it alike."""
-    text = made.files.get(made.want.rankfile or "")
-    if text is None:
-        raise Unclear(f"the ranks are where the rankfile {(made.want.rankfile or '')[:80]} has them, and it was not read")
-    rows = text.splitlines()
-    if len(rows) > MOST_RANKS:
-        raise Unclear(f"the rankfile has more than the {MOST_RANKS} lines that are worked out one by one")
-    physical = made.four and made.want.parameters.get("rmaps_rank_file_physical") == "1"
-    threads = made.want.hwthreads
-    count = ("os" if threads else "os core") if physical else "thread" if threads else "core"
-    known = {match[1]: made.topology for row in rows if (match := _HOST.search(row))}
-    found = parse_rankfile(rows, known, count)  # type: ignore[arg-type]  # one of the four words above
-    only = len({seat.host for seat in found.values()}) == 1
-    for rank, seat in found.items():
-        if made.want.ranks is None or rank < made.want.ranks:
-            host = None if only and seat.host == "localhost" else seat.host
-            cpus = (_inner(made, (seat.cpus,)))[0]
-            yield LintRank(rank=rank, host=host, cpus=cpus)
 
 
 def ranks_here(made: Case) -> int | None:

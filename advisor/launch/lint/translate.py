@@ -1,6 +1,7 @@
 """The same line for other launchers: word for word between Open MPI 4 and 5, by where ranks are for the others."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from types import ModuleType
@@ -14,9 +15,11 @@ from advisor.launch.lint.predict import Case, ranks_here
 from advisor.launch.lint.rewrite import BINDING
 from advisor.launch.lint.tables import TITLES, Family
 from advisor.launch.lint.words import read_binder
+from advisor.launch.rankfile import slot_text
 from advisor.model.cpuset import CpuSet
 from advisor.model.job import JobShape
 from advisor.model.lint import LintTranslation
+from advisor.model.logical import numbering
 from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
 from advisor.model.topology import Topology
 
@@ -62,6 +65,9 @@ def translations(case: Case) -> Iterator[LintTranslation]:
             try:
                 yield _one(case, family)
             except BadInput as error:
+                if made := _by_rankfile(case, family):
+                    yield made
+                    continue
                 yield LintTranslation(launcher=family, line=None, lost=(f"{TITLES[family]}: {error.problem}",))
 
 
@@ -183,7 +189,7 @@ def _mapping(case: Case, *, five: bool) -> tuple[str, ...] | None:
     if want.level in ("pe-list", "dist", "seq", "board") or want.hwthreads or want.oversubscribe:
         return None
     count = ranks_here(case) or 0
-    level = want.level or default_level(want, count, five=case.five)
+    level = want.level or default_level(want, five=case.five, few=count <= 2)
     kind = want.ppr[1] if want.ppr else level
     bind = "core" if want.pe else want.bind or _default_bind(case, kind, count)
     text = f"ppr:{want.ppr[0]}:{want.ppr[1]}" if want.ppr else level
@@ -234,6 +240,29 @@ def _made(case: Case, family: Family, kept: Sequence[str], lost: Sequence[str]) 
         read = tuple(islice(lines(), MOST_LINES + 1))
         files[name] = read if len(read) <= MOST_LINES else ("(too long to be shown)",)
     return LintTranslation(launcher=family, line=" ".join((*before, shlex.join(argv))), files=files, lost=tuple(lost))
+
+
+def _by_rankfile(case: Case, family: Family) -> LintTranslation | None:
+    """Return a rankfile of ranks that alternate between hosts, for Open MPI; None where the versions read it differently."""
+    known = numbering(case.topology)
+    ranks = case.ranks or ()
+    taken: set[tuple[str | None, int]] = set()
+    rows: list[str] = []
+    for rank in ranks[: MOST_LINES + 1]:
+        cpus = rank.cpus or CpuSet()
+        row = f"rank {rank.rank}={rank.host} slot={slot_text(cpus, known, 'core')}" if cpus and known.whole(cpus) else ""
+        mine = {(rank.host, cpu) for cpu in cpus}
+        if not row or rank.host is None or len(row) > 63 or taken & mine:
+            return None
+        taken |= mine
+        rows.append(row)
+    if not family.startswith("openmpi") or len(rows) != len(ranks):
+        return None
+    kept, lost = _kept(case, family)
+    hosts = ",".join(f"{host}:{count}" for host, count in Counter(rank.host for rank in ranks).items())
+    source = ("--map-by", "rankfile:file=rankfile") if family == "openmpi5" else ("--rankfile", "rankfile")
+    words = ("mpirun", "-np", str(len(ranks)), "--host", hosts, *source, *kept, *command(case.line))
+    return LintTranslation(launcher=family, line=shlex.join(words), files={"rankfile": tuple(rows)}, lost=tuple(lost))
 
 
 def _environment(case: Case) -> dict[str, str]:

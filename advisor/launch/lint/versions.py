@@ -9,6 +9,9 @@ from advisor.launch.lint.wanted import Wanted
 RANK_BY_5 = frozenset({"slot", "node", "fill", "span"})
 
 
+_OF_4 = frozenset({"--quiet", "--do-not-resolve", "--display-devel-allocation", "--display-diffable-map"})
+
+
 @dataclass(frozen=True)
 class Missing:
     """A word that this version does not know."""
@@ -45,10 +48,17 @@ def _gone(said: Said, want: Wanted) -> Iterator[Missing]:
     elif said.name == "--rank-by" and text.partition(":")[0] not in RANK_BY_5:
         better = f"--rank-by {'fill' if text.startswith('core') or ':fill' in text else 'slot'}"
         yield Missing("gone-in-5", word, "5.x ranks by slot, node, fill or span, not by parts of the node", better)
-    elif said.name in ("--novm", "--bysocket", "--bind-to-socket"):
-        better = {"--bysocket": "--map-by package", "--bind-to-socket": "--bind-to package"}.get(said.name, f"leave {word} out")
+    elif said.name in ("--novm", "--bysocket", "--bind-to-socket", "--bind-to-none"):
+        better = {
+            "--bysocket": "--map-by package",
+            "--bind-to-socket": "--bind-to package",
+            "--bind-to-none": "--bind-to none",
+        }.get(said.name, f"leave {word} out")
         yield Missing("gone-in-5", word, f"{said.name} is gone in 5.x", better)
-    elif said.name in ("--map-by", "--bind-to", "--rank-by") and not said.written[0].startswith("--"):
+    elif said.written[0] == "--bind-to-cores" or said.name in _OF_4:
+        better = "--bind-to core" if said.written[0] == "--bind-to-cores" else f"leave {word} out"
+        yield Missing("gone-in-5", word, f"{said.written[0]} is unknown to 5.x", better)
+    elif said.written[0] in ("-map-by", "-bind-to", "-rank-by"):
         why = f"5.0.11 takes {said.written[0]} with one hyphen for something else (seen: an error, nothing starts)"
         yield Missing("single-hyphen", word, why, f"{said.name} {said.values[0]}")
 
@@ -68,8 +78,10 @@ def _new(said: Said) -> Iterator[Missing]:
     elif said.name in ("--prtemca", "--display", "--rtos", "--runtime-options", "--hetero-nodes", "--pmixmca"):
         better = {"--prtemca": "--mca", "--display": "--report-bindings, --display-map"}.get(said.name, f"leave {said.name} out")
         yield Missing("only-in-5", word, f"{said.name} came with 5.x", better)
-    elif said.written[0] in ("--mapby", "--bindto", "--rankby"):
+    elif said.written[0].lstrip("-") in ("mapby", "bindto", "rankby"):
         yield Missing("only-in-5", word, "that spelling is of PRRTE's development branch", f"{said.name} {said.values[0]}")
-    elif said.name in ("--bysocket", "--bind-to-socket"):
-        better = "--map-by socket" if said.name == "--bysocket" else "--bind-to socket"
-        yield Missing("gone-in-4", word, f"{said.name} was of 1.6 and is unknown to 4.x", better)
+    elif said.name in ("--output", "--omca", "--with-ft", "--bind-to-none") or said.written[0] == "--bind-to-cores":
+        better = {"--bind-to-none": "--bind-to none", "--bind-to-core": "--bind-to core", "--omca": "--mca"}.get(said.name, "")
+        yield Missing("gone-in-4", word, f"{said.written[0]} is unknown to 4.x", better or f"leave {word} out")
+    elif said.name == "--bysocket":
+        yield Missing("gone-in-4", word, f"{said.name} was of 1.6 and is unknown to 4.x", "--map-by socket")

@@ -1,13 +1,12 @@
 """What a line asks for, in words that are the same for all launchers."""
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from advisor.launch.lint.line import Line, Segment
+from advisor.launch.lint.mapby import Mapped, bound, counted, mapped, newer, number, ranked
 
-_LEVELS = {"socket": "package", "hwt": "hwthread", "l1": "l1cache", "l2": "l2cache", "l3": "l3cache", "machine": "node"}
-_MOST = 1 << 24
+_TRUE = ("1", "true", "yes")
 
 
 @dataclass(frozen=True)
@@ -16,8 +15,11 @@ class Wanted:
 
     ranks: int | None = None
     per_node: int | None = None
+    per_socket: int | None = None
     hosts: tuple[tuple[str, int | None], ...] = ()
     hostfile: str | None = None
+    from_file: bool = False
+    """Whether the hosts are those of the host file: one without slots has as many as cores there, one in --host has one."""
     level: str | None = None
     """What ranks are dealt over: slot, core, numa, l3cache, package, node, ppr, pe-list, rankfile, dist, seq."""
     ppr: tuple[int, str] | None = None
@@ -32,20 +34,23 @@ class Wanted:
     rank_by: str | None = None
     rankfile: str | None = None
     device: str | None = None
+    devices_each: int = 1
     hwthreads: bool = False
+    hwthread_slots: bool = False
+    """Whether hardware threads are slots too, and not only what ranks are bound to."""
     oversubscribe: bool = False
+    no_oversubscribe: bool = False
+    oversubscribe_option: bool = False
+    """Whether --oversubscribe itself is there: in 4 it allows to bind more ranks than cores too."""
+    no_local: bool = False
+    fault: str | None = None
+    """What a launcher finds wrong in --map-by and its kin: nothing starts."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     """Variables that the ranks get."""
     threads: int | None = None
     adapter: str | None = None
     """The HCA that the line names."""
-
-
-def number(text: str | None) -> int | None:
-    """Return a count that a line gives; None of anything else."""
-    match = re.fullmatch(r"\d{1,8}", text or "", re.ASCII)
-    return int(text or "0") if match and 0 < int(text or "0") <= _MOST else None
 
 
 def wanted(line: Line) -> Wanted:
@@ -97,52 +102,114 @@ def heeded(line: Line) -> dict[str, str]:
 
 
 def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
-    """Return the names of a list of hosts with their slots; a name given twice has two."""
+    """Return the names of a list of hosts with their slots; a name given twice has the sum, one with ``*`` 0: all its cores."""
     found: dict[str, int | None] = {}
     for word in text.split(",")[:65536]:
         name, colon, slots = word.strip().partition(":")
-        if name:
-            again = (found[name] or 1) + 1 if name in found and not colon else None
-            found[name] = number(slots) if colon else again
+        if not name:
+            continue
+        if colon:
+            count = 0 if slots in ("*", "auto") else number(slots)
+            before = found.get(name)
+            found[name] = count + before if count and before else count
+        else:
+            found[name] = (found[name] or 1) + 1 if name in found else None
     return tuple(found.items())
 
 
 def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:
-    segment, values = line.first, heeded(line)
-    base = "rmaps_default" if line.family == "openmpi5" else "rmaps_base"
-    bound = "hwloc_default" if line.family == "openmpi5" else "hwloc_base"
-    text = segment.value("--map-by") or values.get(f"{base}_mapping_policy") or _old_map(segment)
-    bind = segment.value("--bind-to") or values.get(f"{bound}_binding_policy") or _old_bind(segment)
-    made = mapped(text)
-    listed = segment.value("--cpu-set", "--cpu-list")
+    segment, values, five = line.first, heeded(line), line.family == "openmpi5"
+    base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
+    made, said, old, text = _mapping(line, values)
+    bind = segment.value("--bind-to") or values.get(f"{own}_binding_policy") or _old_bind(segment)
+    binds = bound(bind, five=five)
+    rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
+    listed = segment.value("--cpu-set", "--cpu-list") or (None if five else values.get("hwloc_base_cpu_list"))
     rankfile = segment.value("--rankfile", "-rf") or values.get("orte_rankfile") or made.rankfile
-    level = "rankfile" if rankfile else "pe-list" if listed else made.level
-    name, _, flag = (bind or "").lower().partition(":")
-    pe = number(segment.value("--cpus-per-proc", "--cpus-per-rank"))
-    return Wanted(
-        ranks=number(segment.value("-np")),
+    told = Wanted(
+        ranks=counted(segment.value("-np")),
         per_node=number(segment.value("-N", "--npernode")) or (1 if segment.has("--pernode") else None),
+        per_socket=number(segment.value("--npersocket")),
         hosts=hosts(segment.value("--host") or ""),
         hostfile=segment.value("--hostfile"),
-        level=level,
+        level="rankfile" if rankfile else "pe-list" if listed or binds.kind == "cpu-list" else made.level,
         ppr=made.ppr,
-        pe=made.pe or pe,
+        pe=made.pe or number(segment.value("--cpus-per-proc", "--cpus-per-rank")),
         cpus=listed or made.cpus,
-        ordered="ordered" in made.modifiers or flag == "ordered",
+        ordered="ordered" in made.modifiers or binds.ordered,
         modifiers=made.modifiers,
         map_text=text,
-        bind=_LEVELS.get(name, name) or None,
-        overload="overload" in flag,
-        rank_by=(segment.value("--rank-by") or "").lower() or None,
+        bind=binds.kind,
+        overload=binds.overload,
+        rank_by=rank_by,
         rankfile=rankfile,
-        device=values.get("rmaps_dist_device"),
-        hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in made.modifiers,
-        oversubscribe=segment.has("--oversubscribe") or "oversubscribe" in made.modifiers,
+        device=made.device or values.get("rmaps_dist_device"),
+        devices_each=made.devices_each,
         parameters=values,
         exports=exports,
         threads=threads,
         adapter=adapter or values.get("rmaps_dist_device"),
+        fault=made.fault or binds.fault or rank_fault or _conflict(segment, said, old, made, five=five),
     )
+    return _allowed(told, segment, four=not five)
+
+
+def _allowed(told: Wanted, segment: Segment, *, four: bool) -> Wanted:
+    """Return what a line wants with what it allows: more ranks than slots, hardware threads as cores, this host or not."""
+    over = segment.has("--oversubscribe") or (four and told.parameters.get("rmaps_base_oversubscribe", "0").lower() in _TRUE)
+    return replace(
+        told,
+        hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in told.modifiers,
+        hwthread_slots=segment.has("--use-hwthread-cpus"),
+        oversubscribe=over or "oversubscribe" in told.modifiers,
+        oversubscribe_option=over,
+        no_oversubscribe=segment.has("--nooversubscribe") or "nooversubscribe" in told.modifiers,
+        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers,
+    )
+
+
+def _mapping(line: Line, values: Mapping[str, str]) -> tuple[Mapped, str | None, str | None, str | None]:
+    """Return what ranks are dealt over, and the words of it: --map-by, what -N and its kin stand for, both together."""
+    segment, five = line.first, line.family == "openmpi5"
+    old = _old_map(segment)
+    default = values.get("rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy")
+    default = default or (values.get("mapby") if five else None)
+    said = segment.value("--map-by") or default
+    text = f"{old}{said}" if five and old and said and said.startswith(":") else said or old
+    made = mapped(text, five=five, devices=newer(line))
+    leave = {"oversubscribe", "nooversubscribe"}
+    if five and default and default != said and not made.modifiers & leave:  # it holds beside another --map-by
+        made = replace(made, modifiers=made.modifiers | (mapped(default, five=True).modifiers & leave))
+    return made, said, old, text
+
+
+def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped, *, five: bool) -> str | None:
+    """Return which two things of a line contradict each other, so that nothing starts."""
+    over, not_over = segment.has("--oversubscribe"), segment.has("--nooversubscribe")
+    if (over and "nooversubscribe" in made.modifiers) or (not_over and "oversubscribe" in made.modifiers) or (over and not_over):
+        return "it is told to allow more ranks than slots and not to"
+    odd = [
+        text for text in (segment.value("-np"), _each(segment)) if text is not None and not (text.isascii() and text.isdigit())
+    ]
+    if odd:
+        return f"{odd[0][:40]!r} is no number of ranks"
+    listed = segment.value("--cpu-set", "--cpu-list")
+    level = made.level if said else None
+    if five and old and said and not said.startswith(":"):
+        return f"both {old} and --map-by {said[:60]} say what ranks are dealt over"
+    if listed and (level or old or made.pe or "span" in made.modifiers):
+        return f"a list of cores and --map-by {(said or old or '')[:60]} say both where ranks go"
+    word = next((name for name in ("--bycore", "--bynode", "--byslot") if segment.has(name)), None)
+    if five or word is None:
+        return None
+    if level and level != word[4:]:
+        return f"both {word} and --map-by {(said or '')[:60]} say what ranks are dealt over"
+    order = (segment.value("--rank-by") or "").lower()
+    return f"both {word} and --rank-by {order[:40]} say how ranks are numbered" if order and order != word[4:] else None
+
+
+def _each(segment: Segment) -> str | None:
+    return segment.value("-N", "--npernode", "--npersocket")
 
 
 def _old_map(segment: Segment) -> str | None:
@@ -157,39 +224,8 @@ def _old_map(segment: Segment) -> str | None:
 
 
 def _old_bind(segment: Segment) -> str | None:
-    names = (("--bind-to-core", "core"), ("--bind-to-socket", "package"), ("--bind-to-none", "none"))
+    names = (("--bind-to-core", "core"), ("--bind-to-socket", "socket"), ("--bind-to-none", "none"))
     return next((text for option, text in names if segment.has(option)), None)
-
-
-@dataclass(frozen=True)
-class Mapped:
-    """What the value of --map-by says."""
-
-    level: str | None = None
-    ppr: tuple[int, str] | None = None
-    pe: int | None = None
-    cpus: str | None = None
-    rankfile: str | None = None
-    modifiers: frozenset[str] = frozenset()
-
-
-def mapped(text: str | None) -> Mapped:
-    """Return what a --map-by says: ``ppr:2:socket:PE=2``, ``rankfile:file=F``, ``:OVERSUBSCRIBE``."""
-    parts = (text or "").split(":")
-    head = parts[0].lower()
-    ppr: tuple[int, str] | None = None
-    rest = parts[1:]
-    if head == "ppr" and len(parts) >= 3:
-        ppr = (number(parts[1]) or 1, _LEVELS.get(parts[2].lower(), parts[2].lower()))
-        rest = parts[3:]
-    words = [word.strip() for part in rest for word in part.split(",")]
-    pe = next((number(word[3:]) for word in words if word.lower().startswith("pe=")), None)
-    file = next((word[5:] for word in words if word.lower().startswith("file=")), None)
-    listed = parts[0][8:] if head.startswith("pe-list=") else None
-    first = head.partition(",")[0]  # 5.x drops what follows a comma
-    level = "pe-list" if listed is not None else _LEVELS.get(first, first) or None
-    modifiers = frozenset(word.lower() for word in words if word and "=" not in word)
-    return Mapped(level, ppr, pe, listed, file if head == "rankfile" else None, modifiers)
 
 
 def _hydra(segment: Segment, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:

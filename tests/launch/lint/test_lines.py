@@ -4,6 +4,7 @@ import pytest
 
 from advisor.errors import BadInput
 from advisor.launch.lint.lint import lint
+from advisor.model.devices import Port
 from advisor.model.lint import Lint
 from tests.place.samples import machine
 
@@ -21,6 +22,7 @@ FILES = {
     "rf": "rank 0=localhost slot=0-1\nrank 1=localhost slot=2-3\n",
     "pairs": "rank 0=localhost slot=1:0-3\n",
     "long": f"rank 0=localhost slot={LONG}\n",
+    "lap": "rank 0=localhost slot=0-3\nrank 1=localhost slot=2-5\n",
     "two": "rank 0=n1 slot=0\nrank 1=n2 slot=0\n",
 }
 
@@ -50,14 +52,14 @@ LINES: tuple[tuple[str, str | None, str, str], ...] = (
         f"mpirun -np 16 \u2013host server1,server2 {UCX} --bind-to core numactl cpunodebind= osu_mbw_mr",
         "odd-hyphen stray-word slots-short",
     ),
-    (NAPLES, None, f"mpirun -np 2 \u2013rf rf {UCX} osu_mbw_mr", "odd-hyphen far-from-hca"),
+    (NAPLES, None, f"mpirun -np 2 \u2013rf rf {UCX} osu_mbw_mr", "odd-hyphen"),
     (NAPLES, "5.0.6", "mpirun -np 2 -rf rf osu_mbw_mr", "rankfile-of-4"),
     (NAPLES, "5.0.6", "mpirun -np 2 --map-by dist:span --mca rmaps_dist_device mlx5_0 --bind-to core ./a", "dist-gone"),
     (NAPLES, "4.1.4", "mpirun -np 8 --map-by dist:span --mca rmaps_dist_device mlx5_0 --bind-to core ./a", ""),
     # Defaults.
     (ROME, "4.1.4", "mpirun -np 8 ./a", "nps-default"),
     (ROME, "4.1.4", "mpirun -np 2 ./a", "default-binding same-cores-again"),
-    (ROME, "5.0.6", "mpirun -np 2 ./a", "default-binding same-cores-again far-from-hca"),
+    (ROME, "5.0.6", "mpirun -np 2 ./a", "default-binding same-cores-again"),
     (ROME, "5.0.6", "mpirun -np 64 ./a", "default-binding"),
     (ROME, "4.1.4", "mpirun -np 4 ./a & mpirun -np 4 ./b", "same-cores-again"),
     (
@@ -96,7 +98,16 @@ LINES: tuple[tuple[str, str | None, str, str], ...] = (
     (UNEVEN, "4.1.4", "mpirun -np 8 --map-by ppr:2:l3cache:PE=2 ./a", "uneven-parts"),
     (ROME, "4.1.4", "mpirun -np 8 --map-by slot:PE=6 ./a", "across-l3 across-numa"),
     (ROME, "4.1.4", "OMP_NUM_THREADS=4 mpirun -np 8 --map-by numa --bind-to core ./a", "too-many-threads"),
-    (ROME, "5.0.6", "mpirun -np 8 --map-by core --bind-to core -x UCX_NET_DEVICES=mlx5_0:1 ./a", "far-from-hca"),
+    (
+        ROME,
+        "5.0.6",
+        "mpirun -np 16 --host n1:8,n2:8 --map-by core --bind-to core -x UCX_NET_DEVICES=mlx5_0:1 ./a",
+        "far-from-hca",
+    ),
+    (ROME, "5.0.6", "mpirun -np 8 --map-by core --bind-to core ./a", "one-memory"),
+    (ROME, "4.1.4", "OMP_NUM_THREADS=16 mpirun -np 16 --bind-to none ./a", "too-many-threads"),
+    (ROME, "5.0.11", "OMP_NUM_THREADS=4 mpirun -np 64 --host n1:32,n2:32 --bind-to none ./a", ""),
+    (ROME, "4.1.4", "mpirun -rf lap ./a", "overlapping"),
     (ROME, "5.0.11", "mpirun -np 5 --map-by ppr:2:numa --bind-to core ./a", "ppr-in-part"),
     (ROME, "5.0.11", "mpirun -np 200 --bind-to core ./a", "refused"),
     (ROME, "4.1.4", "mpirun -np 32 --map-by ppr:1:l3cache:pe=4 ./a", ""),
@@ -234,12 +245,10 @@ def test_the_ranks_of_two_programs_follow_each_other() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("mpirun -np 2 --map-by numa ./a : -np 2 ./b", "2 programs, and --map-by numa may begin anew for each"),
         ("mpirun -np 2 ./a : ./b", "known of Open MPI only, where each has its -np"),
         ("mpiexec.hydra -n 2 ./a : -n 2 ./b", "known of Open MPI only, where each has its -np"),
         ("mpirun -np 2 ./a : -np 2 --host n1 ./b", "another than the first says where its ranks go"),
         ("mpirun -np 2 ./a : -np 2 numactl -N 1 ./b", "numactl or taskset binds the ranks of some"),
-        ("mpirun -np 2 --bind-to numa ./a : -np 2 ./b", "a binding without --map-by may begin anew"),
     ],
 )
 def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: str) -> None:
@@ -276,3 +285,104 @@ def test_what_a_line_does_in_words() -> None:
     assert told(ROME, "4.1.4", "mpirun -np 16 --map-by ppr:16:numa --bind-to numa ./a").binding == (
         "16 ranks, each bound to one NUMA node: 16 ranks share the 16 cores of NUMA node 0 (CPUs 0-15)."
     )
+
+
+def test_the_adapter_is_far_for_ranks_of_several_hosts_only() -> None:
+    """On one host no message goes through it: no warning, so no exit status 1."""
+    alone = "mpirun -np 2 --map-by core --bind-to core -x UCX_NET_DEVICES=mlx5_0:1 ./a"
+    assert [each.id for each in told(ROME, "4.1.4", alone).warnings] == []
+    two = alone.replace("-np 2", "-np 4 --host n1:2,n2:2")
+    assert [each.id for each in told(ROME, "4.1.4", two).warnings] == ["far-from-hca"]
+
+
+def test_unbound_ranks_with_more_threads_than_cores_are_warned_of() -> None:
+    """256 threads on 128 cores, wherever the kernel puts them."""
+    (found,) = told(ROME, "4.1.4", "OMP_NUM_THREADS=16 mpirun -np 16 --bind-to none ./a").warnings
+    assert (found.id, found.evidence) == ("too-many-threads", "16 ranks of 16 threads on a node, none bound, and 128 cores")
+
+
+def test_all_ranks_at_one_of_eight_memories_are_warned_of() -> None:
+    """With a line that takes all eight."""
+    found = [
+        each for each in told(ROME, "4.1.4", "mpirun -np 16 --map-by core --bind-to core ./a").warnings if each.id == "one-memory"
+    ]
+    assert [each.what for each in found] == ["all ranks of a node are at NUMA node 0, one of 8"]
+    assert [each.better for each in found] == ["mpirun -np 16 --map-by ppr:2:numa --bind-to core ./a"]
+
+
+def test_ranks_that_overlap_are_warned_of() -> None:
+    """Two of four cores are of both."""
+    found = [each for each in told(ROME, "4.1.4", "mpirun -rf lap ./a").warnings if each.id == "overlapping"]
+    assert [each.what for each in found] == ["ranks 0 and 1 of a node share 2 CPUs"]
+
+
+ALTERNATE = "mpirun --host n1:2,n2:2 -np 4 --map-by node --bind-to core ./a"
+
+
+def test_ranks_that_alternate_between_hosts_are_translated_where_there_are_words_for_it() -> None:
+    """Open MPI 5 has the same; others are not told a line that puts ranks elsewhere."""
+    found = {each.launcher: each for each in told(ROME, "4.1.4", ALTERNATE).translations}
+    assert found["openmpi5"].line == "mpirun -np 4 --host n1:2,n2:2 --map-by node --bind-to core ./a"
+    assert [found[name].line for name in ("srun", "mpich", "intelmpi")] == [None] * 3
+
+
+def test_what_has_no_short_words_for_several_hosts_becomes_a_rankfile() -> None:
+    """By socket and numbered host by host: 5 cannot say that."""
+    line = "mpirun --host n1:2,n2:2 -np 4 --map-by socket --rank-by node --bind-to core ./a"
+    found = {each.launcher: each for each in told(ROME, "4.1.4", line).translations}["openmpi5"]
+    wanted = ("rank 0=n1 slot=0", "rank 1=n2 slot=0", "rank 2=n1 slot=64", "rank 3=n2 slot=64")
+    assert found.files == {"rankfile": wanted}
+    assert found.line == "mpirun -np 4 --host n1:2,n2:2 --map-by rankfile:file=rankfile ./a"
+
+
+@pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
+def test_a_line_for_several_hosts_is_the_same_for_the_other_version(version: str) -> None:
+    """What is told of the translated line is what is told of the line."""
+    other, release = ("openmpi5", "5.0.11") if version[0] == "4" else ("openmpi4", "4.1.4")
+    for words in ("--map-by node --bind-to core", "--map-by core", "-N 2 --bind-to core", "--map-by numa", "--bind-to none"):
+        line = f"mpirun --host n1:4,n2:2 -np 4 {words} ./a"
+        ours = told(ROME, version, line)
+        (theirs,) = [each for each in ours.translations if each.launcher == other]
+        assert theirs.line
+        files = {**FILES, **{name: "\n".join(rows) for name, rows in theirs.files.items()}}
+        assert lint([theirs.line], machine(ROME), version=release, files=files).ranks == ours.ranks
+
+
+def test_an_ethernet_card_beside_the_fabric_is_no_adapter_to_be_near_to() -> None:
+    """Ranks on the Ethernet card's socket are still far from InfiniBand, and that is the adapter the advice names."""
+    here = machine("two-hcas")
+    ports = [(Port(number=1, state="active", link_layer=layer),) for layer in ("ethernet", "infiniband")]
+    hcas = tuple(hca.model_copy(update={"ports": own}) for hca, own in zip(here.hcas or (), ports, strict=True))
+    line = "mpirun -np 4 --host n1:2,n2:2 --map-by core --bind-to core ./a"
+    found = lint([line], here.model_copy(update={"hcas": hcas}), version="4.1.4", files=FILES).warnings
+    assert [(each.id, each.better) for each in found] == [("far-from-hca", "advisor bind --near mlx5_1")]
+
+
+STILL = "--bind-to-core|--display-map|--report-bindings|--bynode|-npernode 2|--cpus-per-proc 2|-mapby core|--cpu-set 0,1|-pernode"
+GONE = "--bind-to-cores|--bind-to-none|--bind-to-socket|--bysocket|--novm|-q|-map-by core|-bind-to core|--do-not-resolve"
+
+
+@pytest.mark.parametrize("words", STILL.split("|"))
+def test_words_of_4_that_5_still_takes_are_told(words: str) -> None:
+    """Some with a warning of its own; watched in 5.0.11."""
+    count = "" if "per" in words else "-np 2 "
+    assert told(ROME, "5.0.11", f"mpirun {count}{words} ./a").ranks
+
+
+@pytest.mark.parametrize("words", GONE.split("|"))
+def test_words_of_4_that_5_refuses_are_named(words: str) -> None:
+    """Nothing starts; watched in 5.0.11."""
+    found = told(ROME, "5.0.11", f"mpirun -np 2 {words} ./a")
+    assert found.ranks is None
+    assert {each.id for each in found.warnings} & {"gone-in-5", "single-hyphen"}
+
+
+@pytest.mark.parametrize("text", ["x", "-4", "2.5", "1e3"])
+def test_what_is_no_number_of_ranks_is_refused(text: str) -> None:
+    """And not taken for a line without one."""
+    assert "is no number of ranks" in told(ROME, "4.1.4", f"mpirun -np {text} ./a").binding
+
+
+def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
+    """Nor taken for a line without a number."""
+    assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not told")

@@ -68,6 +68,23 @@ PIECES = [
         "\u2013rf",
         "--host",
         "a:4,b",
+        "n1:2,n2:*,n1",
+        "--hostfile",
+        "hf",
+        "-rf",
+        "rankfile:file=rf",
+        "--cpu-set",
+        "-N",
+        "0",
+        "node:PE=2",
+        "numa:SPAN,OVERSUBSCRIBE",
+        ":NOLOCAL",
+        "ppr:2:socket",
+        "device=gpu:shared",
+        "socket:fill",
+        "span",
+        "--oversubscribe",
+        "--use-hwthread-cpus",
     ),
 ]
 WORDS = st.one_of(st.sampled_from(PIECES), st.sampled_from(OPTIONS), st.text(max_size=12))
@@ -91,6 +108,38 @@ def test_any_words_are_read_or_refused_in_one_line(launcher: str, words: list[st
     """Nothing but BadInput comes out, and what is said is JSON and steers no terminal."""
     told = answer([launcher, *words], version)
     assert "\n" not in str(told) if isinstance(told, BadInput) else json.dumps(told.model_dump(mode="json"))
+
+
+ROWS = "rank 0=n1 slot=0|rank 1=n2 slot=1:0-1;0:2|rank 1=n1 slot=s0|n1 slots=4|n2|n1|n1:4|# none|rank 0=+n0 slot=*"
+ROW = st.one_of(st.sampled_from(ROWS.split("|")), st.text(max_size=30))
+OPEN = "-np --map-by --bind-to --rank-by --host --hostfile -rf --cpu-set -N --npersocket :"
+VALUES = (
+    "0 1 3 9 40 99999999 n1:2,n2:3 n1,n2,n1 n1:* hf rf 0-3 4,1,2 core numa socket slot node none hwthread l3cache:PE=2 numa:span "
+    "ppr:2:node ppr:1:l3cache:PE=3 package :OVERSUBSCRIBE pe-list=1,0:ordered rankfile:file=rf seq dist core:overload-allowed "
+    "socket:fill span fill ./a"
+)
+ALONE = "--oversubscribe --use-hwthread-cpus --bynode --pernode --nolocal ./a"
+PAIRS = st.tuples(st.sampled_from(OPEN.split()), st.sampled_from(VALUES.split())).map(list)
+FLAGS = st.sampled_from(ALONE.split()).map(lambda word: [word])
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.sampled_from(["4.1.4", "5.0.11", "main", None]),
+    st.lists(st.one_of(PAIRS, FLAGS), max_size=7),
+    st.lists(ROW, max_size=6).map("\n".join),
+)
+def test_any_open_mpi_line_is_told_or_refused_or_left(version: str | None, words: list[list[str]], text: str) -> None:
+    """Every rank has one number and CPUs of the machine, and no other exception than BadInput comes out."""
+    line = ["mpirun", *(word for group in words for word in group), "./a"]
+    try:
+        told = lint(line, NODE, version=version, files={"hf": text, "rf": text})
+    except BadInput:
+        return
+    assert NODE.topology is not None
+    assert [rank.rank for rank in told.ranks or ()] == list(range(len(told.ranks or ())))
+    assert all(rank.cpus is None or (rank.cpus and rank.cpus <= NODE.topology.pus) for rank in told.ranks or ())
+    assert "\n" not in told.binding
 
 
 @settings(deadline=None)

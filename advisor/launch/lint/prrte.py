@@ -1,0 +1,220 @@
+"""What Open MPI 5's mapper does with a line: PRRTE counts down the free cores of every host while it deals ranks.
+
+Facts of src/mca/rmaps of PRRTE 3.0 (round_robin, ppr, base), said anew, and held against the real 5.0.11.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from advisor.launch.lint.cpulists import listed5
+from advisor.launch.lint.free import Free, Full, Seat
+from advisor.launch.lint.openmpi import (
+    OBJECTS,
+    Host,
+    Refused,
+    Unclear,
+    hosts_with_slots,
+    not_here,
+    told,
+)
+from advisor.launch.lint.orders import number5
+from advisor.launch.lint.wanted import Wanted
+from advisor.model.cpuset import CpuSet
+from advisor.model.lint import LintRank
+from advisor.model.logical import numbering
+from advisor.model.topology import Topology
+
+
+def ranks(
+    programs: Sequence[Wanted], topology: Topology, *, newer: bool = False, devices: Sequence[CpuSet] = ()
+) -> tuple[LintRank, ...]:
+    """Return where every rank of every host will be, program after program; raise Refused or Unclear.
+
+    ``newer``: as PRRTE's development branch does it, where each program may have directives of its own.
+    """
+    want = programs[0]
+    not_here(want)
+    known = numbering(topology)
+    hosts = hosts_with_slots(want, len(known.pus if want.hwthread_slots else known.cores))
+    seats = [Seat(host, CpuSet(known.pus)) for host in hosts]
+    whole = sum(program.ranks or 0 for program in programs)
+    for program in programs:
+        before = [len(host.procs) for host in hosts]
+        first = sum(before)
+        if program.level == "pe-list":
+            listed5(program, topology, hosts, expanded=newer)
+            continue
+        job = _Job(program, topology, seats, whole, newer=newer)
+        job.deal(devices)
+        fresh = [Host(host.name, host.slots, host.procs[count:]) for host, count in zip(hosts, before, strict=True)]
+        place = dict(zip(seats, fresh, strict=True))
+        order = [place[seat] for seat in job.mapped]
+        number5(program, job.level, order, job.ground, first)
+    total = sum(len(host.procs) for host in hosts)
+    if not total:
+        raise Refused("no rank is mapped; nothing starts")
+    return told(hosts, total)
+
+
+class _Job(Free):
+    def deal(self, devices: Sequence[CpuSet] = ()) -> None:
+        """Give every host its ranks."""
+        if self.total > self.slots:
+            if not self.want.oversubscribe:
+                raise Refused(f"{self.total} ranks, and there are {self.slots} slots, outside a scheduler's job; nothing starts")
+            if not self.given:
+                self.bound = "none"
+        if self.level == "device":
+            self._by_device(devices, self.ppr[0] if self.ppr else None)
+        elif self.ppr:
+            self._ppr(self.ppr[0])
+        elif self.level == "slot":
+            self._by_slot()
+        elif self.level == "node":
+            self._by_node()
+        elif self.level in OBJECTS:
+            self._by_part()
+        else:
+            raise Unclear(f"--map-by {self.want.map_text or self.level} is not worked out here")
+
+    def _by_slot(self) -> None:
+        left = self.total
+        for seat in self.seats:
+            left -= self._fill(seat, max(0, seat.host.free), left)[0]
+        if left:  # more ranks than slots: the rest is shared out
+            more, rest = divmod(left, len(self.seats))
+            for position, seat in enumerate(self.seats):
+                left -= self._fill(seat, more + (position < rest), left)[0]
+        self._none_left(left)
+
+    def _by_node(self) -> None:
+        left = self.total
+        for _ in range(2):
+            each = left // len(self.seats) or 1
+            for seat in self.seats:
+                if left:
+                    placed, room = self._fill(seat, each, left)
+                    each = each if self.newer else room  # 5.0: what one host has no room for, the next does not get either
+                    left -= placed
+        self._none_left(left)
+
+    def _none_left(self, left: int) -> None:
+        if left:
+            raise Refused(f"{left} of {self.total} ranks find no room; nothing starts")
+
+    def _fill(self, seat: Seat, number: int, left: int) -> tuple[int, int]:
+        """Put up to a number of ranks on a host; return how many, and how many it had room for."""
+        if not self.want.oversubscribe:
+            number = min(number, seat.offer)
+            if seat.host.free <= 0:
+                return 0, number
+        bound = self.bound
+        self.unbind_if_crowded(seat, number)
+        room = self.room(seat.free, number)
+        target, placed = seat.free, 0
+        try:
+            for _ in range(min(room or 0, left)):
+                placed += 1
+                self.place(seat, target, None, 0)
+        except Full:
+            pass
+        self.bound = bound
+        return placed, number if room is None else room
+
+    def _by_part(self) -> None:
+        parts = self.ground.parts(self.level)
+        if self.newer and self.total > self.slots:
+            self._crowd(parts)
+            return
+        waiting = [seat for seat in self.seats if parts and (self.want.oversubscribe or seat.host.free > 0)]
+        self.left, moved = self.total, True
+        while self.left and moved:
+            moved = False
+            left_open = []
+            for seat in waiting:
+                full, placed = self._rounds(seat, parts)
+                moved = moved or placed
+                if not full:
+                    left_open.append(seat)
+                if not self.left:
+                    return
+            waiting = left_open
+        self._none_left(self.left)
+
+    def _crowd(self, parts: Sequence[CpuSet]) -> None:
+        """Deal more ranks than slots: newer ones fill the slots first and share out the rest."""
+        if not parts or "span" in self.want.modifiers:
+            raise Unclear("more ranks than slots are not worked out there")
+        more, rest = divmod(self.total - self.slots, len(self.seats))
+        counts = [seat.offer + more + (position < rest) for position, seat in enumerate(self.seats)]
+        for seat, count in zip(self.seats, counts, strict=True):
+            if self.bound != "none" and count * self.width > self.ground.count(seat.free) and not self.want.overload:
+                raise Unclear("more ranks than cores are not worked out there")
+            self.left = count
+            self._rounds(seat, parts)
+
+    def _rounds(self, seat: Seat, parts: Sequence[CpuSet]) -> tuple[bool, bool]:
+        """Deal one rank to each part again and again until the host is full or short of cores; say which, and if any."""
+        moved = False
+        while True:
+            placed = short = False
+            for at, part in enumerate(parts):
+                if not self.left:
+                    return False, True
+                if self.lacks(seat.free & part, self.width):
+                    short = True
+                    continue
+                self.left -= 1
+                placed = moved = True
+                try:
+                    self.place(seat, seat.free & part, part, at)
+                except Full:
+                    return True, True
+            if short or not placed or "span" in self.want.modifiers:
+                return False, moved
+
+    def _by_device(self, homes: Sequence[CpuSet], each: int | None) -> None:
+        """Put ranks beside devices: one beside each in turn, or so many beside each; a named device has all of them."""
+        if not self.given or len(self.seats) > 1 or not homes:
+            raise Unclear("--map-by device= is worked out for one host and with --bind-to")
+        many = "shared" in self.want.modifiers or (self.want.device or "").lower() != "gpu"
+        if self.total > len(homes) * (each or 1) and not (many and each is None):
+            raise Refused(f"{self.total} ranks and {len(homes)} devices; nothing starts")
+        for i in range(self.total):
+            at = i // each if each else i % len(homes)
+            with suppress(Full):
+                self.place(self.seats[0], self.seats[0].free, homes[at], at)
+
+    def _ppr(self, each: int) -> None:
+        self.left = self.total
+        bound = self.bound
+        for seat in self.seats:
+            self._pattern(seat, each)
+            self.bound = bound
+        if self.left > 0:
+            raise Refused(f"{self.want.map_text or 'that'} has room for fewer than {self.total} ranks; nothing starts")
+        if self.left < 0 and self.want.rank_by in ("fill", "span"):
+            raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not worked out here")
+        if self.left < 0:
+            raise Refused(
+                f"{self.total} ranks are no multiple of {self.want.map_text}: 5.0 starts none, and ends as if all were well"
+            )
+
+    def _pattern(self, seat: Seat, each: int) -> None:
+        """Put so many ranks on each part of a host, or on the host."""
+        whole = self.level == "node"
+        parts: Sequence[CpuSet | None] = (None,) if whole else self.ground.parts(self.level)
+        self.unbind_if_crowded(seat, each * len(parts))
+        snapshot = seat.free
+        for at, part in enumerate(parts):
+            if self.left <= 0 or (not self.want.oversubscribe and seat.host.free <= 0):
+                return
+            target = snapshot if part is None else snapshot & part
+            if self.room(target, each) is None if whole else self.lacks(target, each * self.width):
+                continue
+            try:
+                for _ in range(min(each, self.left) if whole else each):
+                    self.left -= 1
+                    self.place(seat, target, part, at)
+            except Full:
+                continue

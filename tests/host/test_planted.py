@@ -1,0 +1,109 @@
+"""An anonymised capture of a machine that is full of names, addresses and keys holds none of them, however they are written."""
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from advisor.cli.judgement import judged
+from advisor.collect.gather import collect_machine, commands, paths
+from advisor.host.anonymise import AnonymousHost
+from advisor.host.archive import unpack
+from advisor.host.base import Host
+from advisor.host.kept import file_keeper
+from advisor.host.kept_commands import command_keeper
+from advisor.host.patterns import example
+from advisor.host.record import record
+from advisor.host.secrets import DiscreetHost
+from advisor.host.source import open_host
+from advisor.host.store import Link
+from tests.host.planted import Secrets, Stuffed
+from tests.host.test_capture import opened
+from tests.machines.catalogue import MACHINES, write_archive
+
+ASKED = (*paths(), "/sys/class/net/*/address", "/sys/class/net/*/ifalias", "/etc/a-later-file")
+LATER = (*commands(), ("a-later-command", "--all"))
+
+
+def archive(host: Host) -> bytes:
+    """Return all that a capture holds: names of members, targets of links, and contents, each once."""
+    nodes = unpack(record(host, ASKED, LATER, {"advisor": "1"}), "node.tar.gz")
+    targets = {node.target for node in nodes.values() if isinstance(node, Link)}
+    contents = {node for node in nodes.values() if isinstance(node, bytes)}
+    return b"\n".join([*(name.encode() for name in nodes), *(target.encode() for target in sorted(targets)), *sorted(contents)])
+
+
+def writings(word: str) -> Iterator[bytes]:
+    """Yield a word as programs write it, in small letters."""
+    for raw in (word.encode(), word.encode("utf-16-le"), word.encode("utf-16-be")):
+        yield raw
+        yield raw[::-1]
+        yield raw.hex().encode()
+        yield from (base64.b64encode(bytes(shift) + raw)[4 : -4 or None].lower() for shift in range(3) if len(raw) > 8)
+    yield quote(word, safe="").encode()
+    yield "".join(f"%{byte:02x}" for byte in word.encode()).encode()
+    if ":" in word:
+        yield word.replace(":", "").encode()
+        yield word.replace(":", "-").encode()
+
+
+def found(secrets: Secrets, data: bytes) -> list[str]:
+    """Return the words and addresses of which any writing is in the data."""
+    low = data.lower()
+    words = [word for word in secrets.words if any(form.lower() in low for form in writings(word.lower()) if len(form) > 5)]
+    return words + [raw.hex() for raw in secrets.addresses if raw in data or raw[::-1] in data]
+
+
+@pytest.fixture(scope="module")
+def stuffed() -> Stuffed:
+    """Return the machine."""
+    return Stuffed()
+
+
+def test_nothing_that_was_planted_is_in_an_anonymised_capture(stuffed: Stuffed) -> None:
+    """More than 300 words and addresses in variables, files, names, tables and commands: none in any case or encoding."""
+    data = archive(AnonymousHost(stuffed))
+    assert len(stuffed.secrets.words) + len(stuffed.secrets.addresses) > 300
+    assert found(stuffed.secrets, data) == []
+
+
+def test_a_plain_capture_keeps_names_and_no_credential(stuffed: Stuffed) -> None:
+    """The search finds what is there: the host's name is, and no password, token or key."""
+    left = found(stuffed.secrets, archive(DiscreetHost(stuffed)))
+    assert "zamonia0417" in left
+    assert len(left) > 50
+    assert [word for word in left if word.startswith(("pw", "jwt"))] == []
+
+
+def test_a_plain_capture_is_cleaned_afterwards_as_well(stuffed: Stuffed) -> None:
+    """Read again with --anonymise it gives nothing away either."""
+    plain = opened(record(DiscreetHost(stuffed), ASKED, LATER, {}))
+    assert found(stuffed.secrets, archive(AnonymousHost(plain))) == []
+
+
+@pytest.mark.parametrize("argv", commands(), ids=" ".join)
+def test_of_every_command_it_is_said_what_may_be_given_away(argv: tuple[str, ...]) -> None:
+    """Of a command that nobody has thought about nothing is kept: the answers it gives would be lost."""
+    assert "xml" in argv or command_keeper(argv) is not None
+
+
+@pytest.mark.parametrize("pattern", sorted(paths()))
+def test_of_every_file_it_is_said_what_may_be_given_away(pattern: str) -> None:
+    """Below /proc and /sys the kernel's values, elsewhere only what is named: host/kept.py."""
+    assert file_keeper(example(pattern)) is not None
+
+
+def judged_through(host: Host) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
+    """Return every verdict with its claim, and the verdicts by rule, of a capture made through a host."""
+    machine = collect_machine(opened(record(host, paths(), commands(), {})))
+    all_found = judged(machine, "mpi").audit.findings
+    return [(each.id, each.verdict, each.severity, str(each.subject)) for each in all_found], {}
+
+
+@pytest.mark.parametrize("name", list(MACHINES)[::6])
+def test_an_anonymised_capture_is_judged_as_the_plain_one(name: str, tmp_path: Path) -> None:
+    """Every verdict of every rule, about the same things."""
+    host = open_host(str(write_archive(name, tmp_path / "node.tar.gz")))
+    assert judged_through(DiscreetHost(host)) == judged_through(AnonymousHost(host))
