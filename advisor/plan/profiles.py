@@ -18,6 +18,7 @@ from advisor.model.bios import Scalar
 from advisor.model.vendor import Lock, VendorValue, is_named
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
+from advisor.plan.needs import frees
 
 Reason = Callable[[Draft], str]
 
@@ -47,15 +48,17 @@ class _Profile:
 
     def settled(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts with this profile reconciled."""
-        held = [draft for draft in drafts if self._holds(draft.attribute)]
+        held = [draft for draft in drafts if self._holds(draft)]
         rest = [draft for draft in drafts if draft not in held and draft.attribute != self.name]
         wanted = next((draft for draft in drafts if draft.attribute == self.name), None)
         if wanted is not None and not self._is(wanted.value, self.lock.value):
             return [*rest, *self._with_wish(wanted, held)]
         return [*rest, *self._without_wish(wanted, held)] if held else drafts
 
-    def _holds(self, attribute: str) -> bool:
-        return any(is_named(stem, attribute) for stem in self.lock.of)
+    def _holds(self, draft: Draft) -> bool:
+        """Return whether the profile keeps an attribute: as its list says, or as the attribute's own entry does."""
+        needs = (need for wish in draft.wishes if wish.place for need in wish.place.requires)
+        return any(is_named(stem, draft.attribute) for stem in self.lock.of) or any(frees(self.lock, need) for need in needs)
 
     def _is(self, one: Scalar | None, other: Scalar | None) -> bool:
         return one is not None and self.ground.same(self.name, one, other)
