@@ -11,7 +11,7 @@ from advisor.paths import templates
 
 if TYPE_CHECKING:
     from advisor.model.plan import Plan
-    from advisor.model.vendor import Vendor
+    from advisor.model.vendor import Redfish, Vendor
 
 FOLDER = "checklist"
 SITE_FOLDERS = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))
@@ -80,10 +80,22 @@ def remarks(name: str, plan: "Plan", vendor: "Vendor", output: Path | None) -> I
     if name != "redfish" or vendor.redfish is None:
         return
     redfish = vendor.redfish
+    if plan.writes:
+        yield from _staged(plan, redfish, output)
+    else:
+        yield "there is nothing to stage this way"
+    from advisor.render.scripts import untouched
+
+    if plan.look_up_with and plan.look_up:
+        yield f"look up first, all at once: {plan.look_up_with}"
+    for heading, lines in untouched(plan):
+        yield from (f"{heading}: {line}" for line in lines)
+
+
+def _staged(plan: "Plan", redfish: "Redfish", output: Path | None) -> Iterator[str]:
+    """Yield how a body is staged and taken back."""
     bmc = f"https://BMC{redfish.settings}"
     yield f"save the present values first: curl -n https://BMC{redfish.bios} -o bios-before.json"
-    if not plan.writes:
-        yield "there is nothing to stage this way"
     headers = {"Content-Type": "application/json", **redfish.headers}
     words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
     file = shlex.quote(str(output or "FILE"))
@@ -96,9 +108,3 @@ def remarks(name: str, plan: "Plan", vendor: "Vendor", output: Path | None) -> I
         "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
         f"-d {shlex.quote(data)} https://BMC{redfish.reset}"
     )
-    from advisor.render.scripts import untouched
-
-    if plan.look_up_with and plan.look_up:
-        yield f"look up first, all at once: {plan.look_up_with}"
-    for heading, lines in untouched(plan):
-        yield from (f"{heading}: {line}" for line in lines)

@@ -68,7 +68,7 @@ def resource_of(text: str, file: str) -> dict[str, Any]:
 
 
 def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | None]:
-    attributes = resource.get("Attributes")
+    attributes = resource.get("Attributes", _of_profile(resource))
     if attributes is None and _is_ilo4(resource):
         attributes = {name: value for name, value in resource.items() if _is_plain(name, value)}
     if "Attributes" not in resource and _SETTINGS.search(str(resource.get("@odata.id", ""))):
@@ -79,6 +79,19 @@ def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | No
         raise BadCapture(f"{len(attributes)} attributes", file=file, cure=f"at most {_MOST}")
     values = {name: _value(value) for name, value in attributes.items() if not _private(name)}
     return {name: value[0] for name, value in values.items() if value and not _tells(value[0])}
+
+
+def _of_profile(resource: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the BIOS of Dell's server configuration profile, as racadm get -t json writes it; None of what is none."""
+    whole = resource.get("SystemConfiguration")
+    parts = whole.get("Components") if isinstance(whole, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        found = part.get("Attributes") if isinstance(part, dict) and str(part.get("FQDD", "")).startswith("BIOS.") else None
+        if isinstance(found, list):
+            return {
+                each["Name"]: each.get("Value") for each in found if isinstance(each, dict) and isinstance(each.get("Name"), str)
+            }
+    return None
 
 
 def _is_ilo4(resource: Mapping[str, Any]) -> bool:

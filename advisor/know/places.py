@@ -85,10 +85,10 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         requires=tuple(need.model_copy(update={"attribute": _named(need.attribute, bios)}) for need in entry.requires),
         spoken=entry.values,
         show=shown,
-        commands=(*vendor.tools.prepare, *filled(vendor.tools.set, steps)) if steps else (),
+        commands=(*vendor.tools.prepare, *filled(vendor.tools.set, steps)) if steps and not locks else (),
         apply=vendor.tools.apply if steps else (),
         prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
-        notes=(*edits, *_notes(vendor, entry, told=told is not None, certain=certain)),
+        notes=(*edits, *(_held(lock) for lock in locks), *_notes(vendor, entry, told=told is not None, certain=certain)),
         verified=told is not None
         and certain
         and vendor.shows(entry, platform, str(value))
@@ -99,6 +99,11 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
 def _edits(vendor: Vendor, steps: tuple[Target, ...]) -> tuple[str, ...]:
     """Return what to change by hand in the file that the vendor's tool writes and reads."""
     return () if vendor.tools.edit is None else tuple(edited(vendor.tools.edit, step) for step in steps)
+
+
+def _held(lock: Lock) -> str:
+    """Return why no command is given for one option alone: what a profile holds is written by a plan, or not at all."""
+    return f"{lock.attribute} holds it: advisor checklist writes the two as they go together, or says why not"
 
 
 def _notes(vendor: Vendor, entry: Entry, *, told: bool, certain: bool) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from advisor.model.bios import Scalar
-from advisor.model.vendor import Require, VendorValue
+from advisor.model.vendor import Lock, Require, VendorValue, is_named
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 
@@ -17,19 +17,26 @@ def with_needs(drafts: list[Draft], ground: Ground, lists: Lists) -> list[Draft]
         more = _all_met(draft, drafts, served, ground=ground, lists=lists)
         if more is not None:
             there = {each.attribute for each in (*drafts, *more)}
-            needed = [need.attribute for need in _needs(draft) if need.attribute in there]
+            needed = [need.attribute for need in _needs(draft, ground) if need.attribute in there]
             kept += [*more, replace(draft, first=tuple(dict.fromkeys((*draft.first, *needed))))]
     return consistent(one_each(kept, lists), lists)
 
 
-def _needs(draft: Draft) -> list[Require]:
-    return [need for wish in draft.wishes if wish.place for need in wish.place.requires]
+def _needs(draft: Draft, ground: Ground) -> list[Require]:
+    """Return what a draft needs beside it; the free value of a profile is the profile's own matter."""
+    needs = [need for wish in draft.wishes if wish.place for need in wish.place.requires]
+    return [need for need in needs if not any(frees(lock, need) for lock in ground.locks)]
+
+
+def frees(lock: Lock, need: Require) -> bool:
+    """Return whether a need is that a profile stands at its free value."""
+    return is_named(lock.attribute, need.attribute) and need.value == lock.value
 
 
 def _all_met(draft: Draft, drafts: list[Draft], served: set[str], *, ground: Ground, lists: Lists) -> list[Draft] | None:
     """Return the writes that meet all needs of a draft; None where one cannot be met."""
     more: list[Draft] = []
-    for need in _needs(draft):
+    for need in _needs(draft, ground):
         found = _met(draft, need, drafts, served, ground=ground, lists=lists)
         if found is None:
             return None

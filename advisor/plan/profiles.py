@@ -18,6 +18,7 @@ from advisor.model.bios import Scalar
 from advisor.model.vendor import Lock, VendorValue, is_named
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
+from advisor.plan.needs import frees
 
 Reason = Callable[[Draft], str]
 
@@ -47,15 +48,17 @@ class _Profile:
 
     def settled(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts with this profile reconciled."""
-        held = [draft for draft in drafts if self._holds(draft.attribute)]
+        held = [draft for draft in drafts if self._holds(draft)]
         rest = [draft for draft in drafts if draft not in held and draft.attribute != self.name]
         wanted = next((draft for draft in drafts if draft.attribute == self.name), None)
         if wanted is not None and not self._is(wanted.value, self.lock.value):
             return [*rest, *self._with_wish(wanted, held)]
         return [*rest, *self._without_wish(wanted, held)] if held else drafts
 
-    def _holds(self, attribute: str) -> bool:
-        return any(is_named(stem, attribute) for stem in self.lock.of)
+    def _holds(self, draft: Draft) -> bool:
+        """Return whether the profile keeps an attribute: as its list says, or as the attribute's own entry does."""
+        needs = (need for wish in draft.wishes if wish.place for need in wish.place.requires)
+        return any(is_named(stem, draft.attribute) for stem in self.lock.of) or any(frees(self.lock, need) for need in needs)
 
     def _is(self, one: Scalar | None, other: Scalar | None) -> bool:
         return one is not None and self.ground.same(self.name, one, other)
@@ -121,7 +124,7 @@ class _Profile:
 
     def _one_by_one(self, profile: Draft, held: list[Draft], upset: list[str]) -> list[Draft]:
         """Return the free value, then all that the profile would have set, with what is wanted otherwise in its place."""
-        kept = [draft for draft in held if draft.serious or "contested" in self.ground.include]
+        kept = _with_needs([draft for draft in held if draft.serious or "contested" in self.ground.include], held)
         self._refuse([draft for draft in held if draft not in kept], lambda each: f"{profile.told()} is wanted{self._why(each)}")
         for_whom = ", ".join([*(draft.told() for draft in kept if not self._answers(profile.value, draft)), *upset])
         why = (f"in place of {profile.told()}, whose settings are written one by one, for {for_whom}",)
@@ -154,7 +157,8 @@ class _Profile:
 
     def _on_order(self, held: list[Draft]) -> list[Draft]:
         """Return what is written on a server of which nothing is known: what matters, behind a value that changes nothing."""
-        behind = [draft for draft in held if draft.serious and draft.active] if self.lock.best is None else []
+        weighty = [draft for draft in held if draft.serious and draft.active] if self.lock.best is None else []
+        behind = _with_needs(weighty, held)
         aside = [self._aside(draft) for draft in held if draft not in behind]
         return [*(self._freed(None, behind) if behind else ()), *aside]
 
@@ -229,6 +233,12 @@ class _Profile:
 
     def _refuse(self, drafts: list[Draft], reason: Reason) -> None:
         self.lists.refuse(drafts, reason)
+
+
+def _with_needs(chosen: list[Draft], held: list[Draft]) -> list[Draft]:
+    """Return the chosen drafts and those that they need first."""
+    needed = {name for draft in chosen for name in draft.first}
+    return [draft for draft in held if draft in chosen or draft.attribute in needed]
 
 
 def _without_one_time(drafts: list[Draft], ground: Ground, lists: Lists) -> list[Draft]:

@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from advisor.model.checklist import NOTE_FIRST, Checklist, Item
 from advisor.model.finding import Fix
 from advisor.model.plan import Change, Left, Plan
+from advisor.model.toolline import Target, filled
+from advisor.model.vendor import Vendor
 from advisor.plan.make import SAVED
 
 LISTS = ("look up first", "guides differ", "not on this machine", "by hand", "refused")
 
 
-def with_plan(checklist: Checklist, plan: Plan) -> Checklist:
+def with_plan(checklist: Checklist, plan: Plan, vendor: Vendor) -> Checklist:
     """Return the checklist as the plan has it: no page says to type what the scripts would not."""
     groups = tuple(
-        group.model_copy(update={"items": tuple(_item(item, plan) for item in group.items)}) for group in checklist.groups
+        group.model_copy(update={"items": tuple(_item(item, plan, vendor) for item in group.items)}) for group in checklist.groups
     )
     return checklist.model_copy(
         update={
@@ -35,23 +37,23 @@ def _notes(plan: Plan) -> Iterator[str]:
     yield from plan.notes
 
 
-def _item(item: Item, plan: Plan) -> Item:
+def _item(item: Item, plan: Plan, vendor: Vendor) -> Item:
     if item.setting is None or item.fix.where != "bios" or item.done:
         return item
     change = next((each for each in plan.changes if item.setting in each.settings), None)
     if change is not None and change.active:
-        return item.model_copy(update={"fix": _written(item.fix, change, plan), "undo": _undo(change) or item.undo})
+        return item.model_copy(update={"fix": _written(item.fix, change, plan, vendor), "undo": _undo(change) or item.undo})
     why = next(iter(_reasons(item.setting, change, plan)), None)
     notes = (*item.fix.notes, f"not in the scripts: {why}") if why else item.fix.notes
     return item.model_copy(update={"fix": item.fix.model_copy(update={"commands": (), "before": (), "notes": notes})})
 
 
-def _written(fix: Fix, change: Change, plan: Plan) -> Fix:
+def _written(fix: Fix, change: Change, plan: Plan, vendor: Vendor) -> Fix:
     """Return the step as the plan writes it: what it needs first, then itself."""
     first = [each for each in plan.writes if each.attribute in change.first]
-    lines = tuple(line for each in (*first, change) if (line := each.command))
+    targets = tuple(Target(each.attribute, each.value, each.group, each.label, each.menu) for each in (*first, change))
     update: dict[str, object] = {
-        "commands": lines or fix.commands,
+        "commands": (*vendor.tools.prepare, *filled(vendor.tools.set, targets)),
         "before": tuple(f"{each.attribute} = {each.value}: {'; '.join(each.why)}" for each in first),
     }
     if fix.attribute == change.attribute:

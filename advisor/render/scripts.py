@@ -24,7 +24,7 @@ def values(checklist: Checklist, plan: Plan, vendor: Vendor, version: str) -> di
         "body": json.dumps({"Attributes": plan.attributes, **beside}, indent=1, ensure_ascii=True),
         "untouched": list(untouched(plan)),
         "system_left": list(system_left(plan.system)),
-        "undo": list(undo_lines(plan)),
+        "undo": list(undo_lines(plan, vendor)),
         "blind": any(change.now is None for change in plan.changes),
         "groups": list(dict.fromkeys(change.group for change in plan.changes if change.group)),
         "others": _other_groups(plan, vendor),
@@ -72,17 +72,21 @@ def system_left(system: System) -> Iterator[str]:
     """Yield what of the operating system is wanted and not written: with the reason, or with how it would be written."""
     yield from (_line(left) for left in system.left)
     for kept in (kept for kept in system.kept if not kept.active):
-        what = kept.line or (kept.key if kept.keeper in ("cmdline", "command") else f"{kept.key} = {kept.value}")
-        yield f"{what}: {kept.about[0]}: {'guides differ' if 'contested' in kept.marks else 'little to win'}"
+        told = f"{kept.key} = {kept.value}" if kept.key and kept.keeper not in ("cmdline", "command") else kept.key
+        what = f"{kept.line or kept.option or told}: " if kept.line or kept.option or told else ""
+        yield f"{what}{kept.about[0]}: {'guides differ' if 'contested' in kept.marks else 'little to win'}"
 
 
-def undo_lines(plan: Plan) -> Iterator[str]:
-    """Yield the way back of every change that is written, the last one first."""
-    for change in reversed(plan.writes):
-        yield from (_undo(back) for back in change.back)
+def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
+    """Yield the way back of every change that is written, the last one first; of what was not known, the file that was saved."""
+    backs = [back for change in reversed(plan.writes) for back in change.back]
+    yield from (_undo(back) for back in backs if back.value is not None)
+    unknown = [back.attribute for back in backs if back.value is None]
+    if unknown:
+        way = vendor.tools.restore or "the file that was saved first"
+        yield f"{', '.join(unknown)}: {way}"
 
 
 def _undo(back: Back) -> str:
-    if back.value is None:
-        return f"{back.attribute}: as the file saved first has it"
-    return back.command or shlex.quote(plain(f"{back.attribute}={spoken(back.value)}", 400))
+    """Return the line that writes a value back, quoted as a shell takes it."""
+    return back.command or shlex.quote(plain(f"{back.attribute}={spoken(back.value if back.value is not None else '')}", 400))

@@ -140,13 +140,13 @@ def test_hardware_on_order_is_saved_before_anything_is_set(capsys: Capture, tmp_
 
 
 def test_what_is_low_or_contested_on_order_stands_as_a_comment(capsys: Capture) -> None:
-    """NPS is concrete and written; SMT, the order of CPUs and C-states are lines to uncomment; no preferred I/O."""
+    """NPS is concrete and written; SMT and C-states are lines to uncomment; no preferred I/O."""
     assert status(["checklist", "--cpu", "AMD EPYC 7702 64-Core Processor", "--vendor", "dell", "--as", "racadm"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("racadm set BIOS.ProcSettings.NumaNodesPerSocket")] == [
         "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4 || refused NumaNodesPerSocket=4"
     ]
-    for name in ("ProcSettings.LogicalProc", "ProcSettings.MadtCoreEnumeration", "SysProfileSettings.ProcCStates"):
+    for name in ("ProcSettings.LogicalProc", "SysProfileSettings.ProcCStates"):
         assert [line[:12] for line in lines if f"set BIOS.{name} " in line and "undo" not in line] == ["# racadm set"]
     assert [line for line in lines if "PciePreferredIoBus" in line and not line.startswith("#")] == []
 

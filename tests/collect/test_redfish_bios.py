@@ -141,3 +141,22 @@ def test_pending_values_are_merged() -> None:
     """What waits stands beside what is, and what differs is a change."""
     now, later = parse_bios(resource({"A": "1", "B": "2"}), "b.json"), parse_bios(resource({"A": "1", "B": "3"}), "s.json")
     assert with_pending(now, later).changed() == {"B": "3"}
+
+
+def test_a_servers_configuration_profile_is_read() -> None:
+    """What racadm get -t json writes has the BIOS as one component of several."""
+    bios = [
+        {"Name": "NumaNodesPerSocket", "Value": "1", "Set On Import": "True"},
+        {"Name": "SetupPassword", "Value": "x"},
+        {"Value": "y"},
+    ]
+    parts = [{"FQDD": "iDRAC.Embedded.1", "Attributes": []}, {"FQDD": "BIOS.Setup.1-1", "Attributes": bios}]
+    found = parse_bios(json.dumps({"SystemConfiguration": {"Model": "PowerEdge R6515", "Components": parts}}), "scp.json")
+    assert found.attributes == {"NumaNodesPerSocket": "1"}
+
+
+@pytest.mark.parametrize("whole", [None, [], {}, {"Components": {}}, {"Components": [1, {"FQDD": "BIOS.Setup.1-1"}]}])
+def test_a_profile_without_a_bios_is_refused(whole: object) -> None:
+    """One line says that it has no attributes."""
+    with pytest.raises(BadCapture, match="no Attributes"):
+        parse_bios(json.dumps({"SystemConfiguration": whole}), "scp.json")

@@ -118,7 +118,7 @@ def planned_sample(
     """Return the checklist that has something of everything, and its plan."""
     checklist, wishes = wished(*SAMPLE, vendor=vendor, machine=machine)
     plan = planned(checklist, wishes, vendors()[vendor], Given(), include)
-    return with_plan(checklist, plan), plan
+    return with_plan(checklist, plan, vendors()[vendor]), plan
 
 
 def _sample() -> tuple[list[Finding], dict[str, str]]:

@@ -26,13 +26,11 @@ def test_a_bios_setting_has_menu_attribute_command_check_and_way_back() -> None:
 
 
 def test_what_must_be_set_first_is_named_with_its_reason() -> None:
-    """A locked option names the profile that unlocks it, and its command writes both."""
+    """A locked option names the profile that unlocks it, and has no command alone: a plan writes both, or neither."""
     found = fix("power.boost", "on", platform="ice-lake")
     assert found.before == ("SysProfile = Custom: every other system profile sets it and makes it read-only",)
-    assert [line.split()[-2:] for line in found.commands] == [
-        ["BIOS.SysProfileSettings.SysProfile", "Custom"],
-        ["BIOS.SysProfileSettings.ProcTurboMode", "Enabled"],
-    ]
+    assert found.commands == ()
+    assert found.notes[0] == "SysProfile holds it: advisor checklist writes the two as they go together, or says why not"
 
 
 def test_a_vendor_without_words_has_the_usual_menu_name() -> None:

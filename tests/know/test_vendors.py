@@ -96,7 +96,7 @@ def test_a_locked_option_brings_its_profile_along() -> None:
     """Dell's C-states can only be changed in the Custom profile."""
     found = place("dell", "ice-lake", "power.cstates", "on")
     assert found.prerequisites[0][:2] == ("SysProfile", "Custom")
-    assert found.commands[0] == "racadm set BIOS.SysProfileSettings.SysProfile Custom"
+    assert found.commands == ()
     assert found.verified
 
 

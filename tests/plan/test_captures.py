@@ -12,6 +12,7 @@ from advisor.cli.judgement import judged
 from advisor.cli.order import judged_platform, maker_of
 from advisor.cli.pipeline import load
 from advisor.cli.planning import planned
+from advisor.collect.bios_registry import with_other_names
 from advisor.errors import BadInput
 from advisor.know.checklist import Sheets, checklist_with
 from advisor.know.platforms import platform_by_id
@@ -58,6 +59,25 @@ def test_the_script_of_a_capture_harms_nothing(vendor: str, platform: str, captu
         for include, made in zip(INCLUDES, of_order(vendor, platform, given, scope, *INCLUDES), strict=True):
             assert broken(made, given.bios, given.registry, blind="unknown" in include) == [], (scope, include)
             assert [change for change in made.changes if not change.active] == []
+
+
+@needed
+@pytest.mark.parametrize(("vendor", "platform", "capture", "registry"), [CAPTURES[0], CAPTURES[1]], ids=["dell", "hpe"])
+def test_a_capture_in_the_menus_words_is_answered_in_them(vendor: str, platform: str, capture: str, registry: str) -> None:
+    """Where a file holds ValueDisplayNames the same attributes are written, in words that the registry allows."""
+    given = firmware_from([FOLDER / capture, FOLDER / registry])
+    assert given.bios is not None
+    assert given.registry is not None
+    known = given.registry.attributes
+    shown = {
+        name: next((each.shown for each in known[name].values if each.name == value), value) if name in known else value
+        for name, value in given.bios.attributes.items()
+    }
+    words = Given(with_other_names(given.bios.model_copy(update={"attributes": shown}), given.registry), given.registry)
+    for include in INCLUDES[:1] + INCLUDES[3:]:
+        (own,), (made,) = (of_order(vendor, platform, each, "mpi", include) for each in (given, words))
+        assert broken(made, words.bios, words.registry, blind="unknown" in include) == []
+        assert sorted(made.attributes) == sorted(own.attributes)
 
 
 @needed

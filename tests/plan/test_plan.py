@@ -2,8 +2,13 @@ from typing import Any
 
 import pytest
 
+from advisor.cli.inputs import Given
+from advisor.cli.planning import planned
+from advisor.know.vendors import vendors
+from advisor.model.bios import Bios
 from advisor.model.plan import Plan
-from tests.know.listed import asks, state
+from advisor.plan.told import with_plan
+from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written
 
 
@@ -251,3 +256,16 @@ def test_names_that_are_not_certain_are_left_to_hands() -> None:
                  bios={"Hyper_Threading_ALL__F27F": "Enable"})  # fmt: skip
     assert written(known) == [("Hyper_Threading_ALL__F27F", "Disable")]
     assert written(plan([asks("l3", "cpu.prefetch", "on")], platform=None, bios=DELL)) == []
+
+
+def test_a_page_gives_the_line_of_the_makers_tool_with_what_goes_first() -> None:
+    """Where the tool takes several attributes in one line, what must be set first stands in it."""
+    bios = Bios(attributes={"WorkloadProfile": "GeneralPowerEfficientCompute", "NumaMemoryDomainsPerSocket": "Auto"})
+    findings = [asks("nps", "numa.nps", "4", severity="high")]
+    checklist, wishes = wished(findings, {"numa.nps": "1"}, "milan", vendor="hpe", bios=bios)
+    made = planned(checklist, wishes, vendors()["hpe"], Given(bios))
+    (item,) = with_plan(checklist, made, vendors()["hpe"]).items
+    assert item.fix.commands == (
+        "ilorest set WorkloadProfile=Custom NumaMemoryDomainsPerSocket=FourMemoryDomainsPerSocket --select Bios. --commit",
+    )
+    assert item.undo == "set it back to Auto"

@@ -191,3 +191,21 @@ def test_of_an_hpe_on_order_what_matters_goes_behind_custom() -> None:
     assert written(made) == [("WorkloadProfile", "Custom"), ("NumaMemoryDomainsPerSocket", "FourMemoryDomainsPerSocket")]
     assert [each.attribute for each in made.changes if not each.active] == ["DataFabricCStateEnable"]
     assert [each.wanted for each in made.refused] == ["WorkloadProfile=HighPerformanceCompute(HPC)"]
+
+
+def test_what_a_held_setting_needs_goes_behind_custom_with_it() -> None:
+    """A forced width needs its control, which the profile holds too: both are written behind Custom."""
+    bios = {
+        "SysProfile": "PerfPerWattOptimizedDapc",
+        "ProcPwrPerf": "SysDbpm",
+        "DynamicLinkWidthManagement": "Unforced",
+        "DlwmForcedWidth": "x8",
+    }
+    findings = [PROFILE_WANTED, asks("xgmi", "fabric.xgmi_width", "x16", severity="high")]
+    made = plan(findings, {"fabric.xgmi_width": "x8"}, platform="milan", bios=bios)
+    assert written(made) == [
+        ("SysProfile", "Custom"),
+        ("DynamicLinkWidthManagement", "Force"),
+        ("DlwmForcedWidth", "x16"),
+        ("ProcPwrPerf", "MaxPerf"),
+    ]

@@ -148,4 +148,4 @@ def test_every_plan_dumps_reads_back_and_says_what_it_left(
     assert Plan.model_validate_json(made.model_dump_json()) == made
     lists = (*made.look_up, *made.contested, *made.absent, *made.by_hand, *made.refused)
     assert [each for each in lists if not each.reason] == []
-    assert with_plan(listed([]), made).items == ()
+    assert with_plan(listed([]), made, vendors()[made.vendor_id]).items == ()

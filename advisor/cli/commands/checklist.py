@@ -102,7 +102,7 @@ def run(
         made = _of_machine(load(source), words, scope, rules or [], given, measurements=measurements)
     checklist, wishes, words, own = made
     plan = planned(checklist, wishes, words, with_bios(given, own), _included(include), order=order)
-    shown = with_plan(checklist, plan)
+    shown = with_plan(checklist, plan, words)
     _print(form, template, shown.todo() if todo else shown, plan, words=words, output=output, width=width, color=not no_color)
 
 
