@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from advisor.host.base import Host
 
-SHORTEST = 1.0
-"""Seconds between two looks at least: in less, nothing that matters has time to rise."""
+SHORTEST = 0.5
+"""Seconds between two looks at least: a storm of errors shows, and an audit still takes less than a second."""
 
 
 class Later(NamedTuple):
