@@ -86,8 +86,8 @@ def remarks(name: str, plan: "Plan", vendor: "Vendor", output: Path | None) -> I
         yield "there is nothing to stage this way"
     from advisor.render.scripts import untouched
 
-    if plan.look_up_with and plan.look_up:
-        yield f"look up first, all at once: {plan.look_up_with}"
+    if plan.look_up_with:
+        yield f"look up first, all at once: curl -n https://BMC{redfish.bios}"
     for heading, lines in untouched(plan):
         yield from (f"{heading}: {line}" for line in lines)
 

@@ -142,6 +142,7 @@ class Left(Value):
     attribute: str | None = None
     group: str | None = None
     menu: str | None = None
+    now: Scalar | None = Field(default=None, description="the present value, where that is known")
 
 
 class System(Value):

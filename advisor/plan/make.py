@@ -65,7 +65,7 @@ def _each_once(found: list[Left]) -> tuple[Left, ...]:
 
 def _look_up(found: list[Left], vendor: Vendor) -> str | None:
     """Return one command that reads all present values that are not known."""
-    targets = tuple(Target(each.attribute, "", each.group) for each in found if each.attribute)
+    targets = tuple(Target(each.attribute, "", each.group) for each in found if each.attribute and each.now is None)
     if not targets:
         return None
     if vendor.tools.look is not None:

@@ -78,7 +78,7 @@ def _weighed(wish: Wish, place: Place, value: VendorValue, now: Scalar | None, *
     elif unknown and "unknown" not in ground.include:
         known = now is not None
         reason = f"it stands at {now}; whether that is wrong here cannot be told" if known else "its present value is not known"
-        lists.look_up.append(_left(wish, reason))
+        lists.look_up.append(_left(wish, reason).model_copy(update={"now": now}))
         return None
     elif wish.contested and "contested" not in ground.include:
         lists.contested.append(_left(wish, f"it stands at {now}"))

@@ -49,7 +49,7 @@ def _other_groups(plan: Plan, vendor: Vendor) -> list[str]:
 def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield the lists of what the plan does not write, each with its heading; nothing of an empty one."""
     lists = (
-        ("Look up first: the present value is not known", plan.look_up),
+        ("Look up first: the present value, or whether it is wrong here, is not known", plan.look_up),
         ("Guides differ: --include contested adds them", plan.contested),
         ("Not on this machine", plan.absent),
         ("Refused, because it contradicts something else", plan.refused),

@@ -39,6 +39,12 @@ def test_one_command_reads_all_that_is_not_known() -> None:
     )
 
 
+def test_what_is_known_is_not_looked_up_again() -> None:
+    """Where a rule cannot tell though the BIOS does, the line stays, and no command reads what is known."""
+    made = plan([asks("a", "cpu.smt", "off", "unknown")], bios={"LogicalProc": "Enabled"})
+    assert ([each.now for each in made.look_up], made.look_up_with) == (["Enabled"], None)
+
+
 def test_what_is_included_is_marked() -> None:
     """--include adds unknown and contested changes, each with its mark; the way back of the first is the saved file."""
     findings = [asks("a", "cpu.smt", "off", "unknown"), asks("b", "cpu.enumeration", "linear", severity="info")]

@@ -193,7 +193,7 @@ class _Job(Free):
             self.bound = bound
         if self.left > 0:
             raise Refused(f"{self.want.map_text or 'that'} has room for fewer than {self.total} ranks; nothing starts")
-        if self.left < 0 and self.want.rank_by in ("fill", "span"):
+        if self.left < 0 and self.want.rank_by not in (None, "slot"):
             raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not worked out here")
         if self.left < 0:
             raise Refused(

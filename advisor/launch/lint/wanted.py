@@ -121,7 +121,7 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
     segment, values, five = line.first, heeded(line), line.family == "openmpi5"
     base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
     made, said, old, text = _mapping(line, values)
-    bind = segment.value("--bind-to") or values.get(f"{own}_binding_policy") or _old_bind(segment)
+    bind = segment.value("--bind-to") or _old_bind(segment) or values.get(f"{own}_binding_policy")
     binds = bound(bind, five=five)
     rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
     listed = segment.value("--cpu-set", "--cpu-list") or (None if five else values.get("hwloc_base_cpu_list"))
@@ -157,6 +157,8 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
 def _allowed(told: Wanted, segment: Segment, *, four: bool) -> Wanted:
     """Return what a line wants with what it allows: more ranks than slots, hardware threads as cores, this host or not."""
     over = segment.has("--oversubscribe") or (four and told.parameters.get("rmaps_base_oversubscribe", "0").lower() in _TRUE)
+    if not four and (over or "oversubscribe" in told.modifiers) and not (segment.has("--bind-to") or _old_bind(segment)):
+        told = replace(told, bind=None)  # 5 asks whether ranks may be more than slots before it asks the parameter
     return replace(
         told,
         hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in told.modifiers,
@@ -174,7 +176,7 @@ def _mapping(line: Line, values: Mapping[str, str]) -> tuple[Mapped, str | None,
     old = _old_map(segment)
     default = values.get("rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy")
     default = default or (values.get("mapby") if five else None)
-    said = segment.value("--map-by") or default
+    said = segment.value("--map-by") or (None if old else default)
     text = f"{old}{said}" if five and old and said and said.startswith(":") else said or old
     made = mapped(text, five=five, devices=newer(line))
     leave = {"oversubscribe", "nooversubscribe"}
