@@ -29,6 +29,9 @@ _VERSION = re.compile(
     r"(?:([a-z]+[45]?)[ @:=-]*)?(?:v?(\d{1,4})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\S{0,20}|(main|master))?", re.ASCII
 )
 _SRUN_SHORT = re.compile(r"(-[nNcwxmBpAqtJCGDoei])(=?)([^-=].*)", re.DOTALL)
+_HYDRAS: frozenset[Family] = frozenset({"mpich", "intelmpi"})
+"""Their words may have any number of hyphens, and their values may follow a sign of equality."""
+_PAIRS = frozenset({"-genv", "-env"})
 _FIVE = re.compile(r"rankfile:|pe-list=|package|hwtcpus|fill", re.IGNORECASE)
 _FOUR = re.compile(r"dist\b|board|cpu-?list:ordered", re.IGNORECASE)
 
@@ -123,9 +126,11 @@ def _segment(words: Sequence[str], family: Family, stray: list[str]) -> Segment:
             options.append(Said("", (), (words[at],), known=False))
             at += 1
             continue
-        count = table[known][0] if value is None else 0
-        values = tuple(words[at + 1 : at + 1 + count]) if value is None else (value,)
-        if len(values) < count:
+        given = () if value is None else (value,)
+        count = max(0, table[known][0] - len(given))
+        count -= known in _PAIRS and "=" in (*given, *words[at + 1 : at + 2], "")[0]  # -genv NAME=VALUE is as good as NAME VALUE
+        values = (*given, *words[at + 1 : at + 1 + count])
+        if len(values) < len(given) + count:
             raise BadInput(f"{words[at][:40]} is the last word", cure=f"it wants {count} more")
         end = at + 1 + count
         if known == "-x" and values[0].endswith("=") and _cut_off(words, end):
@@ -141,7 +146,7 @@ def _named(word: str, family: Family) -> tuple[str, str | None]:
     if family == "srun" and (match := _SRUN_SHORT.fullmatch(word)) and not word.startswith("--"):
         return match[1], match[3]
     name, equals, value = word.partition("=")
-    return (name, value) if equals and word.startswith("--") else (word, None)
+    return (name, value) if equals and (word.startswith("--") or family in _HYDRAS) else (word, None)
 
 
 def _cut_off(words: Sequence[str], at: int) -> bool:

@@ -2,16 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
-from advisor.launch import intelmpi, mpich, srun
+from advisor.launch import intelmpi, srun
+from advisor.launch.lint import hydra
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear, local, sets
 from advisor.launch.lint.programs import together
+from advisor.launch.lint.tables import Family
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
+from advisor.launch.lint.words import binders
 from advisor.launch.rankfile import parse_rankfile
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.lint import LintRank
@@ -65,6 +68,8 @@ def case(line: Line, machine: Machine, files: Texts) -> Case:
     named = hosts_of(want, files)
     made = Case(line, replace(want, hosts=named), machine, machine.topology or Topology(), files)
     try:
+        if line.family in SIMULATED:
+            return replace(made, ranks=_simulated(made))
         made = replace(made, want=together(line, made.want))
         return replace(made, ranks=_ranks(made))
     except Refused as refusal:
@@ -142,6 +147,20 @@ def _total(made: Case) -> int:
     return total
 
 
+SIMULATED: Mapping[Family, Callable[[Case], tuple[LintRank, ...]]] = {"mpich": hydra.ranks}
+"""Launchers of which a module of their own tells the ranks of all hosts."""
+
+
+def _simulated(made: Case) -> tuple[LintRank, ...]:
+    """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
+    if not made.topology.inside.pus:
+        raise Unclear("which CPUs the machine has, is not known")
+    if len(made.line.segments) > 1 and any(list(binders(segment.command)) for segment in made.line.segments):
+        raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
+    found = SIMULATED[made.line.family](made)
+    return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found) if made.line.inner else found
+
+
 def _ranks(made: Case) -> tuple[LintRank, ...]:
     for word in missing(made.line, made.want):
         raise Refused(f"it does not know {word.word[:80]}")
@@ -150,8 +169,6 @@ def _ranks(made: Case) -> tuple[LintRank, ...]:
     if (made.want.level or "").startswith("arbitrary") and made.want.hostfile not in made.files:
         raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
     total = _total(made)
-    if made.line.family == "mpich" and "binding=" in made.files.get(made.want.hostfile or "", ""):
-        return _bound_by_file(made, total)
     shared: dict[int, Local] = {}
     found: list[LintRank] = []
     for host, count in seats(made, total):
@@ -172,8 +189,6 @@ def _local(made: Case, count: int) -> Local:
         if made.want.level == "dist" and made.four:
             return _near(made, count)
         return local(made.want, count, made.topology, five=made.five)
-    if family == "mpich":
-        return _mpich(made, count)
     if family == "intelmpi":
         return tuple(intelmpi.pinned(made.want.exports, made.topology, count))
     options = {"--cpu-bind": made.want.bind or "", "--distribution": made.want.level or ""}
@@ -185,28 +200,6 @@ def _local(made: Case, count: int) -> Local:
         return tuple(srun.bound(options, made.topology, rank) for rank in range(count))
     except (ValueError, LookupError, StopIteration) as error:
         raise Unclear(f"--cpu-bind={(made.want.bind or '')[:60]} is not understood") from error
-
-
-def _mpich(made: Case, count: int) -> Local:
-    bind, over = made.want.bind or "none", made.want.map_text
-    argv = ["mpiexec", "-n", str(count), "-bind-to", bind, *(("-map-by", over) if over else ()), "program"]
-    try:
-        bound = mpich.parse(argv, {}, {None: made.topology})
-    except (LookupError, ValueError) as error:
-        raise Unclear(f"-bind-to {bind[:60]} is not understood") from error
-    return tuple(cpus for _, cpus in bound.values())
-
-
-def _bound_by_file(made: Case, total: int) -> tuple[LintRank, ...]:
-    """Return the ranks of a host file that has bindings of its own."""
-    name = made.want.hostfile or ""
-    rows = [row for row in made.files[name].splitlines() if row.strip() and not row.startswith("#")]
-    every: dict[str | None, Topology] = {row.partition(" ")[0].partition(":")[0]: made.topology for row in rows}
-    try:
-        found = mpich.parse(("mpiexec", "-f", name, "-n", str(total), "program"), {name: lambda: iter(rows)}, every)
-    except (LookupError, ValueError) as error:
-        raise Unclear(f"the host file {name[:60]} is not understood") from error
-    return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, (host, cpus) in found.items())
 
 
 def _near(made: Case, count: int) -> Local:

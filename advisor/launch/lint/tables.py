@@ -140,6 +140,24 @@ HYDRA: Table = {
     "-s": (1, "gives the input to {0}"),
     "-umask": (1, "sets the umask {0}"),
     "-disable-auto-cleanup": (0, "goes on when a rank dies"),
+    "-enable-auto-cleanup": (0, "ends when a rank dies"),
+    "-disable-hostname-propagation": (0, "lets ranks find out their host's name"),
+    "-enable-hostname-propagation": (0, "tells ranks their host's name"),
+    "-enable-x": (0, "passes X11 on"),
+    "-disable-x": (0, "passes no X11 on"),
+    "-topolib": (1, "reads the topology with {0}"),
+    "-demux": (1, "waits for output by {0}"),
+    "-nameserver": (1, "publishes names at {0}"),
+    "-hybrid-hosts": (0, "takes no path of one host for that of another"),
+    "-order-nodes": (1, "sorts the hosts by their slots, {0}"),
+    "-pmi-port": (0, "talks to the ranks by a port"),
+    "-profile": (0, "measures itself"),
+    "-prepend-pattern": (1, "marks output with {0}"),
+    "-output-from": (1, "shows the output of rank {0} alone"),
+    "-skip-launch-node": (0, "starts no rank on this node"),
+    "-gpus-per-proc": (1, "shows each rank {0} GPUs"),
+    "-gpu-subdevs-per-proc": (1, "shows each rank {0} parts of GPUs"),
+    "-memory-alloc-kinds": (1, "asks for memory of the kinds {0}"),
     "-rr": (0, "deals ranks out node by node"),
     "-nolocal": (0, "starts no rank on this node"),
     "-timeout": (1, "ends after {0} seconds"),
@@ -149,14 +167,21 @@ HYDRA_ALIASES: Mapping[str, str] = {
     "-perhost": "-ppn",
     "-hostfile": "-f",
     "-machinefile": "-f",
-    "-machine": "-f",
+    "-machine": "-hosts",
     "-hostlist": "-hosts",
+    "-machines": "-hosts",
+    "-machinelist": "-hosts",
     "-bootstrap": "-launcher",
     "-bootstrap-exec": "-launcher-exec",
     "-binding": "-bind-to",
     "-l": "-prepend-rank",
     "-v": "-verbose",
     "-wd": "-wdir",
+    "-g": "-gpus-per-proc",
+    "-debug": "-verbose",
+    "-version": "-info",
+    "-outfile": "-outfile-pattern",
+    "-errfile": "-errfile-pattern",
 }
 
 SRUN: Table = {
@@ -257,7 +282,9 @@ def canonical(name: str, family: Family) -> str | None:
     """Return an option's name as the table has it, None of one that is not in it."""
     table, aliases = TABLES[family]
     tries = [name]
-    if name.startswith("--"):
+    if family in ("mpich", "intelmpi"):
+        tries = [name, f"-{name.lstrip('-').lower()}"]
+    elif name.startswith("--"):
         tries.append(name[1:])
     elif len(name) > 2:
         tries.append(f"-{name}")

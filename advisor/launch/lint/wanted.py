@@ -56,7 +56,7 @@ def wanted(line: Line) -> Wanted:
     if line.family == "srun":
         return _srun(line, exports, threads, adapter)
     if line.family in ("mpich", "intelmpi"):
-        return _hydra(line.first, exports, threads, adapter)
+        return _hydra(line, exports, threads, adapter)
     return _open(line, exports, threads, adapter)
 
 
@@ -68,7 +68,8 @@ def _exports(line: Line) -> dict[str, str]:
             name, equals, value = said.values[0].partition("=")
             found |= {name: value} if equals else {}
         elif said.name in ("-genv", "-env"):
-            found[said.values[0]] = said.values[1] if len(said.values) > 1 else ""
+            name, _, value = said.values[0].partition("=")
+            found[name] = said.values[1] if len(said.values) > 1 else value
         elif said.name == "--export" and said.values:
             found |= {key: value for key, _, value in (word.partition("=") for word in said.values[0].split(",")) if value}
     return found
@@ -192,13 +193,16 @@ def mapped(text: str | None) -> Mapped:
     return Mapped(level, ppr, pe, listed, file if head == "rankfile" else None, modifiers)
 
 
-def _hydra(segment: Segment, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:
-    bind, over = segment.value("-bind-to"), segment.value("-map-by")
+def _hydra(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:
+    segment, variables = line.first, line.words.environment
+    bind = segment.value("-bind-to") or variables.get("HYDRA_BINDING")
+    over = segment.value("-map-by") or variables.get("HYDRA_MAPPING")
+    listed = segment.value("-hosts", "-host")
     return Wanted(
         ranks=number(segment.value("-n")),
         per_node=number(segment.value("-ppn")) or (1 if segment.has("-rr") else None),
-        hosts=hosts(segment.value("-hosts", "-host") or ""),
-        hostfile=segment.value("-f"),
+        hosts=hosts(listed or ""),
+        hostfile=segment.value("-f") or (None if listed else line.words.environment.get("HYDRA_HOST_FILE")),
         level=over,
         map_text=over,
         bind=bind,
