@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ MOST = 65_536
 _FOREIGN = frozenset({"-perhost", "-rr", "-nolocal", "-umask", "-s", "-tmpdir", "-path", "-wd", "-print-rank-map", "-timeout"})
 """Options of other Hydras that MPICH's mpiexec 4 and 5 end at: "unrecognized argument"."""
 _ONCE = {"-bind-to": "binding", "-map-by": "mapping", "-membind": "membind", "-wdir": "wdir", "-launcher": "launcher"}
+_UNREAD = ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB")
 _ELSEWHERE = {
     "-configfile": "the options stand in a file that is not read",
     "-order-nodes": "the hosts are sorted by their slots",
@@ -73,23 +74,21 @@ def ranks(made: "Case") -> tuple[LintRank, ...]:
 def _odd(line: "Line") -> None:
     """Refuse or leave alone what Hydra would end at, or what makes its hosts unknown."""
     young = line.release is None or line.release >= (4, 0, 0)
-    for segment in line.segments:
-        for said in segment.options:
-            name = "-" + said.written[0].lstrip("-").partition("=")[0].lower()
-            if not said.known or (name in _FOREIGN and young):
-                raise Refused(f"unrecognized argument {said.written[0][:40]}")
-            if said.name in _ELSEWHERE:
-                raise Unclear(f"{_ELSEWHERE[said.name]} ({said.name})")
-        if not segment.command:
-            raise Refused("no executable provided")
-    for name in ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB"):
-        if name in line.words.environment:
-            raise Unclear(f"{name} is set: what it brings is not known")
-    if line.release is not None and line.release < (3, 1, 0):
-        raise Unclear("MPICH before 3.1 bound in another way")
+    for said in line.options:
+        name = "-" + said.written[0].lstrip("-").partition("=")[0].lower()
+        if not said.known or (name in _FOREIGN and young):
+            raise Refused(f"unrecognized argument {said.written[0][:40]}")
+        if said.name in _ELSEWHERE:
+            raise Unclear(f"{_ELSEWHERE[said.name]} ({said.name})")
+    if not all(segment.command for segment in line.segments):
+        raise Refused("no executable provided")
     for option, word in _ONCE.items():
         if sum(said.name == option for said in line.options) > 1:
             raise Refused(f"duplicate setting: {word}")
+    if name := next((name for name in _UNREAD if name in line.words.environment), None):
+        raise Unclear(f"{name} is set: what it brings is not known")
+    if line.release is not None and line.release < (3, 1, 0):
+        raise Unclear("MPICH before 3.1 bound in another way")
 
 
 def _said(line: "Line", option: str) -> str | None:
@@ -173,8 +172,8 @@ def _total(line: "Line", nodes: Sequence[Seat]) -> int:
         total += number if number > 0 else sum(node.slots for node in nodes)
     if total > MOST:
         raise Unclear(f"{total} ranks are more than the {MOST} that are worked out one by one")
-    if not any(node.slots > 0 for node in nodes):
-        raise Refused("no host has a slot, and mpiexec never ends")
+    if any(node.slots <= 0 for node in nodes):
+        raise Refused("a host has no slot, and mpiexec dies")
     return total
 
 
@@ -213,5 +212,3 @@ def _rankmap(text: str, count: int) -> Iterator[int]:
                 if made > MOST:
                     return
                 yield host
-
-

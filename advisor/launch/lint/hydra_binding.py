@@ -62,7 +62,7 @@ class Node:
         groups = (inside.packages, inside.dies, inside.l3, inside.shared_l2, inside.cores)
         found = {part.cpuset for group in groups for part in group} | {node.near for node in inside.nodes}
         found |= {*distance_groups(inside), inside.pus, *(CpuSet([cpu]) for cpu in self.pus)}
-        return tuple(sorted((part for part in found if part), key=len))
+        return tuple(sorted((part & inside.pus for part in found if part & inside.pus), key=len))
 
     def covering(self, cpus: CpuSet) -> CpuSet:
         """Return the CPUs of the smallest thing that holds some CPUs."""
@@ -77,7 +77,9 @@ class Node:
             return (inside.pus,)
         if kind == "hwthread":
             return tuple(CpuSet([cpu]) for cpu in self.pus)
-        found = [part.cpuset for part in self._kind(kind)] if kind != "numa" else self._nodes()
+        found = [part.cpuset & inside.pus for part in self._kind(kind)] if kind != "numa" else self._nodes()
+        if kind in ("package", "die") and len(found) < len(self.topology.packages if kind == "package" else self.topology.dies):
+            raise Unclear(f"a {name} without CPUs that may be used is counted where devices hang on it")
         if not found:
             raise Refused(f"hardware object not found: this machine shows no {name}")
         if not all(found):
@@ -100,9 +102,10 @@ class Node:
 
     def _nodes(self) -> list[CpuSet]:
         """Return the CPUs near each NUMA node, those with the same CPUs once."""
-        near = list(dict.fromkeys(node.near for node in self.topology.inside.nodes))
+        inside = self.topology.inside
+        near = list(dict.fromkeys(node.near & inside.pus for node in inside.nodes))
         if not self.topology.numa_known:
-            return [self.topology.inside.pus]
+            return [inside.pus]
         if any(a & b for i, a in enumerate(near) for b in near[:i]):
             raise Unclear("some NUMA node lies around others, and the order that Hydra counts them in is not known")
         return near
@@ -130,8 +133,8 @@ def bound(bind: str | None, over: str | None, membind: str | None, topology: Top
     made = list(_bitmaps(node, bind, over if over is not None else bind, count))
     if membind is not None and not membind.startswith(("firsttouch", "nexttouch", "bind:", "interleave:")):
         raise Refused(f"unrecognized membind policy {membind[:40]!a}")
-    if membind == "nexttouch":
-        raise Unclear("whether memory can be bound by nexttouch, depends on the kernel")
+    if membind is not None and not membind.startswith(("bind:", "interleave:")):
+        raise Unclear(f"whether memory can be bound by {membind[:40]}, depends on the kernel")
     return tuple(node.check(made[rank % len(made)]) for rank in range(count))
 
 
