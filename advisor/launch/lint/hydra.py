@@ -85,8 +85,8 @@ def _odd(line: "Line") -> None:
     for option, word in _ONCE.items():
         if sum(said.name == option for said in line.options) > 1:
             raise Refused(f"duplicate setting: {word}")
-    if name := next((name for name in _UNREAD if name in line.words.environment), None):
-        raise Unclear(f"{name} is set: what it brings is not known")
+    if unread := next((name for name in _UNREAD if name in line.words.environment), None):
+        raise Unclear(f"{unread} is set: what it brings is not known")
     if line.release is not None and line.release < (3, 1, 0):
         raise Unclear("MPICH before 3.1 bound in another way")
 

@@ -18,6 +18,7 @@ from tests.fakenode import hydra
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import file_of
 from tests.fakenode.run import LaunchFailedError, Observed, observe
+from tests.fakenode.slurm import Cluster
 from tests.launch.lint import shapes
 from tests.place.samples import machine
 
@@ -87,6 +88,19 @@ def asked(row: Row, folder: Path, timeout: float = 20) -> str:
     try:
         launch = Launch(row.launcher, None, "line", tuple(with_program(words, probe())), settings, files)
         seen = observe(row.launcher, launch, dict.fromkeys(row.hosts or (None,), file), timeout)
+    except LaunchFailedError:
+        return "FAIL"
+    return written(seen, hosts=bool(row.hosts))
+
+
+def in_slurm(row: Row, made: Cluster) -> str:
+    """Return what a running Slurm does with a row's line, in a job that has whole nodes."""
+    words, settings = shlex.split(row.line), {}
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        settings[name] = value
+    try:
+        seen = made.observe(Launch("srun", None, "line", (*words, probe()), settings), row.hosts or ("n1",))
     except LaunchFailedError:
         return "FAIL"
     return written(seen, hosts=bool(row.hosts))

@@ -236,7 +236,7 @@ def test_the_ranks_of_two_programs_follow_each_other() -> None:
     [
         ("mpirun -np 2 --map-by numa ./a : -np 2 ./b", "2 programs, and --map-by numa may begin anew for each"),
         ("mpirun -np 2 ./a : ./b", "known of Open MPI only, where each has its -np"),
-        ("srun -n 2 ./a : -n 2 ./b", "known of Open MPI only, where each has its -np"),
+        ("srun -n 2 ./a : -n 2 ./b", "what each gets is known of Open MPI only"),
         ("mpirun -np 2 ./a : -np 2 --host n1 ./b", "another than the first says where its ranks go"),
         ("mpirun -np 2 ./a : -np 2 numactl -N 1 ./b", "numactl or taskset binds the ranks of some"),
         ("mpirun -np 2 --bind-to numa ./a : -np 2 ./b", "a binding without --map-by may begin anew"),

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from advisor.launch.lint.slurm_conf import KEY
+from tests.fakenode import slurm
+from tests.fakenode.plans import file_of
 from tests.fakenode.run import available
-from tests.launch.lint.oracle import asked, rows, told
+from tests.launch.lint.oracle import asked, in_slurm, rows, told
 from tests.machines import hwloc_xml
 
-FILES = ("mpich",)
+FILES = ("mpich", "srun")
 MOST_OPEN = 0.1
 """The share of lines that may be left open."""
 
@@ -31,3 +34,18 @@ def test_the_launcher_still_does_what_was_seen(launcher: str, tmp_path: Path) ->
         pytest.skip(f"{launcher} is not installed, or no compiler, or no hwloc")
     every = rows(f"seen_{launcher}.txt")[::3]
     assert [(row.line, asked(row, tmp_path)) for row in every] == [(row.line, row.seen) for row in every]
+
+
+@pytest.mark.slow
+def test_slurm_still_does_what_was_seen() -> None:
+    """Every third line in a Slurm of its own, set up as the row says."""
+    if not slurm.available() or not hwloc_xml.available():
+        pytest.skip("Slurm is not installed, or no compiler, or no hwloc")
+    every = [row for row in rows("seen_srun.txt") if KEY in row.files][::3]
+    wrong = []
+    for name, text in dict.fromkeys((row.machine, row.files[KEY]) for row in every):
+        settings = dict(line.split("=", 1) for line in text.splitlines())
+        with slurm.cluster(dict.fromkeys(("n1", "n2", "n3"), file_of(name)), settings) as made:
+            mine = [row for row in every if (row.machine, row.files[KEY]) == (name, text)]
+            wrong += [(row.line, row.seen, seen) for row in mine if (seen := in_slurm(row, made)) != row.seen]
+    assert wrong == []
