@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.launch import intelmpi, srun
-from advisor.launch.lint import hydra, slurm
+from advisor.launch.lint import hydra, intel, pals, slurm
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear, local, sets
 from advisor.launch.lint.programs import together
@@ -147,7 +147,13 @@ def _total(made: Case) -> int:
     return total
 
 
-SIMULATED: Mapping[Family, Callable[[Case], tuple[LintRank, ...]]] = {"mpich": hydra.ranks, "srun": slurm.ranks}
+SIMULATED: Mapping[Family, Callable[[Case], tuple[LintRank, ...]]] = {
+    "mpich": hydra.ranks,
+    "intelmpi": intel.ranks,
+    "srun": slurm.ranks,
+    "pals": pals.ranks,
+    "mvapich": pals.rsh,
+}
 """Launchers of which a module of their own tells the ranks of all hosts."""
 
 

@@ -55,7 +55,7 @@ def wanted(line: Line) -> Wanted:
     adapter = (exports.get("UCX_NET_DEVICES") or "").partition(",")[0].partition(":")[0].strip() or None
     if line.family == "srun":
         return _srun(line, exports, threads, adapter)
-    if line.family in ("mpich", "intelmpi"):
+    if line.family in ("mpich", "intelmpi", "pals", "mvapich"):
         return _hydra(line, exports, threads, adapter)
     return _open(line, exports, threads, adapter)
 
@@ -198,11 +198,13 @@ def _hydra(line: Line, exports: Mapping[str, str], threads: int | None, adapter:
     bind = segment.value("-bind-to") or variables.get("HYDRA_BINDING")
     over = segment.value("-map-by") or variables.get("HYDRA_MAPPING")
     listed = segment.value("-hosts", "-host")
+    if line.family in ("pals", "mvapich"):
+        bind, over = segment.value("--cpu-bind"), None
     return Wanted(
-        ranks=number(segment.value("-n")),
+        ranks=number(segment.value("-n", "-np")),
         per_node=number(segment.value("-ppn")) or (1 if segment.has("-rr") else None),
         hosts=hosts(listed or ""),
-        hostfile=segment.value("-f") or (None if listed else line.words.environment.get("HYDRA_HOST_FILE")),
+        hostfile=segment.value("-f", "-hostfile") or (None if listed else line.words.environment.get("HYDRA_HOST_FILE")),
         level=over,
         map_text=over,
         bind=bind,

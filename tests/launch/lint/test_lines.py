@@ -249,7 +249,7 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
     assert why in found.binding
 
 
-@pytest.mark.parametrize("launcher", ["mpirun_rsh", "/opt/bin/jsrun", "aprun"])
+@pytest.mark.parametrize("launcher", ["flux", "/opt/bin/jsrun", "aprun"])
 def test_launchers_that_are_not_read_are_named(launcher: str) -> None:
     """In one line, with those that are."""
     with pytest.raises(BadInput, match="its lines are not read here; it reads those of mpirun, mpiexec"):

@@ -11,7 +11,7 @@ from tests.fakenode.run import available
 from tests.launch.lint.oracle import asked, in_slurm, rows, told
 from tests.machines import hwloc_xml
 
-FILES = ("mpich", "srun")
+FILES = ("mpich", "intelmpi", "srun")
 MOST_OPEN = 0.1
 """The share of lines that may be left open."""
 
