@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
-from advisor.launch import intelmpi, srun
 from advisor.launch.lint import hydra, intel, pals, slurm
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear, local, sets
@@ -138,8 +137,6 @@ def _total(made: Case) -> int:
     elif made.line.family.startswith("openmpi"):
         slots = [slots or 1 for _, slots in want.hosts]
         total = sum(slots) or len(numbering(made.topology).cores)
-    elif made.line.family == "srun" and "SLURM_NTASKS" not in made.line.words.environment:
-        total = max(1, len(want.hosts))
     else:
         total = 1
     if total > MOST_RANKS:
@@ -172,8 +169,6 @@ def _ranks(made: Case) -> tuple[LintRank, ...]:
         raise Refused(f"it does not know {word.word[:80]}")
     if made.want.rankfile or made.want.level == "rankfile":
         return tuple(_from_file(made))
-    if (made.want.level or "").startswith("arbitrary") and made.want.hostfile not in made.files:
-        raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
     total = _total(made)
     shared: dict[int, Local] = {}
     found: list[LintRank] = []
@@ -188,24 +183,11 @@ def _ranks(made: Case) -> tuple[LintRank, ...]:
 
 
 def _local(made: Case, count: int) -> Local:
-    family = made.line.family
     if count > 4 * len(made.topology.inside.pus) and made.want.bind != "none":
         raise Unclear(f"{count} ranks on a node of {len(made.topology.inside.pus)} CPUs")
-    if family.startswith("openmpi"):
-        if made.want.level == "dist" and made.four:
-            return _near(made, count)
-        return local(made.want, count, made.topology, five=made.five)
-    if family == "intelmpi":
-        return tuple(intelmpi.pinned(made.want.exports, made.topology, count))
-    options = {"--cpu-bind": made.want.bind or "", "--distribution": made.want.level or ""}
-    if made.want.pe:
-        options["--cpus-per-task"] = str(made.want.pe)
-    if options["--cpu-bind"].startswith("rank"):
-        raise Unclear("rank depends on how Slurm is set up")
-    try:
-        return tuple(srun.bound(options, made.topology, rank) for rank in range(count))
-    except (ValueError, LookupError, StopIteration) as error:
-        raise Unclear(f"--cpu-bind={(made.want.bind or '')[:60]} is not understood") from error
+    if made.want.level == "dist" and made.four:
+        return _near(made, count)
+    return local(made.want, count, made.topology, five=made.five)
 
 
 def _near(made: Case, count: int) -> Local:
