@@ -45,7 +45,7 @@ class Node:
     @cached_property
     def pus(self) -> tuple[int, ...]:
         """The hardware threads in hwloc's order."""
-        return numbering(self.topology).pus
+        return tuple(cpu for cpu in numbering(self.topology).pus if cpu in self.topology.inside.pus)
 
     @cached_property
     def _place(self) -> Mapping[int, int]:

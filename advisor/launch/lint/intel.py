@@ -314,7 +314,7 @@ def _blocks(tree: _Tree, size: int, home: CpuSet) -> list[CpuSet]:
 
 def _bunched(tree: _Tree, things: Sequence[CpuSet], order: str, count: int, *, cache: bool = False, size: int = 0) -> Given:
     """Return the domains of the ranks: one after the other, or the ranks divided among the sockets and there close together."""
-    if order == "compact" or count >= len(things):
+    if order == "compact" or count > len(things):
         return tuple(things[rank % len(things)] for rank in range(count))
     if order not in ("bunch", "range"):
         raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} binds each rank to a part of its domain only, and which was not seen often")
