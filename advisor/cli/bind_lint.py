@@ -20,6 +20,7 @@ def run_lint(
     *,
     json: bool = False,
     version: str | None = None,
+    slurm_conf: Path | None = None,
     width: int | None = None,
     color: bool = True,
 ) -> int:
@@ -34,12 +35,24 @@ def run_lint(
     words = arguments[1:] if arguments[:1] == ["--"] else arguments
     names = files_of(words)
     machine = load(source) if source is None or isinstance(source, str) else source
-    told = lint(words, machine, version=version, files=_texts(names))
+    told = lint(words, machine, version=version, files=_texts(names) | _setup(slurm_conf))
     if json:
         emit_json(lint_document(told), None)
     else:
         emit([lint_page(told, width)], None, color=color, width=width)
     return 1 if told.warnings else 0
+
+
+def _setup(file: Path | None) -> dict[str, str]:
+    """Return the text of a slurm.conf that --slurm-conf names."""
+    from advisor.launch.lint.slurm_conf import KEY
+
+    if file is None:
+        return {}
+    found = _texts([str(file)])
+    if not found:
+        raise BadInput("there is no such file, or it cannot be read", file=str(file), cure="name the cluster's slurm.conf")
+    return {KEY: found[str(file)]}
 
 
 def _texts(names: Sequence[str]) -> dict[str, str]:

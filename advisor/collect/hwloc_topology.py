@@ -53,6 +53,7 @@ def topology(document: Document) -> Topology:
         l3=_sorted(tuple(L3(cpuset=_own(e), size=whole_number(e, "cache_size")) for e in _processor_l3(document))),
         shared_l2=_shared_l2(document, cores),
         cores=cores,
+        own_caches=_own_caches(document, cores),
         pus=pus,
         missing=(cpuset(root, "complete_cpuset") or pus) - pus,
         missing_nodes=(cpuset(root, "complete_nodeset") or numbers) - numbers,
@@ -178,6 +179,13 @@ def _shared_l2(document: Document, cores: tuple[Core, ...]) -> tuple[SharedL2, .
     own = {core.cpuset for core in cores}
     found = tuple(SharedL2(cpuset=_own(element)) for element in document.of_type("L2Cache"))
     return _sorted(tuple(cache for cache in found if len(cache.cpuset) > 1 and cache.cpuset not in own))
+
+
+def _own_caches(document: Document, cores: tuple[Core, ...]) -> tuple[int, ...]:
+    """Return the levels of cache of which each core has just one, and shares it with no other."""
+    wanted = sorted(str(core.cpuset) for core in cores)
+    found = {level: sorted(str(_own(element)) for element in document.of_type(f"L{level}Cache")) for level in (1, 2)}
+    return tuple(level for level, sets in found.items() if cores and sets == wanted)
 
 
 def _distances(document: Document, numbers: CpuSet) -> Distances | None:

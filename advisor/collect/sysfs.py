@@ -70,6 +70,7 @@ def collect(host: Host) -> Machine:
         l3=cpus.l3(),
         shared_l2=cpus.shared_l2(cores),
         cores=cores,
+        own_caches=cpus.own_caches(cores),
         pus=online,
         missing=possible_cpus(reader) - online,
         allowed=online if allowed is None else allowed & online,

@@ -71,6 +71,16 @@ class CpuTree:
                     found[group] = None
         return tuple(SharedL2(cpuset=group) for group in found)
 
+    def own_caches(self, cores: tuple[Core, ...]) -> tuple[int, ...]:
+        """Return the levels of cache, 1 and 2, of which each core has one of its own."""
+        return tuple(level for level in (1, 2) if cores and all(self._own_cache(core, level) for core in cores))
+
+    def _own_cache(self, core: Core, level: int) -> bool:
+        first = core.cpuset.first
+        index = self._index(first, level) if first is not None else None
+        mask = self._mask(f"{index}/shared_cpu_map") if index else None
+        return mask is not None and mask & self._online == core.cpuset
+
     def _groups(self, what: str, of: Callable[[int], CpuSet | None]) -> Iterator[tuple[int, CpuSet]]:
         """Yield each group once, at its first CPU; a CPU whose group begins elsewhere is left out, as in hwloc."""
         left = self._online

@@ -87,6 +87,9 @@ class Topology(Value):
     l3: tuple[L3, ...] = ()
     shared_l2: tuple[SharedL2, ...] = Field(default=(), description="only those of several cores, or of a part of one")
     cores: tuple[Core, ...] = ()
+    own_caches: tuple[int, ...] = Field(
+        default=(), description="levels of cache, 1 and 2, of which each core is known to have one of its own"
+    )
     pus: CpuSet = Field(default=CpuSet(), description="CPUs online")
     missing: CpuSet = Field(default=CpuSet(), description="CPUs that exist but are offline or hidden from the source")
     missing_nodes: CpuSet = Field(default=CpuSet(), description="NUMA nodes that exist but are hidden from the source")

@@ -87,24 +87,26 @@ class Cluster:
 
 
 @contextmanager
-def cluster(machines: Mapping[str, Path]) -> Iterator[Cluster]:
-    """Start a Slurm whose nodes are the given machines, and end it."""
+def cluster(machines: Mapping[str, Path], settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """Start a Slurm whose nodes are the given machines, and end it; ``settings`` are lines of slurm.conf that differ."""
     with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as name:
         folder = Path(name)
         made = Cluster(folder, machines)
         try:
-            _start(made)
+            _start(made, settings or {})
             yield made
         finally:
             _stop(folder)
 
 
-def _start(made: Cluster) -> None:
+def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     folder = made.folder
     for part in ("state", "affinity"):
         (folder / part).mkdir()
     me, user = os.uname().nodename, os.environ.get("USER", "root")
-    text = _CONFIGURATION.format(me=me, user=user, folder=folder, port=_port())
+    lines = [row for row in _CONFIGURATION.splitlines() if row.partition("=")[0] not in settings]
+    lines += [f"{name}={value}" for name, value in settings.items()]
+    text = "".join(f"{row}\n" for row in lines).format(me=me, user=user, folder=folder, port=_port())
     for node, xml in made.machines.items():
         text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {_shape(xml)} RealMemory=1000\n"
     text += f"PartitionName=main Nodes={','.join(made.machines)} Default=YES MaxTime=INFINITE State=UP\n"

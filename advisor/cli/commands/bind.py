@@ -58,6 +58,9 @@ Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use p
 LauncherName = Annotated[
     str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun, wrapper.")
 ]
+SlurmConf = Annotated[
+    Path | None, typer.Option("--slurm-conf", metavar="FILE", help="With lint: a slurm.conf, for what srun does by itself.")
+]
 Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form does the same.")]
 Wrap = Annotated[bool, typer.Option("--wrapper", help="Let a small script bind each rank, not the launcher.")]
 Report = Annotated[bool, typer.Option("--report", help="Let the launcher print the bindings it makes.")]
@@ -113,6 +116,7 @@ class Shown:
     json: bool
     width: int | None
     color: bool
+    slurm_conf: Path | None = None
 
 
 def run(
@@ -135,6 +139,7 @@ def run(
     part: Slice = None,
     launcher: LauncherName = None,
     launcher_version: Version = None,
+    slurm_conf: SlurmConf = None,
     exact: Exact = False,
     wrapper: Wrap = False,
     report: Report = False,
@@ -153,7 +158,7 @@ def run(
     there = crew.There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
     wanted = binding.Wanted(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
     carrier = binding.Carrier(launcher, launcher_version, exact, wrapper, report)
-    shown = Shown(output, svg, explain, json, width, not no_color)
+    shown = Shown(output, svg, explain, json, width, not no_color, slurm_conf)
     return _do(there, wanted, carrier, shown, measured=(benchmark, per), command=command or [])
 
 
@@ -206,7 +211,8 @@ def _lint(there: "There", version: str | None, shown: Shown, arguments: list[str
     from advisor.cli.crew import crew_of
 
     machine = crew_of(replace(there, hosts=None, hostfile=None, nodes=1), (), {}).machines[0]
-    return run_lint(arguments, machine, json=shown.json, version=version, width=shown.width, color=shown.color)
+    conf, json = shown.slurm_conf, shown.json
+    return run_lint(arguments, machine, json=json, version=version, slurm_conf=conf, width=shown.width, color=shown.color)
 
 
 def _benchmark(

@@ -24,11 +24,17 @@ NAMES: dict[str, Family] = {
     "intel": "intelmpi",
     "slurm": "srun",
     "srun": "srun",
+    "pals": "pals",
 }
 _VERSION = re.compile(
     r"(?:([a-z]+[45]?)[ @:=-]*)?(?:v?(\d{1,4})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\S{0,20}|(main|master))?", re.ASCII
 )
 _SRUN_SHORT = re.compile(r"(-[nNcwxmBpAqtJCGDoei])(=?)([^-=].*)", re.DOTALL)
+_HYDRAS: frozenset[Family] = frozenset({"mpich", "intelmpi"})
+"""Their words may have any number of hyphens, and their values may follow a sign of equality."""
+_PAIRS = frozenset({"-genv", "-env"})
+_PALS = frozenset({"--cpu-bind", "--mem-bind", "--gpu-bind", "--depth", "--no-transfer", "--line-buffer", "--procinfo-file"})
+"""Options of PALS's mpiexec that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
 _FIVE = re.compile(r"rankfile:|pe-list=|package|hwtcpus|fill", re.IGNORECASE)
 _FOUR = re.compile(r"dist\b|board|cpu-?list:ordered", re.IGNORECASE)
 
@@ -123,9 +129,11 @@ def _segment(words: Sequence[str], family: Family, stray: list[str]) -> Segment:
             options.append(Said("", (), (words[at],), known=False))
             at += 1
             continue
-        count = table[known][0] if value is None else 0
-        values = tuple(words[at + 1 : at + 1 + count]) if value is None else (value,)
-        if len(values) < count:
+        given = () if value is None else (value,)
+        count = max(0, table[known][0] - len(given))
+        count -= known in _PAIRS and "=" in (*given, *words[at + 1 : at + 2], "")[0]  # -genv NAME=VALUE is as good as NAME VALUE
+        values = (*given, *words[at + 1 : at + 1 + count])
+        if len(values) < len(given) + count:
             raise BadInput(f"{words[at][:40]} is the last word", cure=f"it wants {count} more")
         end = at + 1 + count
         if known == "-x" and values[0].endswith("=") and _cut_off(words, end):
@@ -133,7 +141,24 @@ def _segment(words: Sequence[str], family: Family, stray: list[str]) -> Segment:
             values, end = (values[0] + words[end],), end + 1
         options.append(Said(known, values, tuple(words[at:end])))
         at = end
+    if family == "mvapich":
+        options, at = _placed(options, words, at)
     return Segment(tuple(options), tuple(words[at:]))
+
+
+def _placed(options: list[Said], words: Sequence[str], at: int) -> tuple[list[Said], int]:
+    """Return the options of mpirun_rsh with the hosts and the variables that stand after them as options too."""
+    total = next((said.values[-1] for said in options if said.name == "-np"), "")
+    if not any(said.name == "-hostfile" for said in options) and re.fullmatch(r"\d{1,4}", total, re.ASCII):
+        names = [word for word in words[at : at + int(total)] if "=" not in word]
+        if len(names) == int(total) and len(words) > at + len(names):
+            options = [*options, Said("-hosts", (",".join(names),), tuple(names))]
+            at += len(names)
+    while at < len(words) and re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[at], re.ASCII):
+        name, _, value = words[at].partition("=")
+        options = [*options, Said("-env", (name, value), (words[at],))]
+        at += 1
+    return options, at
 
 
 def _named(word: str, family: Family) -> tuple[str, str | None]:
@@ -141,7 +166,7 @@ def _named(word: str, family: Family) -> tuple[str, str | None]:
     if family == "srun" and (match := _SRUN_SHORT.fullmatch(word)) and not word.startswith("--"):
         return match[1], match[3]
     name, equals, value = word.partition("=")
-    return (name, value) if equals and word.startswith("--") else (word, None)
+    return (name, value) if equals and (word.startswith("--") or family in _HYDRAS) else (word, None)
 
 
 def _cut_off(words: Sequence[str], at: int) -> bool:
@@ -159,7 +184,9 @@ def _release(version: str | None) -> Release | None:
 def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple[Family, str | None, str]:
     """Return the launcher, its version and what tells them: what was said, the machine, the line's own words."""
     named, number = _said(version)
-    if named and (named == "srun") != (words.launcher == "srun"):
+    if words.launcher == "mpirun_rsh" and "mvapich" in (version or "mvapich").lower():
+        return "mvapich", number, "the word mpirun_rsh"
+    if named and ((named == "srun") != (words.launcher == "srun") or words.launcher == "mpirun_rsh"):
         raise BadInput(f"{words.launcher} is not started by {(version or '')[:40]!a}", cure="name the launcher of the line")
     family = named or _by_words(words, tools)
     if family in ("openmpi4", "openmpi5"):
@@ -189,8 +216,10 @@ def _by_words(words: Words, tools: Sequence[Tool]) -> Family:
     """Return the launcher by its word, by words that one alone takes, and by what is on the machine."""
     text = " ".join((*words.environment, *words.rest))
     have = {tool.name for tool in tools}
-    if words.launcher == "srun":
-        return "srun"
+    if words.launcher in ("srun", "mpirun_rsh"):
+        return "srun" if words.launcher == "srun" else "mvapich"
+    if _PALS & {word.partition("=")[0] for word in words.rest} or any(name.startswith("PALS_") for name in words.environment):
+        return "pals"
     if "I_MPI_" in text or words.launcher.endswith(("impi", "intel")):
         return "intelmpi"
     if words.launcher.endswith("mpich"):

@@ -5,16 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
-from advisor.launch import intelmpi, mpich, srun
-from advisor.launch.lint import orte, prrte, rankfiles
+from advisor.launch.lint import hydra, intel, orte, pals, prrte, rankfiles, slurm
 from advisor.launch.lint.bydevice import adapters, homes_of_devices
 from advisor.launch.lint.hostfiles import hosts_of_file, in_sequence, readable
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.mapby import newer
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.programs import programs, together
+from advisor.launch.lint.tables import Family
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
+from advisor.launch.lint.words import binders
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.lint import LintRank
 from advisor.model.logical import numbering
@@ -65,11 +66,11 @@ class Case:
 
 def case(line: Line, machine: Machine, files: Texts) -> Case:
     """Return a line with what it does on a machine."""
-    want = wanted(line)
-    made = Case(line, want, machine, machine.topology or Topology(), files)
+    made = Case(line, wanted(line), machine, machine.topology or Topology(), files)
     try:
         made = replace(made, want=_with_hosts(made))
-        made = replace(made, want=together(line, made.want))
+        if made.four or made.five:
+            made = replace(made, want=together(line, made.want))
         return replace(made, ranks=_ranks(made))
     except Refused as refusal:
         return replace(made, refused=str(refusal))
@@ -82,7 +83,7 @@ def case(line: Line, machine: Machine, files: Texts) -> Case:
 def _with_hosts(made: Case) -> Wanted:
     """Return what a line wants with the hosts of its host file."""
     want = made.want
-    if made.line.family in SIMULATED:
+    if made.four or made.five:
         if not want.hosts and want.hostfile in made.files:
             named = hosts_of_file(made.files[want.hostfile or ""], crowded=want.oversubscribe)
             return replace(want, hosts=named, from_file=True)
@@ -106,43 +107,6 @@ def hosts_of(want: Wanted, files: Texts) -> tuple[tuple[str, int | None], ...]:
         slots = next((word[6:] for word in words[1:] if word.startswith("slots=")), None)
         found.append(f"{words[0]}:{slots}" if slots else words[0])
     return hosts(",".join(found))
-
-
-def seats(made: Case, total: int) -> list[tuple[str | None, int]]:
-    """Return how many ranks each host gets."""
-    want = made.want
-    named: tuple[tuple[str | None, int | None], ...] = want.hosts or ((None, None),)
-    if any(slots for _, slots in named):
-        named = tuple((name, slots or 1) for name, slots in named)
-    each = want.per_node
-    share = each or -(-total // len(named))
-    result: list[tuple[str | None, int]] = []
-    left = total
-    for name, slots in named:
-        count = min(left, slots or share)
-        if count:
-            result.append((name, count))
-        left -= count
-    if left:
-        name, count = result[-1]
-        result[-1] = (name, count + left)
-    return result
-
-
-def _total(made: Case) -> int:
-    """Return the number of ranks; raise Unclear where the line does not say."""
-    want = made.want
-    if want.ranks:
-        total = want.ranks
-    elif want.per_node:
-        total = want.per_node * max(1, len(want.hosts))
-    elif made.line.family == "srun" and "SLURM_NTASKS" not in made.line.words.environment:
-        total = max(1, len(want.hosts))
-    else:
-        total = 1
-    if total > MOST_RANKS:
-        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
-    return total
 
 
 def _open_mpi(made: Case) -> tuple[LintRank, ...]:
@@ -174,72 +138,33 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
 
 
-SIMULATED: Mapping[str, Callable[[Case], tuple[LintRank, ...]]] = {"openmpi4": _open_mpi, "openmpi5": _open_mpi}
-"""Launchers whose mapping is worked out for all hosts at once."""
+SIMULATED: Mapping[Family, Callable[[Case], tuple[LintRank, ...]]] = {
+    "openmpi4": _open_mpi,
+    "openmpi5": _open_mpi,
+    "mpich": hydra.ranks,
+    "intelmpi": intel.ranks,
+    "srun": slurm.ranks,
+    "pals": pals.ranks,
+    "mvapich": pals.rsh,
+}
+"""Launchers, and what tells the ranks of all hosts of each."""
 
 
 def _ranks(made: Case) -> tuple[LintRank, ...]:
-    for word in missing(made.line, made.want):
-        raise Refused(f"it does not know {word.word[:80]}")
-    if made.want.fault:
-        raise Refused(f"{made.want.fault}; nothing starts")
-    if (made.want.level or "").startswith("arbitrary") and made.want.hostfile not in made.files:
-        raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
-    if made.line.family in SIMULATED:
-        dealt = SIMULATED[made.line.family](made)
-        return tuple(each.model_copy(update={"cpus": _inner(made, (each.cpus,))[0]}) for each in dealt)
-    total = _total(made)
-    if made.line.family == "mpich" and "binding=" in made.files.get(made.want.hostfile or "", ""):
-        return _bound_by_file(made, total)
-    shared: dict[int, Local] = {}
-    found: list[LintRank] = []
-    for host, count in seats(made, total):
-        if count not in shared:
-            shared[count] = _inner(made, _local(made, count))
-        for cpus in shared[count]:
-            found.append(LintRank(rank=len(found), host=host, cpus=cpus))
-    return tuple(found)
-
-
-def _local(made: Case, count: int) -> Local:
-    family = made.line.family
-    if count > 4 * len(made.topology.inside.pus) and made.want.bind != "none":
-        raise Unclear(f"{count} ranks on a node of {len(made.topology.inside.pus)} CPUs")
-    if family == "mpich":
-        return _mpich(made, count)
-    if family == "intelmpi":
-        return tuple(intelmpi.pinned(made.want.exports, made.topology, count))
-    options = {"--cpu-bind": made.want.bind or "", "--distribution": made.want.level or ""}
-    if made.want.pe:
-        options["--cpus-per-task"] = str(made.want.pe)
-    if options["--cpu-bind"].startswith("rank"):
-        raise Unclear("rank depends on how Slurm is set up")
-    try:
-        return tuple(srun.bound(options, made.topology, rank) for rank in range(count))
-    except (ValueError, LookupError, StopIteration) as error:
-        raise Unclear(f"--cpu-bind={(made.want.bind or '')[:60]} is not understood") from error
-
-
-def _mpich(made: Case, count: int) -> Local:
-    bind, over = made.want.bind or "none", made.want.map_text
-    argv = ["mpiexec", "-n", str(count), "-bind-to", bind, *(("-map-by", over) if over else ()), "program"]
-    try:
-        bound = mpich.parse(argv, {}, {None: made.topology})
-    except (LookupError, ValueError) as error:
-        raise Unclear(f"-bind-to {bind[:60]} is not understood") from error
-    return tuple(cpus for _, cpus in bound.values())
-
-
-def _bound_by_file(made: Case, total: int) -> tuple[LintRank, ...]:
-    """Return the ranks of a host file that has bindings of its own."""
-    name = made.want.hostfile or ""
-    rows = [row for row in made.files[name].splitlines() if row.strip() and not row.startswith("#")]
-    every: dict[str | None, Topology] = {row.partition(" ")[0].partition(":")[0]: made.topology for row in rows}
-    try:
-        found = mpich.parse(("mpiexec", "-f", name, "-n", str(total), "program"), {name: lambda: iter(rows)}, every)
-    except (LookupError, ValueError) as error:
-        raise Unclear(f"the host file {name[:60]} is not understood") from error
-    return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, (host, cpus) in found.items())
+    """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
+    if made.four or made.five:
+        for word in missing(made.line, made.want):
+            raise Refused(f"it does not know {word.word[:80]}")
+        if made.want.fault:
+            raise Refused(f"{made.want.fault}; nothing starts")
+    elif not made.topology.inside.pus:
+        raise Unclear("which CPUs the machine has, is not known")
+    elif len(made.line.segments) > 1 and any(list(binders(segment.command)) for segment in made.line.segments):
+        raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
+    found = SIMULATED[made.line.family](made)
+    if not made.line.inner:
+        return found
+    return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found)
 
 
 def _near(made: Case, count: int) -> Local:

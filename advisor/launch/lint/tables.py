@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Literal
 
-Family = Literal["openmpi4", "openmpi5", "mpich", "intelmpi", "srun"]
+Family = Literal["openmpi4", "openmpi5", "mpich", "intelmpi", "srun", "pals", "mvapich"]
 TITLES: Mapping[Family, str] = {
     "openmpi4": "Open MPI 4",
     "openmpi5": "Open MPI 5",
     "mpich": "MPICH",
     "intelmpi": "Intel MPI",
     "srun": "srun",
+    "pals": "PALS",
+    "mvapich": "MVAPICH2",
 }
 
 Table = Mapping[str, tuple[int, str]]
@@ -159,6 +161,24 @@ HYDRA: Table = {
     "-s": (1, "gives the input to {0}"),
     "-umask": (1, "sets the umask {0}"),
     "-disable-auto-cleanup": (0, "goes on when a rank dies"),
+    "-enable-auto-cleanup": (0, "ends when a rank dies"),
+    "-disable-hostname-propagation": (0, "lets ranks find out their host's name"),
+    "-enable-hostname-propagation": (0, "tells ranks their host's name"),
+    "-enable-x": (0, "passes X11 on"),
+    "-disable-x": (0, "passes no X11 on"),
+    "-topolib": (1, "reads the topology with {0}"),
+    "-demux": (1, "waits for output by {0}"),
+    "-nameserver": (1, "publishes names at {0}"),
+    "-hybrid-hosts": (0, "takes no path of one host for that of another"),
+    "-order-nodes": (1, "sorts the hosts by their slots, {0}"),
+    "-pmi-port": (0, "talks to the ranks by a port"),
+    "-profile": (0, "measures itself"),
+    "-prepend-pattern": (1, "marks output with {0}"),
+    "-output-from": (1, "shows the output of rank {0} alone"),
+    "-skip-launch-node": (0, "starts no rank on this node"),
+    "-gpus-per-proc": (1, "shows each rank {0} GPUs"),
+    "-gpu-subdevs-per-proc": (1, "shows each rank {0} parts of GPUs"),
+    "-memory-alloc-kinds": (1, "asks for memory of the kinds {0}"),
     "-rr": (0, "deals ranks out node by node"),
     "-nolocal": (0, "starts no rank on this node"),
     "-timeout": (1, "ends after {0} seconds"),
@@ -168,14 +188,21 @@ HYDRA_ALIASES: Mapping[str, str] = {
     "-perhost": "-ppn",
     "-hostfile": "-f",
     "-machinefile": "-f",
-    "-machine": "-f",
+    "-machine": "-hosts",
     "-hostlist": "-hosts",
+    "-machines": "-hosts",
+    "-machinelist": "-hosts",
     "-bootstrap": "-launcher",
     "-bootstrap-exec": "-launcher-exec",
     "-binding": "-bind-to",
     "-l": "-prepend-rank",
     "-v": "-verbose",
     "-wd": "-wdir",
+    "-g": "-gpus-per-proc",
+    "-debug": "-verbose",
+    "-version": "-info",
+    "-outfile": "-outfile-pattern",
+    "-errfile": "-errfile-pattern",
 }
 
 SRUN: Table = {
@@ -263,12 +290,64 @@ SRUN_ALIASES: Mapping[str, str] = {
     "-Q": "--quiet",
 }
 
+PALS: Table = {
+    "-n": (1, "starts {0} ranks"),
+    "-ppn": (1, "starts {0} ranks on each node"),
+    "--depth": (1, "gives each rank {0} CPUs, or cores with --cpu-bind core"),
+    "--cpu-bind": (1, "binds each rank by {0}"),
+    "--mem-bind": (1, "binds memory by {0}"),
+    "--gpu-bind": (1, "gives each rank GPUs by {0}"),
+    "-hosts": (1, "on the hosts {0}"),
+    "-f": (1, "on the hosts of the file {0}"),
+    "--env": (1, "sets {0} for all ranks"),
+    "--label": (0, "marks output with the rank"),
+    "--line-buffer": (0, "prints whole lines"),
+    "--no-transfer": (0, "does not copy the program to the nodes"),
+    "--pmi": (1, "starts MPI by {0}"),
+    "--procinfo-file": (1, "writes where ranks are to {0}"),
+    "--wdir": (1, "starts in the folder {0}"),
+}
+PALS_ALIASES: Mapping[str, str] = {
+    "-np": "-n",
+    "--np": "-n",
+    "--n": "-n",
+    "--ppn": "-ppn",
+    "-d": "--depth",
+    "-depth": "--depth",
+    "-cpu-bind": "--cpu-bind",
+    "-mem-bind": "--mem-bind",
+    "-gpu-bind": "--gpu-bind",
+    "--hosts": "-hosts",
+    "--hostlist": "-hosts",
+    "--hostfile": "-f",
+    "-hostfile": "-f",
+    "-env": "--env",
+    "-genv": "--env",
+    "-l": "--label",
+}
+
+MPIRUN_RSH: Table = {
+    "-np": (1, "starts {0} ranks"),
+    "-hostfile": (1, "on the hosts of the file {0}"),
+    "-hosts": (1, "on the hosts {0}, a name for each rank"),
+    "-env": (2, "sets {0} to {1} for all ranks"),
+    "-ssh": (0, "starts daemons by ssh"),
+    "-rsh": (0, "starts daemons by rsh"),
+    "-export": (0, "passes variables on"),
+    "-export-all": (0, "passes all variables on"),
+    "-debug": (0, "starts a debugger"),
+    "-show": (0, "shows what it would start"),
+    "-legacy": (0, "starts in the older way"),
+}
+
 TABLES: Mapping[Family, tuple[Table, Mapping[str, str]]] = {
     "openmpi4": (OPENMPI, OPENMPI_ALIASES),
     "openmpi5": (OPENMPI, OPENMPI_ALIASES),
     "mpich": (HYDRA, HYDRA_ALIASES),
     "intelmpi": (HYDRA, HYDRA_ALIASES),
     "srun": (SRUN, SRUN_ALIASES),
+    "pals": (PALS, PALS_ALIASES),
+    "mvapich": (MPIRUN_RSH, {"-n": "-np"}),
 }
 
 
@@ -276,11 +355,13 @@ def canonical(name: str, family: Family) -> str | None:
     """Return an option's name as the table has it, None of one that is not in it."""
     table, aliases = TABLES[family]
     tries = [name]
-    if name.startswith("--"):
+    if family in ("mpich", "intelmpi"):
+        tries = [name, f"-{name.lstrip('-').lower()}"]
+    elif name.startswith("--"):
         tries.append(name[1:])
     elif len(name) > 2:
         tries.append(f"-{name}")
-    if family == "srun":
+    if family in ("srun", "pals", "mvapich"):
         tries = [name]
     for each in tries:
         known = aliases.get(each, each)

@@ -60,8 +60,8 @@ def wanted(line: Line) -> Wanted:
     adapter = (exports.get("UCX_NET_DEVICES") or "").partition(",")[0].partition(":")[0].strip() or None
     if line.family == "srun":
         return _srun(line, exports, threads, adapter)
-    if line.family in ("mpich", "intelmpi"):
-        return _hydra(line.first, exports, threads, adapter)
+    if line.family in ("mpich", "intelmpi", "pals", "mvapich"):
+        return _hydra(line, exports, threads, adapter)
     return _open(line, exports, threads, adapter)
 
 
@@ -73,7 +73,8 @@ def _exports(line: Line) -> dict[str, str]:
             name, equals, value = said.values[0].partition("=")
             found |= {name: value} if equals else {}
         elif said.name in ("-genv", "-env"):
-            found[said.values[0]] = said.values[1] if len(said.values) > 1 else ""
+            name, _, value = said.values[0].partition("=")
+            found[name] = said.values[1] if len(said.values) > 1 else value
         elif said.name == "--export" and said.values:
             found |= {key: value for key, _, value in (word.partition("=") for word in said.values[0].split(",")) if value}
     return found
@@ -230,13 +231,18 @@ def _old_bind(segment: Segment) -> str | None:
     return next((text for option, text in names if segment.has(option)), None)
 
 
-def _hydra(segment: Segment, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:
-    bind, over = segment.value("-bind-to"), segment.value("-map-by")
+def _hydra(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Wanted:
+    segment, variables = line.first, line.words.environment
+    bind = segment.value("-bind-to") or variables.get("HYDRA_BINDING")
+    over = segment.value("-map-by") or variables.get("HYDRA_MAPPING")
+    listed = segment.value("-hosts", "-host")
+    if line.family in ("pals", "mvapich"):
+        bind, over = segment.value("--cpu-bind"), None
     return Wanted(
-        ranks=number(segment.value("-n")),
+        ranks=number(segment.value("-n", "-np")),
         per_node=number(segment.value("-ppn")) or (1 if segment.has("-rr") else None),
-        hosts=hosts(segment.value("-hosts", "-host") or ""),
-        hostfile=segment.value("-f"),
+        hosts=hosts(listed or ""),
+        hostfile=segment.value("-f", "-hostfile") or (None if listed else line.words.environment.get("HYDRA_HOST_FILE")),
         level=over,
         map_text=over,
         bind=bind,

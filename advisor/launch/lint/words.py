@@ -16,10 +16,12 @@ HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 _ODD = re.compile(f"[{HYPHENS}]")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)", re.DOTALL)
 
-LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "prun", "mpiexec.hydra", "mpirun.hydra", "hydra", "srun")
-_LAUNCHERS = re.compile(r"(mpirun|mpiexec)([._-](openmpi|mpich|hydra|impi|intel))?|orterun|prterun|prun|srun", re.ASCII)
-_READ = "mpirun, mpiexec, mpiexec.hydra, prterun or srun"
-_UNREAD = frozenset({"mpirun_rsh", "jsrun", "aprun", "flux", "ibrun", "ccc_mprun", "yod", "poe"})
+LAUNCHERS = ("mpirun", "mpiexec", "mpirun_rsh", "orterun", "prterun", "prun", "mpiexec.hydra", "mpirun.hydra", "hydra", "srun")
+_LAUNCHERS = re.compile(
+    r"(mpirun|mpiexec)([._-](openmpi|mpich|hydra|impi|intel))?|mpirun_rsh|orterun|prterun|prun|srun", re.ASCII
+)
+_READ = "mpirun, mpiexec, mpiexec.hydra, mpirun_rsh, prterun or srun"
+_UNREAD = frozenset({"jsrun", "aprun", "flux", "ibrun", "ccc_mprun", "yod", "poe"})
 """Launchers of which nothing is known here."""
 _ENDS = frozenset({"&", "&&", "||", "|", ";", ">", ">>", "2>", "2>&1", "<"})
 _BINDERS = {

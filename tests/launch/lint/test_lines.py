@@ -246,7 +246,7 @@ def test_the_ranks_of_two_programs_follow_each_other() -> None:
     ("line", "why"),
     [
         ("mpirun -np 2 ./a : ./b", "known of Open MPI only, where each has its -np"),
-        ("mpiexec.hydra -n 2 ./a : -n 2 ./b", "known of Open MPI only, where each has its -np"),
+        ("srun -n 2 ./a : -n 2 ./b", "what each gets is known of Open MPI only"),
         ("mpirun -np 2 ./a : -np 2 --host n1 ./b", "another than the first says where its ranks go"),
         ("mpirun -np 2 ./a : -np 2 numactl -N 1 ./b", "numactl or taskset binds the ranks of some"),
     ],
@@ -258,7 +258,7 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
     assert why in found.binding
 
 
-@pytest.mark.parametrize("launcher", ["mpirun_rsh", "/opt/bin/jsrun", "aprun"])
+@pytest.mark.parametrize("launcher", ["flux", "/opt/bin/jsrun", "aprun"])
 def test_launchers_that_are_not_read_are_named(launcher: str) -> None:
     """In one line, with those that are."""
     with pytest.raises(BadInput, match="its lines are not read here; it reads those of mpirun, mpiexec"):

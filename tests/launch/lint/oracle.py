@@ -1,0 +1,111 @@
+"""What real launchers did with lines on machines that are not here, and the same asked anew.
+
+A row of seen_*.txt: launcher, machine, hosts, line, files by name as JSON, and each rank's host and CPUs; FAIL where nothing
+started.
+"""
+
+import json
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from advisor.launch.base import Launch
+from advisor.launch.lint.line import parse
+from advisor.launch.lint.predict import Case, case
+from advisor.model.machine import Machine
+from tests.fakenode import hydra
+from tests.fakenode.lab import probe
+from tests.fakenode.plans import file_of
+from tests.fakenode.run import LaunchFailedError, Observed, observe
+from tests.fakenode.slurm import Cluster
+from tests.launch.lint import shapes
+from tests.place.samples import machine
+
+assert hydra
+HERE = Path(__file__).parent
+VERSIONS = {"mpich": "mpich-5.0.2", "intelmpi": "intelmpi-2021.18", "srun": "slurm-22.05.8"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line, and what came of it."""
+
+    launcher: str
+    machine: str
+    hosts: tuple[str, ...]
+    line: str
+    files: dict[str, str]
+    seen: str
+
+    def __str__(self) -> str:
+        files = json.dumps(self.files) if self.files else ""
+        return "\t".join((self.launcher, self.machine, ",".join(self.hosts), self.line, files, self.seen))
+
+
+def rows(name: str) -> list[Row]:
+    """Return the rows of a file."""
+    found = [text.split("\t") for text in (HERE / name).read_text().splitlines()]
+    return [Row(a, b, tuple(c.split(",")) if c else (), d, json.loads(e or "{}"), f) for a, b, c, d, e, f in found]
+
+
+@cache
+def described(name: str) -> Machine:
+    """Return a machine of the catalogue, or one of the shapes."""
+    return shapes.machine(name) if name in shapes.SHAPES else machine(name)
+
+
+def told(row: Row) -> tuple[str | None, Case]:
+    """Return what is said of a row's line in the words of the row; None where it is not told."""
+    words = with_program(shlex.split(row.line), "./a")
+    made = case(parse(words, VERSIONS[row.launcher]), described(row.machine), row.files)
+    if made.unclear:
+        return None, made
+    everything = described(row.machine).topology
+    assert everything is not None
+    whole = everything.inside.pus
+    named = ((rank.host if row.hosts else "", rank.cpus if rank.cpus is not None else whole) for rank in made.ranks or ())
+    return " ".join(f"{host}:{cpus}" for host, cpus in named) or "FAIL", made
+
+
+def with_program(words: list[str], program: str) -> list[str]:
+    """Return a line with a program at its end, and before each colon."""
+    return [word for text in (*words, ":") for word in ((program, ":") if text == ":" else (text,))][:-1]
+
+
+def asked(row: Row, folder: Path, timeout: float = 20) -> str:
+    """Return what the real launcher does with a row's line."""
+    file = folder / f"{row.machine}.xml"
+    if row.machine in shapes.SHAPES:
+        file.write_text(shapes.xml(row.machine))
+    else:
+        file = file_of(row.machine)
+    files = {name: (lambda text=text: iter(text.splitlines())) for name, text in row.files.items()}
+    words, settings = shlex.split(row.line), {}
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        settings[name] = value
+    try:
+        launch = Launch(row.launcher, None, "line", tuple(with_program(words, probe())), settings, files)
+        seen = observe(row.launcher, launch, dict.fromkeys(row.hosts or (None,), file), timeout)
+    except LaunchFailedError:
+        return "FAIL"
+    return written(seen, hosts=bool(row.hosts))
+
+
+def in_slurm(row: Row, made: Cluster) -> str:
+    """Return what a running Slurm does with a row's line, in a job that has whole nodes."""
+    words, settings = shlex.split(row.line), {}
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        settings[name] = value
+    try:
+        seen = made.observe(Launch("srun", None, "line", (*words, probe()), settings), row.hosts or ("n1",))
+    except LaunchFailedError:
+        return "FAIL"
+    return written(seen, hosts=bool(row.hosts))
+
+
+def written(seen: dict[int, Observed], *, hosts: bool) -> str:
+    """Return what ranks observed in the words of a row."""
+    return " ".join(f"{seen[rank].host if hosts else ''}:{seen[rank].cpus}" for rank in sorted(seen))

@@ -1,0 +1,93 @@
+"""Intel MPI: what was seen of 2021.18 is told, and what was not is left open."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor.errors import BadInput
+from advisor.launch.lint.line import parse
+from advisor.launch.lint.predict import Case, case
+from tests.place.samples import machine
+
+ROME = "b-c6525-2x7702-nps4"
+
+
+def made(line: str, name: str = ROME, **files: str) -> Case:
+    """Return what a line of Intel MPI's does."""
+    return case(parse([line], "intelmpi-2021.18"), machine(name), files)
+
+
+def cpus(done: Case) -> list[str]:
+    """Return the CPUs of the ranks as text."""
+    return [str(rank.cpus) for rank in done.ranks or ()]
+
+
+def test_a_domain_is_named_by_either_form_of_genv() -> None:
+    """NAME VALUE, NAME=VALUE, and a variable before the line."""
+    wanted = ["0-15", "64-79"]
+    assert cpus(made("mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN numa ./a")) == wanted
+    assert cpus(made("mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN=numa ./a")) == wanted
+    assert cpus(made("I_MPI_PIN_DOMAIN=numa mpiexec.hydra -n 2 ./a")) == wanted
+
+
+def test_ranks_without_a_word_divide_the_sockets() -> None:
+    """By whole NUMA nodes while there are enough, the first ones more."""
+    assert cpus(made("mpiexec.hydra -n 3 ./a")) == ["0-31", "32-63", "64-127"]
+    assert cpus(made("mpiexec.hydra -n 10 ./a"))[:3] == ["0-15", "16-27", "28-39"]
+
+
+def test_each_segment_has_its_own_pins() -> None:
+    """As the plan for hosts that differ is written."""
+    line = "mpiexec.hydra -machinefile hf -n 1 -env I_MPI_PIN_DOMAIN [0xf] ./a : -n 1 -env I_MPI_PIN_DOMAIN [0xf0] ./a"
+    assert cpus(made(line, hf="n1:1\nn2:1\n")) == ["0-3", "4-7"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("mpiexec.hydra ./a", "without -n"),
+        ("mpiexec.hydra -hosts a,b -n 4 ./a", "without -ppn a host gets as many ranks"),
+        ("mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN [f,f0] ./a", "masks without 0x"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-7 ./a", "is read as a set"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST allcores:map=scatter ./a", "is read as a set"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_ORDER scatter ./a", "the order scatter"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN core -genv I_MPI_PIN_ORDER spread ./a", "a part of its domain only"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_RESPECT_HCA 1 ./a", "I_MPI_PIN_RESPECT_HCA"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache2 ./a", "was not seen"),
+        ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
+    ],
+)
+def test_what_was_not_seen_is_not_told(line: str, why: str) -> None:
+    """Forms whose result changes with the machine, the number of ranks, or a scheduler."""
+    done = made(line)
+    assert (done.ranks, done.refused) == (None, None)
+    assert why in str(done.unclear)
+
+
+NAMES = st.sampled_from(
+    ["I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN", "I_MPI_PIN_CELL", "OMP_NUM_THREADS"]
+)
+VALUES = st.one_of(
+    st.sampled_from(
+        ["numa", "socket", "core", "cache3", "omp", "auto", "node", "4", "6", "compact", "bunch", "0", "[0xf,0xf0]", "0,5,3"]
+    ),
+    st.text(alphabet="0123456789abcdefx,:[]-= ", max_size=10),
+)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(NAMES, VALUES, max_size=4),
+    st.integers(-1, 300),
+    st.sampled_from([ROME, "c-c6320-2x2660v3-cod", "uneven-l3", "virtual", "hbm-flat", "nps0", "numa-off", "knights-landing"]),
+)
+def test_any_pins_are_told_refused_or_left_open(pins: dict[str, str], count: int, name: str) -> None:
+    """No other end, and never a CPU that is not there."""
+    words = [word for key, value in pins.items() for word in ("-genv", key, value)]
+    try:
+        line = parse(["mpiexec.hydra", *words, "-n", str(count), "./a"], "intelmpi-2021.18")
+    except BadInput:
+        return
+    done = case(line, machine(name), {})
+    assert done.ranks or done.refused or done.unclear
+    assert all(rank.cpus is None or (rank.cpus and rank.cpus <= done.topology.pus) for rank in done.ranks or ())

@@ -1,0 +1,106 @@
+"""PALS's mpiexec and MVAPICH2's mpirun_rsh are told apart from others, and told as far as their guides go."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor.errors import BadInput
+from advisor.launch.lint.line import parse
+from advisor.launch.lint.lint import lint
+from advisor.launch.lint.predict import Case, case
+from tests.place.samples import machine
+
+ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"
+
+
+def made(line: str, name: str = ROME, **files: str) -> Case:
+    """Return what a line does."""
+    return case(parse([line]), machine(name), files)
+
+
+def where(done: Case) -> list[tuple[str | None, str]]:
+    """Return the host and the CPUs of the ranks."""
+    return [(rank.host, str(rank.cpus)) for rank in done.ranks or ()]
+
+
+@pytest.mark.parametrize(
+    ("line", "family"),
+    [
+        ("mpiexec --cpu-bind depth -n 144 -ppn 32 -d 4 ./a.out", "pals"),
+        ("mpirun -n 2 --cpu-bind=list:1-51:53-103 --mem-bind=list:2:3 ./a", "pals"),
+        ("PALS_CPU_BIND=none mpiexec -n 4 ./a", "pals"),
+        ("mpiexec -n 4 -ppn 2 ./a", "mpich"),
+        ("srun --cpu-bind=cores -n 4 ./a", "srun"),
+        ("mpirun_rsh -np 2 n0 n1 MV2_CPU_MAPPING=0:1 ./a", "mvapich"),
+    ],
+)
+def test_pals_and_mpirun_rsh_are_told_apart_from_other_launchers(line: str, family: str) -> None:
+    """By options that no other mpiexec has, by its variables, by the first word."""
+    assert parse([line]).family == family
+
+
+def test_pals_depth_counts_cpus_by_the_kernels_numbers() -> None:
+    """One after the other, and with core it counts cores with both threads."""
+    assert where(made("mpiexec -n 2 -d 8 --cpu-bind depth ./a", NAPLES_SMT)) == [(None, "0-7"), (None, "8-15")]
+    assert where(made("mpiexec -n 2 -d 2 --cpu-bind core ./a", NAPLES_SMT)) == [(None, "0-1,64-65"), (None, "2-3,66-67")]
+
+
+def test_entries_of_pals_are_parted_by_colons() -> None:
+    """A comma joins CPUs of one rank: one entry for many ranks is not guessed at."""
+    assert where(made("mpiexec -n 2 --cpu-bind verbose,list:0-3:8,9 ./a")) == [(None, "0-3"), (None, "8-9")]
+    assert where(made("mpiexec -n 2 --cpu-bind mask:0xf,0xf0 ./a")) == [(None, "0-3"), (None, "4-7")]
+    assert "1 entries for 4 ranks" in str(made("mpiexec -n 4 --cpu-bind list:1,2,3,4 ./a").unclear)
+
+
+def test_pals_fills_a_node_before_the_next() -> None:
+    """-ppn ranks on each; without it the order is not documented."""
+    line = "mpiexec -n 3 -ppn 2 --hosts a,b --cpu-bind list:0:1 ./a"
+    assert where(made(line)) == [("a", "0"), ("a", "1"), ("b", "0")]
+    assert made("mpiexec -n 3 --hosts a,b --cpu-bind list:0:1:2 ./a").unclear
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--cpu-bind numa", "--cpu-bind socket", "--cpu-bind list:0-3:900", "--hostfile F --cpu-bind none"]
+)
+def test_what_pals_does_not_document_is_not_told(options: str) -> None:
+    """Its own default, NUMA nodes, CPUs that are not there."""
+    assert made(f"mpiexec -n 2 --no-transfer {options} ./a").unclear
+
+
+def test_mpirun_rsh_names_a_host_for_each_rank() -> None:
+    """Then variables, then the program."""
+    done = made("mpirun_rsh -np 3 n0 n0 n1 MV2_CPU_MAPPING=0-3:4-7 OMP_NUM_THREADS=4 ./a x=1")
+    assert where(done) == [("n0", "0-3"), ("n0", "4-7"), ("n1", "0-3")]
+    assert done.line.first.command == ("./a", "x=1")
+    assert done.want.threads == 4
+
+
+def test_a_host_file_of_mpirun_rsh_gives_places() -> None:
+    """A name and its ranks; a third word is an adapter."""
+    done = made("mpirun_rsh -np 3 -hostfile hf MV2_ENABLE_AFFINITY=0 ./a", hf="n0:2:mlx5_0\nn1 # last\n")
+    assert where(done) == [("n0", "None"), ("n0", "None"), ("n1", "None")]
+
+
+def test_what_mvapich_binds_by_itself_is_not_told() -> None:
+    """It depends on the version and the build."""
+    assert "depends on its version" in str(made("mpirun_rsh -np 2 n0 n1 ./a").unclear)
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["-n", "-np", "-d", "-ppn", "--cpu-bind", "--hosts", "-hostfile", "2", "3", "list:0:1", "depth", "core", "n0", ":"]
+    ),
+    st.sampled_from(["MV2_CPU_MAPPING=0:1", "--depth=4", "--cpu-bind=mask:0x3,0xc", "a,b", "PALS_PPN=2"]),
+    st.text(alphabet="-=:,0123456789abn", min_size=1, max_size=8),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(["mpiexec --no-transfer", "mpirun_rsh"]), st.lists(WORDS, max_size=8))
+def test_any_words_have_an_answer(launcher: str, words: list[str]) -> None:
+    """The whole page, not the prediction alone."""
+    try:
+        told = lint([*launcher.split(), *words, "./a"], machine(NAPLES_SMT))
+    except BadInput:
+        return
+    assert told.binding

@@ -1,0 +1,120 @@
+"""srun: what slurm.conf decides is not guessed, and what a line says is read as srun reads it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor.launch.lint.line import parse
+from advisor.launch.lint.predict import Case, case
+from advisor.launch.lint.slurm_conf import KEY, read
+from tests.place.samples import machine
+
+ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"
+PLAIN = "TaskPlugin=task/affinity\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+
+
+def made(line: str, conf: str | None = None, name: str = ROME, **files: str) -> Case:
+    """Return what a line does in Slurm 22.05."""
+    return case(parse([line], "slurm-22.05.8"), machine(name), files | ({KEY: conf} if conf is not None else {}))
+
+
+def cpus(done: Case) -> list[str]:
+    """Return the CPUs of the ranks as text."""
+    return [str(rank.cpus) for rank in done.ranks or ()]
+
+
+def test_what_srun_does_by_itself_is_not_told_without_slurm_conf() -> None:
+    """Bound or not, over which sockets: that is the site's."""
+    assert "--slurm-conf" in str(made("srun -n 8 ./a").unclear)
+    assert "--slurm-conf" in str(made("srun -n 8 --cpu-bind=cores ./a").unclear)
+    assert cpus(made("srun -n 2 -m block:block --cpu-bind=cores ./a")) == ["0", "1"]
+
+
+def test_slurm_conf_tells_the_default_distribution() -> None:
+    """Over the sockets in turn, unless CR_CORE_DEFAULT_DIST_BLOCK."""
+    line = "srun -n 3 --cpu-bind=cores ./a"
+    assert cpus(made(line, PLAIN)) == ["0", "64", "1"]
+    assert cpus(made(line, PLAIN.replace("CR_Core", "CR_Core,CR_CORE_DEFAULT_DIST_BLOCK"))) == ["0", "1", "2"]
+
+
+def test_slurm_without_a_plugin_for_affinity_binds_nothing() -> None:
+    """Nor does it say so."""
+    assert [rank.cpus for rank in made("srun -n 2 ./a", "TaskPlugin=task/none\n").ranks or ()] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("conf", "why"),
+    [
+        ("TaskPlugin=task/cgroup\n", "task/cgroup alone"),
+        ("SelectType=select/linear\n", "SelectType=select/linear"),
+        ("SelectTypeParameters=CR_CPU\n", "counts CPUs and not cores"),
+        ("SlurmdParameters=l3cache_as_socket\n", "makes sockets of L3 groups"),
+        ("NodeName=n[1-4] Sockets=4 CoresPerSocket=32\n", "other sockets or cores"),
+        ("NodeName=a CPUs=64 Sockets=2 CoresPerSocket=64\nNodeName=b CPUs=128\n", "nodes of several shapes"),
+    ],
+)
+def test_a_setup_that_is_not_worked_out_is_named(conf: str, why: str) -> None:
+    """What gives CPUs in other ways is left open."""
+    assert why in str(made("srun -n 8 ./a", conf).unclear)
+
+
+def test_a_node_with_as_many_cpus_as_cores_has_one_thread_a_core() -> None:
+    """CPUs=64 on 64 cores with 128 hardware threads."""
+    conf = f"{PLAIN}NodeName=DEFAULT Sockets=2 CoresPerSocket=32\nNodeName=node[001-004] CPUs=64 ThreadsPerCore=2\n"
+    assert cpus(made("srun -n 2 -c 2 --cpu-bind=threads ./a", conf, NAPLES_SMT)) == ["0,16", "1,17"]
+    assert cpus(made("srun -n 2 -c 2 --cpu-bind=threads ./a", PLAIN, NAPLES_SMT)) == ["0,64", "1,65"]
+
+
+def test_lists_outside_of_what_a_step_has_are_refused() -> None:
+    """--cpus-per-task gives a step its own CPUs alone."""
+    assert "outside of job step allocation" in str(made("srun -n 2 -c 1 --cpu-bind=map_cpu:90,91 ./a", PLAIN).refused)
+    assert cpus(made("srun -n 2 --cpu-bind=map_cpu:90,91 ./a", PLAIN)) == ["90", "91"]
+
+
+def test_an_arbitrary_distribution_is_that_of_its_file() -> None:
+    """One host a rank, in the file's order."""
+    line = "SLURM_HOSTFILE=hosts srun -n 3 -m arbitrary --cpu-bind=map_cpu:4,5 ./a"
+    done = made(line, PLAIN, hosts="n2\nn1\nn2\n")
+    assert [(rank.host, str(rank.cpus)) for rank in done.ranks or ()] == [("n2", "4"), ("n1", "4"), ("n2", "5")]
+
+
+@pytest.mark.parametrize(
+    "option", ["--cpus-per-gpu=4", "--ntasks-per-gpu=1", "--gpus=2", "-x n1", "--overlap", "-B 2:4:1", "-N 1-4"]
+)
+def test_options_that_change_the_cpus_in_other_ways_leave_a_line_open(option: str) -> None:
+    """Never read as if they were not there."""
+    assert made(f"srun {option} -n 4 --cpu-bind=map_cpu:0,1,2,3 ./a", PLAIN).unclear
+
+
+def test_slurm_conf_is_read_with_comments_defaults_and_joined_lines() -> None:
+    """As slurmctld reads it."""
+    said, nodes = read(
+        "# x\nTaskPlugin=task/affinity # y\nNodeName=DEFAULT \\\n CPUs=8\nNodeName=a Sockets=2\nNodeName=b CPUs=4\n"
+    )
+    assert said == {"taskplugin": "task/affinity"}
+    assert [(node["nodename"], node["cpus"]) for node in nodes] == [("a", "8"), ("b", "4")]
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["-n", "-N", "-c", "-m", "-w", "2", "3", "block:cyclic", "plane=2", "cyclic", "--exact", "--cpu-bind=cores", "-O"]
+    ),
+    st.sampled_from(
+        ["--hint=nomultithread", "--threads-per-core=1", "--ntasks-per-core=1", "--cpu-bind=none", "--cpu-bind=threads"]
+    ),
+    st.from_regex(r"--cpu-bind=(map|mask)_(cpu|ldom):[0-9a-fx*,-]{0,12}", fullmatch=True),
+    st.text(alphabet="-=:,*0123456789abnmcx", min_size=1, max_size=10),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(WORDS, max_size=8), st.sampled_from([None, PLAIN, "TaskPluginParam=autobind=cores\n"]), st.text(max_size=40))
+def test_any_words_of_srun_are_told_refused_or_left_open(words: list[str], conf: str | None, more: str) -> None:
+    """No other end, whatever slurm.conf says."""
+    text = None if conf is None else conf + more
+    try:
+        line = parse(["srun", *words, "./a"], "slurm-22.05.8")
+    except ValueError:
+        return
+    done = case(line, machine(NAPLES_SMT), {KEY: text} if text is not None else {})
+    assert done.ranks or done.refused or done.unclear
