@@ -45,7 +45,7 @@ def ranks(programs: Sequence[Wanted], topology: Topology) -> tuple[LintRank, ...
     total = sum(len(host.procs) for host in job.hosts)
     if not total:
         raise Refused("no rank is mapped; nothing starts")
-    if len(programs) > 1 and len(job.mapped) > 1 and job.level in OBJECTS:
+    if len(programs) > 1 and job.level in OBJECTS and (len(job.mapped) > 1 or "span" in want.modifiers):
         raise Unclear("where a second program goes on over parts of several hosts is not worked out here")
     job.bind()
     return told(job.hosts, total)
