@@ -45,7 +45,7 @@ class LintTranslation(Value):
 class Lint(Value):
     """A line read, explained and judged on one machine."""
 
-    launcher: str = Field(description="openmpi4, openmpi5, mpich, intelmpi, srun")
+    launcher: str = Field(description="openmpi4, openmpi5, mpich, intelmpi, srun, pals, mvapich")
     version: str | None
     known_from: str = Field(description="what tells the launcher and its version")
     line: str

@@ -62,3 +62,15 @@ def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """An escape in a word is printed as its escape."""
     run_lint(["mpirun", "-np", "2", "--map-by", "\x1b[31m", "./\x1b[2Ja"], machine(ROME), version="4.1.4", width=80, color=False)
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without it nothing is told of a plain srun; a file that is not there is named."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
+    for file, cpus in ((None, None), (conf, ["0-63", "64-127"])):
+        run_lint(["srun", "-n", "2", "./a"], machine(ROME), json=True, slurm_conf=file)
+        ranks = json.loads(capsys.readouterr().out)["ranks"]
+        assert (ranks and [rank["cpus"] for rank in ranks]) == cpus
+    with pytest.raises(BadInput, match="no such file"):
+        run_lint(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=tmp_path / "none")

@@ -157,21 +157,12 @@ def run(
 
     there = crew.There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
     wanted = binding.Wanted(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
-    carrier = binding.Carrier(launcher, launcher_version, exact, wrapper, report)
-    shown = Shown(output, svg, explain, json, width, not no_color, slurm_conf)
-    return _do(there, wanted, carrier, shown, measured=(benchmark, per), command=command or [])
+    how = (binding.Carrier(launcher, launcher_version, exact, wrapper, report), benchmark, per)
+    return _do(there, wanted, how, Shown(output, svg, explain, json, width, not no_color, slurm_conf), command or [])
 
 
-def _do(
-    there: "There",
-    wanted: "Wanted",
-    carrier: "Carrier",
-    shown: Shown,
-    *,
-    measured: tuple[str | None, str | None],
-    command: list[str],
-) -> int:
-    benchmark, per = measured
+def _do(there: "There", wanted: "Wanted", how: tuple["Carrier", str | None, str | None], shown: Shown, command: list[str]) -> int:
+    carrier, benchmark, per = how
     if command[:1] == ["lint"] and benchmark is None:
         return _lint(there, carrier.version, shown, command[1:])
     if benchmark is not None:

@@ -19,8 +19,8 @@ from advisor.model.topology import Topology
 Bound = tuple[CpuSet | None, ...]
 """The CPUs of the local ranks; None: not bound."""
 
-_LARGEST = 1 << 30
-"""Counts from here on overflow the launcher's integers."""
+_LARGEST = 1 << 20
+"""Counts from here on overflow the launcher's integers, or keep it busy for minutes."""
 
 _DEVICES = re.compile(r"pci:|gpu|ib|hfi|hsn|eth|en")
 _ICACHE = re.compile(r"l[123]icache")
@@ -144,7 +144,7 @@ def _user(text: str, count: int) -> list[CpuSet]:
     for entry in text.split(",")[: count + 1]:
         cpus, times, number = entry.partition("x")
         copies = atoi(number) if times else 1
-        if copies < 1 or "x" in number:
+        if not 0 < copies < _LARGEST or "x" in number:
             raise Unclear(f"what Hydra makes of {entry[:40]!a} is not known")
         found += [_entry(cpus)] * min(copies, count)
     return found
@@ -189,7 +189,9 @@ def _request(node: Node, text: str) -> _Request:
         raise Unclear(f"whether this machine shows an {parts[0]}, is not kept")
     count = atoi(parts[1]) if len(parts) > 1 else 1
     objects = node.objects(parts[0])
-    if not 0 < count < _LARGEST:
+    if count >= _LARGEST:
+        raise Unclear(f"what Hydra makes of {count} objects together is not known")
+    if count <= 0:
         raise Refused(f"{text[:40]} asks for {count} objects, and its proxy dies")
     return _Request(text, objects, count)
 

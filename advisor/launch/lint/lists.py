@@ -241,15 +241,15 @@ def _processors(text: str, count: int | None) -> Iterator[LintWarning]:
 
 def _user(case: Case) -> Iterator[LintWarning]:
     bind = case.want.bind or ""
-    count = ranks_here(case)
-    entries = len(bind[5:].split(",")) if bind.startswith("user:") else 0
-    if entries and count and entries < count:
+    count = len(case.here)
+    open_ends = sum(cpus is None for cpus in case.here)
+    if bind.startswith("user:") and open_ends and not case.line.inner:
         why = "Hydra leaves ranks without an entry unbound, silently."
         yield _warning(
             "user-list-short",
-            f"{count - entries} of {count} ranks on a node are not bound",
+            f"{open_ends} of {count} ranks on a node are not bound",
             why,
-            f"{entries} entries in {bind[:60]}",
+            f"{count - open_ends} entries in {bind[:60]}",
             f"{count} entries",
             bad=True,
         )

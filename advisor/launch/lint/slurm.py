@@ -24,6 +24,8 @@ def ranks(made: "Case") -> tuple[LintRank, ...]:
     if len(line.segments) > 1:
         raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
     wish = asked(made, options(line))
+    if wish.overcommit and wish.step.exact:
+        raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
     where = _places(made, wish)
     counts = Counter(where)
     possible = setups(made.files, made.machine, made.topology)
@@ -56,7 +58,7 @@ def _places(made: "Case", wish: Asked) -> list[int]:
         return list(_cycled(room, total))
     if wish.outer == "plane":
         planes = list(_planes(wish.plane, count, total))
-        if any(planes.count(position) > most for position, most in enumerate(room)) and count > 1:
+        if max(Counter(planes).values(), default=0) > min(room) and count > 1:
             raise Unclear("a node gets more planes than it has room for")
         return planes
     counts = _filled(room, total) if wish.pack else _counted(room, total)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from advisor.launch.lint.hydra_binding import atoi, bound
 from advisor.launch.lint.line import parse
+from advisor.launch.lint.lint import lint
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.predict import Case, case
 from tests.launch.lint import shapes
@@ -128,6 +129,12 @@ def test_any_words_are_told_refused_or_left_open(bind: str, times: str, over: st
         return
     assert len(found) == 7
     assert all(given is None or (given and given <= topology.inside.pus) for given in found)
+
+
+def test_a_user_list_with_repeats_is_long_enough() -> None:
+    """``0x3`` is three entries: no warning that ranks are not bound."""
+    told = lint(["mpiexec -n 3 -bind-to user:0x3 ./a"], machine(ROME), version="mpich-5.0.2")
+    assert [each.id for each in told.warnings if each.id == "user-list-short"] == []
 
 
 def test_a_number_is_read_as_c_reads_it() -> None:

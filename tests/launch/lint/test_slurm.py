@@ -86,6 +86,14 @@ def test_options_that_change_the_cpus_in_other_ways_leave_a_line_open(option: st
     assert made(f"srun {option} -n 4 --cpu-bind=map_cpu:0,1,2,3 ./a", PLAIN).unclear
 
 
+@pytest.mark.parametrize(
+    "line", ["srun -N 60000 -n 65536 -m plane=1", "srun -n 65536 -O", "srun -n 4 --cpu-bind=mask_cpu:0x1*999999"]
+)
+def test_large_lines_have_an_answer(line: str) -> None:
+    """As many ranks and nodes as are worked out one by one."""
+    assert len(made(f"{line} ./a", PLAIN).ranks or ()) in (4, 65536)
+
+
 def test_slurm_conf_is_read_with_comments_defaults_and_joined_lines() -> None:
     """As slurmctld reads it."""
     said, nodes = read(
