@@ -8,6 +8,7 @@ from advisor.model.finding import Finding
 from advisor.model.layout import Layout
 from advisor.model.topology import Counts
 from advisor.model.value import Value
+from advisor.model.watch import Watch
 from advisor.render.data import AUDIT_SCHEMA
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -31,6 +32,7 @@ def audit_schema() -> dict[str, Any]:
         **{key: layout[key] for key in layout if key != "distances"},
         "distances": {"type": "object", "properties": _distances(defs)},
         "gaps": gaps,
+        "watch": {"anyOf": [_named(Watch, defs), {"type": "null"}], "description": "counters of faults, looked at twice"},
         "machine": {"$ref": "machine.schema.json"},
     }
     return {
