@@ -60,7 +60,7 @@ def _section(heading: str, texts: Iterable[str], width: int) -> Iterator[Line]:
         if at == 0:
             yield ()
             yield ((heading, "heading"),)
-        yield from wrapped([("- ", ""), (plain(line, 400), "")], width)
+        yield from wrapped([("- ", ""), (plain(line, 8000), "")], width)
 
 
 def _group(group: Group, checklist: Checklist, before: int, width: int) -> Iterator[Line]:

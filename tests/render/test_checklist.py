@@ -324,3 +324,10 @@ def test_conflicts_stand_out() -> None:
 def test_everything_included_prints_as_it_did(golden: Golden) -> None:
     """With all that is left out by default the script marks what to look at twice."""
     golden("checklist-all.racadm", made("racadm", full("dell")))
+
+
+def test_the_command_that_looks_everything_up_stands_there_whole() -> None:
+    """However many attributes it reads: what is cut short cannot be typed."""
+    line = f"look them up with for key in {' '.join(f'ProcSettings.Attribute{n}' for n in range(60))}; do racadm get $key; done"
+    shown = page(sample().model_copy(update={"notes": (line,)}), 100)
+    assert line in " ".join(shown.split())
