@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from advisor.cli.pipeline import json_data
+from advisor.cli.pipeline import json_data, open_machine
 from advisor.collect.watch import Counters, look, watched
 from advisor.errors import AdvisorError
 from advisor.host.documents import read_json
 from advisor.host.later import later, since
 from advisor.host.live import LiveHost
-from advisor.host.source import open_host
 from advisor.model.evidence import Gap
 from advisor.model.watch import Watch
 
@@ -80,7 +79,7 @@ def _kept(source: str) -> Watch | None:
         data = json_data(source)
         if data is not None:
             return _told(read_json(data, "write it again with advisor audit --json"))
-        host = open_host(source)
+        host = open_machine(source)
     except (AdvisorError, ValidationError):  # said where the machine is read
         return None
     if host.kind == "hwloc xml":
