@@ -126,8 +126,8 @@ def test_nothing_from_outside_is_a_line_of_a_file(name: str) -> None:
 
 def _is_printed(line: str) -> bool:
     """Return whether a line of a script prints its one word, however odd, and does nothing else."""
-    words = shlex.split(line) if line.strip().startswith("echo ") else []
-    return len(words) == 2 or (len(words) == 3 and words[2] == ">&2")
+    words = shlex.split(line) if line.strip().startswith("printf ") else []
+    return words[1:2] == ["%s\\n"] and (len(words) == 3 or (len(words) == 4 and words[3] == ">&2"))
 
 
 def test_hostile_names_stay_text_in_pages() -> None:
