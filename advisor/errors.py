@@ -18,8 +18,11 @@ from typing import TypeVar
 
 
 def one_line(text: str) -> str:
-    """Return a message as one line that steers no terminal: what is not printable is written as its escape."""
-    line = " ".join(text.split())
+    """Return a message as one line that steers no terminal: what is not printable is written as its escape.
+
+    Blanks stay as they are where the text is one line: a file's name may have them.
+    """
+    line = text.strip() if text.isprintable() else " ".join(text.split())
     return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 

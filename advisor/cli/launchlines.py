@@ -9,6 +9,7 @@ from typing import NamedTuple
 from advisor.cli.plans import read_bytes
 from advisor.errors import BadInput, CannotWork
 from advisor.launch.wrapper import FILE as WRAPPER
+from advisor.render.commandline import word
 
 STANDS_FOR = "{}"
 """What stands for the command in a launch line."""
@@ -80,7 +81,7 @@ def _kept(command: Sequence[str]) -> Sequence[str]:
 def line_in(folder: Path) -> Line:
     """Return the line of a folder that advisor bind wrote: of its launch.sh, in which there is nothing but words."""
     name = str(folder / SCRIPT)
-    cure = f"say advisor verify --plan {folder / 'plan.json'} -- LINE, with {STANDS_FOR} where the command stands"
+    cure = f"say advisor verify --plan {word(str(folder / 'plan.json'))} -- LINE, with {STANDS_FOR} where the command stands"
     try:
         text = read_bytes(name, "launch script").decode("utf-8", "surrogateescape")
         variables: dict[str, str] = {}

@@ -5,13 +5,14 @@ from advisor.collect.hwloc_devices import devices
 from advisor.collect.hwloc_objects import Document, Element, Infos, children_infos, parse_document
 from advisor.collect.hwloc_parts import core_kinds, modules
 from advisor.collect.hwloc_topology import memory_tiers, topology
-from advisor.collect.reader import CAPTURE_HELP, Reader
+from advisor.collect.reader import CAPTURE_HELP, Reader, strange
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
 from advisor.model.cpu import Cpu
 from advisor.model.evidence import Source
 from advisor.model.firmware import Firmware
 from advisor.model.machine import Machine
+from advisor.model.names import is_name
 from advisor.model.system import Kernel, Limits
 from advisor.model.units import iso_date, number
 
@@ -48,8 +49,9 @@ def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML", *, alone:
         infos = {**children_infos(document.top), **children_infos(root)}
         shown = topology(document)
         found = devices(document, shown.nodes)
+        host = infos.get("HostName", "")
         facts = Machine(
-            name=infos.get("HostName"),
+            name=host if is_name(host) else None,
             architecture=infos.get("Architecture"),
             topology=shown,
             tiers=memory_tiers(document),
@@ -62,6 +64,7 @@ def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML", *, alone:
             hcas=found.hcas,
             nics=found.nics,
             gpus=found.gpus,
+            gaps=(*strange("devices", found.strange), *(strange("host", [host]) if host not in ("", "(none)") else ())),
         )
     except BadInput as error:
         raise error.within(file) from error

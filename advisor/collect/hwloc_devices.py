@@ -9,6 +9,7 @@ from advisor.collect.pci_kinds import AMD, GPU_MAKERS, kind_of
 from advisor.collect.pci_path import partition
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
+from advisor.model.names import is_name
 from advisor.model.topology import NumaNode
 from advisor.model.units import number
 
@@ -33,6 +34,8 @@ class Found:
     hcas: tuple[Hca, ...] | None
     nics: tuple[Nic, ...] | None
     gpus: tuple[Gpu, ...] | None
+    strange: tuple[str, ...] = ()
+    """What the file calls devices, and no kernel does: they are left out."""
 
 
 def devices(document: Document, nodes: Sequence[NumaNode]) -> Found:
@@ -40,7 +43,8 @@ def devices(document: Document, nodes: Sequence[NumaNode]) -> Found:
     if not document.of_type("PCIDev", "Bridge"):
         return Found(None, None, None, None)
     homes = {node.os_index: node.cpuset for node in nodes if node.cpuset}
-    osdevs = tuple((element, _osdev_kind(document, element)) for element in document.of_type("OSDev"))
+    named = [(element.get("name", ""), element, _osdev_kind(document, element)) for element in document.of_type("OSDev")]
+    osdevs = tuple((element, kind) for name, element, kind in named if is_name(name))
     hcas = tuple(_hca(document, homes, e) for e, kind in osdevs if kind == "hca")
     nics = tuple(_nic(document, homes, e) for e, kind in osdevs if kind == "nic")
     served = {hca.address for hca in hcas}
@@ -50,7 +54,19 @@ def devices(document: Document, nodes: Sequence[NumaNode]) -> Found:
         hcas=tuple({hca.name: hca for hca in hcas}.values()),
         nics=tuple({nic.name: nic for nic in nics if nic.address}.values()),
         gpus=_gpus(document, {device.address: device for device in pci if device.kind == "gpu"}),
+        strange=tuple(name for name, _, kind in named if kind and not is_name(name)) + _strange_addresses(document),
     )
+
+
+def _strange_addresses(document: Document) -> tuple[str, ...]:
+    addresses = (element.get("pci_busid", "") for element in document.of_type("PCIDev"))
+    return tuple(address for address in addresses if address and not is_name(address))
+
+
+def _bus_id(element: Element | None) -> str | None:
+    """Return the PCI address of an object; None where it has none, or no such."""
+    address = element.get("pci_busid", "") if element is not None else ""
+    return address if is_name(address) else None
 
 
 def _osdev_kind(document: Document, element: Element) -> str | None:
@@ -75,7 +91,7 @@ def _locality(document: Document, homes: Mapping[int, CpuSet], element: Element)
 
 
 def _pci(document: Document, homes: Mapping[int, CpuSet], element: Element, served: Collection[str | None]) -> PciDevice | None:
-    address = element.get("pci_busid", "")
+    address = _bus_id(element)
     match = _PCI_TYPE.match(element.get("pci_type", ""))
     if not match or not address:
         return None
@@ -103,7 +119,7 @@ def _upstream(document: Document, element: Element) -> tuple[str, ...] | None:
     holder = document.parent(element)
     while holder is not None and holder.get("type") == "Bridge":
         buses = _BUSES.match(holder.get("bridge_pci", ""))
-        name = holder.get("pci_busid") or (f"pci{buses[1]}:{buses[2]}" if buses else None)
+        name = _bus_id(holder) or (f"pci{buses[1]}:{buses[2]}" if buses else None)
         found += [name.lower()] if name else []
         holder = document.parent(holder)
     return tuple(reversed(found)) or None
@@ -122,7 +138,7 @@ def _hca(document: Document, homes: Mapping[int, CpuSet], element: Element) -> H
     owner, infos = _pci_parent(document, element), children_infos(element)
     return Hca(
         name=element.get("name", ""),
-        address=owner.get("pci_busid") if owner is not None else None,
+        address=_bus_id(owner),
         locality=_locality(document, homes, element),
         ports=_ports(infos),
     )
@@ -138,8 +154,7 @@ def _ports(infos: Infos) -> tuple[Port, ...] | None:
 
 
 def _nic(document: Document, homes: Mapping[int, CpuSet], element: Element) -> Nic:
-    owner = _pci_parent(document, element)
-    address = owner.get("pci_busid") if owner is not None else None
+    address = _bus_id(_pci_parent(document, element))
     return Nic(name=element.get("name", ""), address=address, locality=_locality(document, homes, element))
 
 

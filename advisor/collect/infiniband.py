@@ -12,6 +12,7 @@ from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
 from advisor.model.devices import Hca, Irq, Locality, Port
 from advisor.model.machine import Machine
+from advisor.model.names import is_name
 
 CLASS = "/sys/class/infiniband"
 
@@ -56,7 +57,7 @@ def collect(host: Host) -> Machine:
     reader.found("hcas", CLASS)
     bus = Bus(reader)
     near = _interfaces(host)
-    names = host.list(CLASS)
+    names = reader.names(CLASS, "hcas")
     found = [_hca(reader, bus, name, near) for name in names]
     # Only where there are several: one adapter is no other's function.
     guids = [reader.text(f"{CLASS}/{name}/sys_image_guid") if len(names) > 1 else None for name in names]
@@ -89,7 +90,7 @@ def word(text: str | None) -> str | None:
 def _interfaces(host: Host) -> dict[str, list[str]]:
     """Return the network interfaces by the PCI address of their card."""
     found: dict[str, list[str]] = {}
-    for name in host.list(NET):
+    for name in filter(is_name, host.list(NET)):
         place = device_of(host, name)
         if place and (address := address_of(place)):
             found.setdefault(address, []).append(name)
@@ -134,8 +135,8 @@ def _parent(reader: Reader, name: str) -> str | None:
 
 
 def _interface(text: str | None) -> str | None:
-    """Return a text that can be the name of an interface (fewer than 16 characters, no slash), else None."""
-    return text if text and len(text) < 16 and "/" not in text and text not in (".", "..") else None
+    """Return a text that can be the name of an interface (fewer than 16 characters), else None."""
+    return text if text and len(text) < 16 and is_name(text) else None
 
 
 def _ports(reader: Reader, name: str, near: list[str]) -> tuple[Port, ...] | None:

@@ -3,11 +3,12 @@
 import re
 
 from advisor.collect.cpu import CPUINFO, first_cpu
-from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader, strange
 from advisor.host.base import Host, Why, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
+from advisor.model.names import is_name
 from advisor.model.system import Hugepages, Kernel
 from advisor.model.units import KIB
 
@@ -61,11 +62,11 @@ def collect(host: Host) -> Machine:
         return Machine(gaps=(Gap(fact="kernel", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
     name = reader.text(f"{_SYS}/kernel/hostname", "name")
     return Machine(
-        name=None if name in ("", "(none)") else name,
+        name=name if name and is_name(name) else None,
         architecture=_architecture(reader),
         kernel=kernel,
         sources=reader.sources,
-        gaps=reader.gaps,
+        gaps=(*reader.gaps, *(strange("host", [name]) if name and name != "(none)" else ())),
     )
 
 

@@ -11,6 +11,7 @@ from advisor.collect.reader import ROOT_HELP, Reader
 from advisor.host.base import Host, Ran, Why
 from advisor.model.devices import Hca
 from advisor.model.machine import Machine
+from advisor.model.names import is_name
 
 # Without a device each asks all of them; mstconfig, of the free mstflint, names them by their PCI address.
 MSTCONFIG = ("mstconfig", "query")
@@ -57,7 +58,7 @@ class Own(NamedTuple):
 def collect(host: Host) -> Machine:
     """Return the adapters with their firmware's options; nothing where the tools are absent or nobody is root."""
     reader = Reader(host)
-    adapters = [own for name in host.list(CLASS) if (own := _own(reader, name)).kind.upper().startswith("MT")]
+    adapters = [own for name in filter(is_name, host.list(CLASS)) if (own := _own(reader, name)).kind.upper().startswith("MT")]
     if not adapters:
         return Machine()
     ran: dict[tuple[str, ...], Ran] = {argv: host.run(argv, _PATIENCE) for argv in COMMANDS}

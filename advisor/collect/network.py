@@ -34,7 +34,7 @@ def collect(host: Host) -> Machine:
         return Machine(sources=reader.sources, gaps=reader.gaps)
     reader.found("nics", NET)
     bus = Bus(reader)
-    nics = tuple(_nic(reader, bus, name, place) for name in host.list(NET) if (place := device_of(host, name)))
+    nics = tuple(_nic(reader, bus, name, place) for name in reader.names(NET, "nics") if (place := device_of(host, name)))
     return Machine(nics=nics, sources=reader.sources, gaps=reader.gaps)
 
 

@@ -8,6 +8,7 @@ from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
 from advisor.model.devices import PciDevice
 from advisor.model.machine import Machine
+from advisor.model.names import is_name
 
 _INFINIBAND = "/sys/class/infiniband"
 
@@ -89,10 +90,9 @@ def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> P
 def _driver(reader: Reader, bus: Bus, address: str) -> str | None:
     """Return the driver that holds a function: what its link points to, or what its uevent file names."""
     place = reader.host.real(f"{DEVICES}/{address}/driver")
-    if place:
-        return place.rpartition("/")[2]
-    lines = (bus.text(address, "uevent") or "").splitlines()
-    return next((line.removeprefix("DRIVER=") for line in lines if line.startswith("DRIVER=")), None)
+    lines = (bus.text(address, "uevent") or "").splitlines() if not place else [f"DRIVER={place.rpartition('/')[2]}"]
+    told = next((line.removeprefix("DRIVER=") for line in lines if line.startswith("DRIVER=")), "")
+    return told if is_name(told) else None
 
 
 def _control(reader: Reader, address: str) -> DeviceControl | None:

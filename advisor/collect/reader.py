@@ -6,11 +6,22 @@ from advisor.errors import BadInput
 from advisor.host.base import Host, Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.evidence import NOT_OFFERED, Gap, Source
+from advisor.model.names import is_name
 from advisor.model.units import number
 
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
+
+
+def strange(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
+    """Return the gap that says which names of devices or of the host are none, and were dropped; () where all are."""
+    odd = [name for name in names if not is_name(name)]
+    if not odd:
+        return ()
+    others = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    why = f"{odd[0][:40]!a}{others}: no kernel calls a device or a host so"
+    return (Gap(fact=f"{fact}.name", why=why, help="nothing is said of it; rename it, or ask who made this input"),)
 
 
 class Reader:
@@ -56,6 +67,13 @@ class Reader:
             self.lacks(fact, f"{path}: permission denied", ROOT_HELP)
         else:
             self.lacks(fact, f"{path}: {why}", NOT_OFFERED)
+
+    def names(self, folder: str, fact: str) -> list[str]:
+        """Return the devices that a folder lists; what can be no device's name is dropped, and becomes a gap."""
+        listed = self.host.list(folder)
+        for gap in strange(fact, listed):
+            self.lacks(gap.fact, gap.why, gap.help)
+        return [name for name in listed if is_name(name)]
 
     def number(self, path: str, fact: str | None = None) -> int | None:
         """Return a file's whole number, decimal or 0x, or None."""

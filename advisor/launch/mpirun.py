@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from advisor.errors import BadValue
 from advisor.launch import wrapper
 from advisor.launch.base import Avoided, Lines, Wish
-from advisor.launch.hosts import devices_differ, homeless, kinds, memory_notes
+from advisor.launch.hosts import devices_differ, homeless, kinds, memory_notes, runs
 from advisor.launch.mapping import Form, Uneven, fits, forms
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.logical import numbering
@@ -105,6 +105,7 @@ def wants_wrapper(placement: Placement, wish: Wish) -> str | None:
 
 def hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
     """Return the options that name the hosts with their ranks as slots, and the hostfile where they are many."""
+    list(runs(placement))  # refuses what is no host's name
     named = [(host.name, host.ranks) for host in placement.hosts if host.name and host.ranks]
     if not named:
         return (), {}

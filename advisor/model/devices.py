@@ -5,6 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
+from advisor.model.names import DeviceName
 from advisor.model.value import Value
 
 INFINIBAND: Final = "infiniband"
@@ -39,15 +40,15 @@ class Locality(Value):
 class PciDevice(Value):
     """A device worth a sysadmin's look: HCA, NIC, GPU, NVMe, accelerator."""
 
-    address: str = Field(description="0000:61:00.0")
+    address: DeviceName = Field(description="0000:61:00.0")
     kind: str = Field(description="hca, nic, gpu, nvme, accelerator, bridge or other")
     class_code: int = Field(description="PCI class: 0x020700")
     vendor: int
     device: int
     name: str | None = Field(default=None, description="vendor and device in words where a source has them")
-    driver: str | None = None
+    driver: DeviceName | None = None
     locality: Locality | None = None
-    upstream: tuple[str, ...] | None = Field(
+    upstream: tuple[DeviceName, ...] | None = Field(
         default=None, description="what is between it and the processor, the root's side first: pci0000:60, 0000:60:01.1"
     )
     joined: str | None = Field(
@@ -56,7 +57,7 @@ class PciDevice(Value):
     link: Link | None = Field(default=None, description="the link as it runs now")
     card: Link | None = Field(default=None, description="what the card could do")
     path: Link | None = Field(default=None, description="the narrowest link from root to card, as both its ends could run it")
-    bottleneck: str | None = Field(
+    bottleneck: DeviceName | None = Field(
         default=None,
         description="address of the port above the path's narrowest link, nearest to the root of several; None where the card "
         "itself could do no more",
@@ -77,7 +78,7 @@ class Port(Value):
     rate: int | None = Field(default=None, description="bits a second: 100e9")
     rate_name: str | None = Field(default=None, description="4X EDR")
     link_layer: str | None = Field(default=None, description="infiniband, ethernet, omni-path or slingshot")
-    netdev: str | None = None
+    netdev: DeviceName | None = None
     lid: int | None = None
 
 
@@ -92,8 +93,8 @@ class Irq(Value):
 class Hca(Value):
     """An adapter that programs send messages by: InfiniBand, RoCE, Omni-Path, Slingshot."""
 
-    name: str = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
-    address: str | None = Field(default=None, description="PCI address; None for a soft device without one")
+    name: DeviceName = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
+    address: DeviceName | None = Field(default=None, description="PCI address; None for a soft device without one")
     locality: Locality | None = None
     firmware: str | None = None
     board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
@@ -114,8 +115,8 @@ class Hca(Value):
 class Nic(Value):
     """A network interface with hardware behind it."""
 
-    name: str
-    address: str | None = None
+    name: DeviceName
+    address: DeviceName | None = None
     locality: Locality | None = None
     speed: int | None = Field(default=None, description="bits a second")
     state: str | None = Field(default=None, description="up, down")
@@ -125,10 +126,10 @@ class Nic(Value):
 class Gpu(Value):
     """A graphics processor or accelerator; a partition of one where the driver shows it as a device of its own."""
 
-    address: str = Field(
+    address: DeviceName = Field(
         description="PCI address; of a partition the card's with the partition in place of the function, as rocm-smi prints it"
     )
-    card: str | None = Field(default=None, description="PCI address of the card that a partition is of")
+    card: DeviceName | None = Field(default=None, description="PCI address of the card that a partition is of")
     vendor: str | None = Field(default=None, description="nvidia, amd, intel")
     model: str | None = None
     locality: Locality | None = None

@@ -11,6 +11,7 @@ from advisor.model.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.evidence import Gap, Source
 from advisor.model.firmware import Firmware
 from advisor.model.memory import Memory
+from advisor.model.names import HostName
 from advisor.model.software import Allocation, Slurm, SlurmNode, Tool
 from advisor.model.system import Environment, Iommu, Kernel, Limits
 from advisor.model.tiers import DaxDevice, MemoryTier
@@ -25,7 +26,7 @@ class Machine(Value):
     """Everything the sources said; None where none did."""
 
     schema_version: Literal[1] = SCHEMA
-    name: str | None = Field(default=None, description="host name")
+    name: HostName | None = Field(default=None, description="host name")
     architecture: str | None = Field(default=None, description="x86_64, aarch64, ...")
     topology: Topology | None = None
     tiers: tuple[MemoryTier, ...] | None = None

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from advisor.model.names import DeviceName
 from advisor.model.value import Value
 
 
@@ -21,7 +22,7 @@ class MemoryTier(Value):
 class DaxDevice(Value):
     """Memory that the kernel keeps apart until somebody says what for."""
 
-    name: str = Field(description="dax0.0")
+    name: DeviceName = Field(description="dax0.0")
     kind: str | None = Field(
         default=None, description="cxl, nvdimm, or reserved by the firmware (HBM, CXL); None where it is not told"
     )

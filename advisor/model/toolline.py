@@ -70,6 +70,5 @@ def look_up_line(template: str, targets: tuple[Target, ...]) -> str:
         "{names}": [target.attribute for target in targets],
         "{dotted}": [target.attribute.replace("_", ".", 1) for target in targets],
     }
-    for mark, found in words.items():
-        template = template.replace(mark, shlex.join(dict.fromkeys(found)))
-    return template
+    # At once: a mark that a name holds is no mark.
+    return re.sub("|".join(map(re.escape, words)), lambda mark: shlex.join(dict.fromkeys(words[mark[0]])), template)

@@ -1,6 +1,6 @@
 """The page of an audit: one screen, or everything."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 
@@ -8,17 +8,18 @@ from advisor.model.audit import Audit
 from advisor.model.layout import Layout
 from advisor.model.machine import Machine
 from advisor.model.publication import Publication
+from advisor.render.commandline import folded, word
 from advisor.render.details import details
 from advisor.render.findings import findings, tally
 from advisor.render.full import full_findings, other_verdicts
-from advisor.render.lines import Line, wrapped
+from advisor.render.lines import Line
 from advisor.render.page import Page
 from advisor.render.picture import picture
 from advisor.render.settings import all_settings, settings
 from advisor.render.summary import opening, whole
 from advisor.render.unseen import unseen
 
-Step = tuple[str, str]
+Step = tuple[Sequence[str], str]
 """A command, and what it shows."""
 
 Lines = Callable[[int], list[Line]]
@@ -84,13 +85,17 @@ def whole_audit_page(
 
 
 def _next(steps: Iterable[Step], width: int) -> list[Line]:
-    """Return the commands to go on with; what they show stands beside them where there is room."""
-    named = tuple(steps)
-    room = max((cell_len(command) for command, _ in named), default=0)
+    """Return the commands to go on with; what they show stands beside them where there is room.
+
+    Where a command is wider than the page its lines end in backslashes: copied, they are one line of a shell.
+    """
+    named = [(argv, " ".join(map(word, argv)), shows) for argv, shows in steps]
+    room = max((cell_len(command) for _, command, _ in named), default=0)
     result: list[Line] = []
-    for at, (command, shows) in enumerate(named):
+    for at, (argv, command, shows) in enumerate(named):
         label = ("Next  " if at == 0 else " " * 6, "label")
         fits = 6 + room + 2 + cell_len(shows) <= width
         beside = (f"{'':{room - cell_len(command)}}  {shows}", "dim") if fits else ("", "")
-        result += [(label, (command, "title"), beside)] if fits else wrapped([label, (command, "title")], width, indent=8)
+        lines = [command] if fits else folded(argv, width - 6)
+        result += [(label if not line else (" " * 6, ""), (text, "title"), beside) for line, text in enumerate(lines)]
     return [(), *result] if result else []

@@ -50,7 +50,7 @@ def benchmark_script(steps: Sequence[Step]) -> Iterator[str]:
     yield 'here=$(cd "$(dirname "$0")" && pwd) || exit'
     for step in steps:
         yield ""
-        yield f"echo {script_word('# ' + printable(step.about))}"
+        yield f"printf '%s\\n' {script_word('# ' + printable(step.about))}"
         yield from exports(step.variables, '"$here"')
         yield " ".join(script_word(word) for word in step.argv)
 

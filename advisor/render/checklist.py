@@ -1,9 +1,10 @@
 """The checklist on a terminal or on paper: boxes, what to do, why, how to check, how to go back."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from advisor.model.amounts import count, plain
+from advisor.model.amounts import count, plain, printable
 from advisor.model.checklist import NOTE_FIRST, Checklist, Group, Item
 from advisor.render import checklist_proofs
 from advisor.render.lines import Line, labelled, wrapped
@@ -16,7 +17,8 @@ UNVERIFIED: Final = "(name not verified against a registry)"
 _LABEL: Final = 16
 _INDENT: Final = 6
 _RESTART: Final = {"no": "no restart", "yes": "restart", "power-cycle": "power cycle"}
-_SHELL: Final = set("|;&<>$()*`")
+_WORD: Final = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+""")
+"""What a shell takes for one word, or for words without a blank between them."""
 
 Fact = tuple[str, str]
 """A label and what is said."""
@@ -76,7 +78,7 @@ def _group(group: Group, checklist: Checklist, before: int, width: int) -> Itera
             [("Then, once, for all of the above. ", ""), ("It restarts the machine: drain it first.", "warn")], width
         )
         for command in checklist.apply:
-            yield from (((f"{'':{_INDENT}}{line}", ""),) for line in broken(plain(command, 2000), width - _INDENT))
+            yield from (((f"{'':{_INDENT}}{line}", ""),) for line in broken(printable(command), width - _INDENT))
 
 
 def _item(item: Item, number: int, checklist: Checklist, width: int) -> Iterator[Line]:
@@ -93,7 +95,7 @@ def _item(item: Item, number: int, checklist: Checklist, width: int) -> Iterator
     for label, text in _facts(item, checklist):
         head = f"{'':{_INDENT}}{label}"
         if label in ("run", "check", "or") and not text.startswith("advisor "):
-            yield from _command(head, plain(text, 2000), width)
+            yield from _command(head, printable(text), width)
         else:
             yield from labelled(head, [(plain(text, 1000), "warn" if label == "CONFLICT" else "")], width, _LABEL)
 
@@ -110,12 +112,15 @@ def _command(head: str, text: str, width: int) -> Iterator[Line]:
 
 
 def broken(command: str, width: int) -> list[str]:
-    """Return a command in lines that a shell reads as one; what is no plain command is broken at blanks alone."""
+    """Return a command in lines that a shell reads as one; what is none, or has a text wider than the page, ends at blanks."""
     if len(command) <= width:
         return [command]
-    plainly = not _SHELL & set(command) and not any(quote in command for quote in "'\"\\")
+    words = _WORD.findall(command)
+    # An apostrophe opens quotes that nothing closes; behind a comment no backslash counts.
+    wide = any(" " in word and len(word) > width - 4 for word in words)
+    plainly = not wide and not _WORD.sub("", command).strip() and not any(word.startswith("#") for word in words)
     lines = [""]
-    for word in command.split():
+    for word in words if plainly else command.split():
         if lines[-1].strip() and len(lines[-1]) + len(word) + 1 > width - 2:
             lines.append("  ")
         lines[-1] += word if not lines[-1].strip() else f" {word}"

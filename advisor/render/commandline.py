@@ -58,8 +58,9 @@ def _groups(words: Sequence[str], argv: Sequence[str]) -> Iterator[str]:
 
 
 def exports(variables: Mapping[str, str], here: str = "") -> list[str]:
-    """Return the lines that set variables for what follows."""
-    return [f"export {name}={word(value, here)}" for name, value in sorted(variables.items())]
+    """Return the lines that set variables for what follows: on a terminal, or in a script where ``here`` names its folder."""
+    own = script_word if here else word
+    return [f"export {name}={own(value)}" for name, value in sorted(variables.items())]
 
 
 def launch_script(argv: Iterable[str], variables: Mapping[str, str], about: str) -> Iterator[str]:

@@ -20,6 +20,8 @@ from advisor.model.amounts import plain
 
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
 _LONGEST = 4000
+_LINE = 100_000
+"""Letters of a shell line: cut anywhere, its quotes would be open; Linux takes 131,072 (MAX_ARG_STRLEN)."""
 _COMMENT = 110
 _MARKED = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -77,8 +79,9 @@ def comment(value: object, mark: str = "# ") -> str:
 
 
 def command(value: object) -> str:
-    """Return a shell line that is quoted already as one line."""
-    return plain(str(value), _LONGEST)
+    """Return a shell line that is quoted already as one line; its blanks stay, for they may stand in a value."""
+    text = str(value)
+    return text if text.isprintable() and len(text) <= _LINE else plain(text, _LINE)
 
 
 def sh(value: object) -> str:
@@ -88,15 +91,20 @@ def sh(value: object) -> str:
 
 def ini(value: object) -> str:
     """Return a value for a tuned profile or a .conf file: no comment begins in it, and tuned expands nothing in it."""
-    return re.sub(r"[#;$\\]", "", command(value))
+    return re.sub(r"[#;$\\]", "", _unexpanded(value))
 
 
 def yaml(value: object) -> str:
     """Return a value as a quoted YAML text in which Ansible finds no expression."""
-    text = command(value)
+    return json.dumps(_unexpanded(value), ensure_ascii=False)
+
+
+def _unexpanded(value: object) -> str:
+    """Return a value as one line in which Ansible finds no expression."""
+    text = plain(str(value), _LONGEST)
     for mark in ("{", "}", "%", "#"):
         text = text.replace("{" + mark, "{ " + mark).replace(mark + "}", mark + " }")
-    return json.dumps(text)
+    return text
 
 
 def md(value: object) -> str:

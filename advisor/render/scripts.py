@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator
 
-from advisor.model.amounts import plain
+from advisor.model.amounts import plain, printable
 from advisor.model.checklist import NOTE_FIRST, Checklist
 from advisor.model.plan import Back, Left, Plan, System
 from advisor.model.toolline import spoken
@@ -25,6 +25,7 @@ def values(checklist: Checklist, plan: Plan, vendor: Vendor, version: str) -> di
         "untouched": list(untouched(plan)),
         "system_left": list(system_left(plan.system)),
         "undo": list(undo_lines(plan, vendor)),
+        "unsaid": any(back.value is None for change in plan.writes for back in change.back),
         "blind": any(change.now is None for change in plan.changes),
         "groups": list(dict.fromkeys(change.group for change in plan.changes if change.group)),
         "others": _other_groups(plan, vendor),
@@ -89,4 +90,4 @@ def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
 
 def _undo(back: Back) -> str:
     """Return the line that writes a value back, quoted as a shell takes it."""
-    return back.command or shlex.quote(plain(f"{back.attribute}={spoken(back.value if back.value is not None else '')}", 400))
+    return back.command or shlex.quote(printable(f"{back.attribute}={spoken(back.value if back.value is not None else '')}"))

@@ -1,6 +1,5 @@
 """What a setting would change, what stays unknown, and how to go on: as a page, and as a JSON document."""
 
-import shlex
 from typing import Any, Final
 
 from pydantic import Field
@@ -11,6 +10,7 @@ from advisor.model.difference import Difference
 from advisor.model.evidence import Gap
 from advisor.model.machine import Machine
 from advisor.model.value import Value
+from advisor.render.commandline import word
 from advisor.render.difference import difference_page
 from advisor.render.lines import Line, wrapped
 from advisor.render.page import Page
@@ -73,10 +73,10 @@ _LONGEST = 600
 
 
 def _next(found: WhatIf, written: str | None, width: int) -> list[Line]:
-    file = shlex.quote(plain(written)) if written else "after.json"
+    file = word(written) if written else "after.json"
     steps: list[tuple[str, str]] = []
     if written is None:
-        source = f" --from {shlex.quote(plain(found.source))}" if found.source else ""
+        source = f" --from {word(found.source)}" if found.source else ""
         steps.append((f"advisor whatif{source} {_options(found.assumption)} -o after.json", "keeps the machine to be"))
     steps.append((f"advisor bind --from {file} ... -- ./app", "command and rankfile for after the restart"))
     steps.append((f"advisor diff {file} -", "after the restart: whether it came so"))

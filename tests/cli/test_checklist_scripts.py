@@ -1,6 +1,7 @@
 """The scripts of a checklist, run with tools that only write down what they are told, and refuse where a test wants it."""
 
 import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -170,3 +171,21 @@ def test_a_redfish_body_says_beside_it_how_to_go_back(capsys: Capture, tmp_path:
     said = capsys.readouterr()
     assert json.loads(said.out)["Attributes"] == {"SysProfile": "PerfOptimized"}
     assert 'the way back, as a body: {"Attributes": {"SysProfile": "PerfPerWattOptimizedDapc"}}' in said.err
+
+
+@pytest.mark.parametrize(
+    "value", ["4; touch caught", "$(touch caught)", "`touch caught`", "a'b\"c", "two  blanks", "a\\nb", "x\ny"]
+)
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+def test_a_value_of_a_strangers_bios_file_is_one_word_of_the_script_and_of_the_way_back(
+    case: tuple[str, str, dict[str, Any]], value: str, capsys: Capture, tmp_path: Path
+) -> None:
+    """The tool hears the wanted values alone, nothing else is run; a value with a line break is not taken at all."""
+    form, vendor, values = case
+    name = {"dell": "LogicalProc", "hpe": "ProcHyperthreading", "lenovo": "Processors_HyperThreading"}[vendor]
+    text = script(capsys, tmp_path, form, vendor, {**values, name: value})
+    code, told, said = run(tmp_path, text, form)
+    assert (code, [line for line in told if "caught" in line], (tmp_path / "caught").exists()) == (0, [], False)
+    shown = [shlex.split(line) for line in said.splitlines() if name.replace("_", ".") in line or f"{name}=" in line]
+    assert [words for words in shown if value in words or f"{name}={value}" in words] == shown
+    assert (len(shown) > 0) == ("\n" not in value)

@@ -17,6 +17,7 @@ from advisor.cli.main import status
 from advisor.cli.pipeline import load
 from advisor.language.nodes import STEPS
 from advisor.language.say import as_word, read_sentence
+from advisor.model import names
 from advisor.model.finding import Finding
 from advisor.model.machine import Machine
 from advisor.model.platform import Scope
@@ -111,9 +112,10 @@ def test_inside_quotes_of_a_rule_a_hostile_name_does_not_stand() -> None:
 @pytest.mark.parametrize("name", ["mlx5_0;touch x", "$(touch x)", "\x1b[31mred", "a\nb", "-rf"])
 @pytest.mark.parametrize("command", ["audit -v", "topology", "bind --ranks 4 --near hca -- ./app", "checklist", "audit --json"])
 def test_no_page_lets_a_name_steer_the_terminal(
-    name: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No control character reaches it, and where a page shows a line to copy the name is quoted in it."""
+    """Were it let into the Machine: no control character reaches it, and in a line to copy the name is quoted."""
+    monkeypatch.setattr(names, "is_name", bool)
     file = tmp_path / "machine.json"
     file.write_text(json.dumps({"machine": json.loads(renamed(server(), name).model_dump_json())}))
     first, *rest = command.split(" ")

@@ -12,7 +12,10 @@ from advisor.render.audit import audit_page, whole_audit_page
 from tests.conftest import Golden
 from tests.render import audits, made
 
-STEPS = (("advisor explain numa-nps-below-best", "why: every value, and where it was read"), ("advisor topology", "a drawing"))
+STEPS = (
+    (("advisor", "explain", "numa-nps-below-best"), "why: every value, and where it was read"),
+    (("advisor", "topology"), "a drawing"),
+)
 
 
 def printed(audit: Audit, *, width: int = 100) -> str:

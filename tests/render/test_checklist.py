@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from advisor.cli.inputs import Given
@@ -106,12 +108,26 @@ def test_json_has_its_version_and_every_line() -> None:
 
 
 def test_a_command_is_broken_so_that_a_shell_reads_it_as_one() -> None:
-    """A plain command goes on behind a backslash; a long word is never cut; one with quotes or pipes is broken at blanks."""
+    """A command goes on behind a backslash; a word is never cut, quoted or not; what a shell cannot read ends as it is."""
     lines = broken("grubby --update-kernel=ALL --remove-args=iommu=off --args=iommu=pt", 40)
     read = subprocess.run(["sh", "-c", "set -- " + "\n".join(lines) + '; echo "$*"'], capture_output=True, text=True, check=True)
     assert read.stdout == "grubby --update-kernel=ALL --remove-args=iommu=off --args=iommu=pt\n"
     assert broken("cat /a/very/long/path/that/is/wider/than/the/page", 20)[-1].strip().startswith("/a/very")
-    assert [line.endswith("\\") for line in broken("dmidecode -t memory | grep -E 'Locator|Size'", 30)] == [False, False]
+    assert [line.endswith("\\") for line in broken("dmidecode -t memory | grep -E 'Locator|Size'", 30)] == [True, False]
+    assert [line.endswith("\\") for line in broken("look where the server's owner has put it", 30)] == [False, False]
+
+
+WORDS = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" "), max_size=30), max_size=8
+)
+
+
+@given(WORDS, st.integers(40, 200))
+def test_on_a_page_with_room_for_each_word_a_shell_reads_the_words_of_a_command(words: list[str], width: int) -> None:
+    """Quotes, blanks and marks of a shell in them: each is the same word again."""
+    room = max(width, *(len(shlex.quote(word)) + 4 for word in ["cat", *words]))
+    lines = broken(shlex.join(["cat", *words]), room)
+    assert shlex.split("\n".join(lines).replace("\\\n", " ")) == ["cat", *words]
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("md", "html", "redfish")])
@@ -126,8 +142,8 @@ def test_nothing_from_outside_is_a_line_of_a_file(name: str) -> None:
 
 def _is_printed(line: str) -> bool:
     """Return whether a line of a script prints its one word, however odd, and does nothing else."""
-    words = shlex.split(line) if line.strip().startswith("echo ") else []
-    return len(words) == 2 or (len(words) == 3 and words[2] == ">&2")
+    words = shlex.split(line) if line.strip().startswith("printf ") else []
+    return words[1:2] == ["%s\\n"] and (len(words) == 3 or (len(words) == 4 and words[3] == ">&2"))
 
 
 def test_hostile_names_stay_text_in_pages() -> None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from advisor.cli.quick import Asked, Taken
     from advisor.model.audit import Audit
     from advisor.model.machine import Machine
-    from advisor.render.audit import Lines
+    from advisor.render.audit import Lines, Step
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 Measure = Annotated[
@@ -99,7 +99,7 @@ def run(
     if json:
         emit_json(_document(result, audit), output)
     else:
-        steps = _steps(audit, _again(source, scope, measured.files), measured.files)
+        steps = _steps(audit, source, scope, measured.files)
         page = _page(result, audit, _added(asked, measured), steps, verbose=verbose, width=width)
         emit([page], output, color=not no_color, width=width)
     return 130 if measured.interrupted else _status(audit, fail_on)
@@ -148,7 +148,7 @@ def _page(
     result: "Judgement",
     audit: "Audit",
     added: "Lines",
-    steps: list[tuple[str, str]],
+    steps: "list[Step]",
     *,
     verbose: bool,
     width: int | None,
@@ -185,32 +185,19 @@ def _status(audit: "Audit", limit: Limit) -> int:
     return int(any(finding.severity in worst for finding in audit.found))
 
 
-def _again(source: str | None, scope: str, measurements: tuple[Path, ...]) -> str:
-    """Return the options that make the next command look at the same machine for the same work."""
-    import shlex
-
-    words = f" --from {shlex.quote(source)}" if source is not None else ""
-    words += f" --scope {scope}" if scope != "mpi" else ""
-    return words + "".join(f" --measurements {shlex.quote(str(file))}" for file in measurements)
-
-
-def _named(files: tuple[Path, ...]) -> str:
-    import shlex
-
-    return "".join(f" {shlex.quote(str(file))}" for file in files)
-
-
-def _steps(audit: "Audit", again: str, measurements: tuple[Path, ...]) -> list[tuple[str, str]]:
-    """Return the commands to go on with, of those that there are."""
+def _steps(audit: "Audit", source: str | None, scope: str, measurements: tuple[Path, ...]) -> "list[Step]":
+    """Return the commands to go on with, of those that there are: they look at the same machine for the same work."""
     from advisor.cli.folder import commands
 
     first = next(iter(audit.found), None)
-    source = again.partition(" --scope")[0].partition(" --measurements")[0]
-    steps = [
-        ("explain", f"explain {first.id}{again}", "why: every value, and where it was read") if first else None,
-        ("checklist", f"checklist{again}", "the steps in this vendor's words, to tick off"),
-        ("topology", f"topology{source}", "a drawing of the machine"),
-        ("measure", f"measure show{_named(measurements)}", "every figure that was measured") if measurements else None,
-        ("audit", f"audit -v{again}", "everything: commands, way back, sources, facts"),
+    machine = () if source is None else ("--from", source)
+    files = [str(file) for file in measurements]
+    again = (*machine, *(("--scope", scope) if scope != "mpi" else ()), *(w for file in files for w in ("--measurements", file)))
+    steps: list[Step | None] = [
+        (("explain", first.id, *again), "why: every value, and where it was read") if first else None,
+        (("checklist", *again), "the steps in this vendor's words, to tick off"),
+        (("topology", *machine), "a drawing of the machine"),
+        (("measure", "show", *files), "every figure that was measured") if measurements else None,
+        (("audit", "-v", *again), "everything: commands, way back, sources, facts"),
     ]
-    return [(f"advisor {words}", shows) for name, words, shows in filter(None, steps) if name in commands()]
+    return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]

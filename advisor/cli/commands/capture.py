@@ -53,6 +53,7 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
     from advisor.host.anonymise import AnonymousHost
     from advisor.host.record import record
     from advisor.host.secrets import DiscreetHost
+    from advisor.render.commandline import word
 
     host = open_machine(source)
     about = {
@@ -67,4 +68,6 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
         data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"), twice=counters())
     write_whole(output, data, private=True)
     size = f"{len(data) // 1024} KiB"
-    sys.stderr.write(one_line(f"advisor: wrote {output} ({size}); look at it with: advisor audit --from {output}") + "\n")
+    sys.stderr.write(
+        one_line(f"advisor: wrote {output} ({size}); look at it with: advisor audit --from {word(str(output))}") + "\n"
+    )
