@@ -120,7 +120,7 @@ def _why(draft: Draft) -> Iterable[str]:
     yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark != "unknown" and mark in _MARKS)
     if "unknown" in draft.marks and draft.now is not None:
         yield "look twice: whether it is wrong here could not be told"
-    if not draft.verified and draft.wishes:
+    if not draft.verified:
         yield "name not verified against a registry"
     guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)
     if guides and ("contested" in draft.marks or len(guides) > 1):
