@@ -97,14 +97,15 @@ def _staged(plan: "Plan", redfish: "Redfish", output: Path | None) -> Iterator[s
     from advisor.render.commandline import word
 
     bmc = f"https://BMC{redfish.settings}"
-    yield f"save the present values first: curl -n https://BMC{redfish.bios} -o bios-before.json"
+    yield f"save the present values first: curl -f -k -n https://BMC{redfish.bios} -o bios-before.json"
     headers = {"Content-Type": "application/json", **redfish.headers}
     words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
     file = word(str(output or "FILE"))
     yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} {bmc}"
+    yield from redfish.notes
     undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
     if undo:
-        yield f"the way back, as a body: {json.dumps({'Attributes': undo}, ensure_ascii=True)}"
+        yield f"the way back, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
     data = f'{{"ResetType": "{redfish.reset_type}"}}'
     yield (
         "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "

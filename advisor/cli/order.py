@@ -36,6 +36,9 @@ _CUT_SETTING: Final = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mo
 """Scheme of a platform -> the setting that cuts its sockets."""
 
 
+_OF_MODULES: Final = frozenset({"memory.mirroring", "memory.speed", "memory.refresh_rate"})
+"""Settings of memory in modules; soldered memory has none of them."""
+
 _SPELLED: Final = {
     "NPS1": "1", "NPS2": "2", "NPS4": "4", "SNC2": "snc2", "SNC3": "snc3", "SNC4": "snc4", "COD": "cod",
     "channel-interleaving": "channel",
@@ -49,8 +52,8 @@ class Order:
 
     audit: Audit
     hints: dict[str, str]
-    decided: dict[str, str]
-    """Setting -> the value that the processor's model decides."""
+    decided: dict[str, str | None]
+    """Setting -> the value that the platform or the processor's model decides; None where neither does, whatever a rule asks."""
 
 
 def maker_of(platform: "Platform | None") -> "Maker | None":
@@ -95,17 +98,20 @@ def _of_order(found: "Finding", platform: "Platform | None") -> bool:
         return False
     soldered = platform is not None and platform.memory_kind is not None and not platform.memory_kind.startswith("DDR")
     slots = "DIMM" in f"{found.title} {found.want} {found.advice}" or (found.topic == "memory" and found.where == "hardware")
-    return bool(found.wants) or not (soldered and slots)
+    of_modules = bool(found.wants) and all(want.setting in _OF_MODULES for want in found.wants)
+    return not (soldered and (of_modules or (slots and not found.wants)))
 
 
-def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None") -> dict[str, str]:
-    """Return the cut that the model decides, as its setting spells it; {} where it leaves that open."""
-    if platform is None or model is None:
+def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None") -> dict[str, str | None]:
+    """Return the cut that the platform or its model decides, as its setting spells it; None where both leave that open.
+
+    A rule asks for a cut of machines that offer it; whether hardware on order does, only its platform and model can tell.
+    """
+    name = _CUT_SETTING.get(platform.scheme) if platform else None
+    if platform is None or name is None:
         return {}
-    cut = best_cut(platform, scope, model.dies, None, model.cores)
-    name = _CUT_SETTING.get(platform.scheme)
-    value = _SPELLED.get(cut.name) if cut else None
-    return {name: value} if name and value else {}
+    cut = best_cut(platform, scope, model.dies if model else None, None, model.cores if model else None)
+    return {name: _SPELLED.get(cut.name) if cut else None}
 
 
 def _case(platform: "Platform | None", vendor: "Vendor", scope: "Scope") -> Case:

@@ -92,6 +92,19 @@ def bios_of(files: "Iterable[Path]", machine: "Machine") -> "Bios | None":
     return given.bios
 
 
+def with_apply_time(vendor: "Vendor", given: "Given") -> "Vendor":
+    """Return the maker's sheet without an apply time that this machine's BIOS does not offer: its controller would refuse it."""
+    redfish, offered = vendor.redfish, given.apply_times
+    asked = redfish.apply.get("@Redfish.SettingsApplyTime") if redfish else None
+    if redfish is None or offered is None or not isinstance(asked, dict) or asked.get("ApplyTime") in offered:
+        return vendor
+    kept = {name: value for name, value in redfish.apply.items() if name != "@Redfish.SettingsApplyTime"}
+    left = (
+        f"ApplyTime {asked.get('ApplyTime')} is left out, for this BIOS does not offer it: make the job that applies it by hand"
+    )
+    return vendor.model_copy(update={"redfish": redfish.model_copy(update={"apply": kept, "notes": (left, *redfish.notes)})})
+
+
 def with_bios(given: "Given", own: "Bios | None") -> "Given":
     """Return what is given, or else what the machine's own capture has."""
     return given if given.bios is not None or own is None else given._replace(bios=own)

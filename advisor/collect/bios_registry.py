@@ -18,7 +18,12 @@ _LONGEST: Final = 200
 def parse_either(text: str, file: str) -> Bios | Registry:
     """Return what a file holds: a Bios resource, or an attribute registry; the error is one line that names the file."""
     resource = resource_of(text, file)
-    return registry_of(resource, file) if isinstance(resource.get("RegistryEntries"), dict) else bios_of(resource, file)
+    return registry_of(resource, file) if is_registry(resource) else bios_of(resource, file)
+
+
+def is_registry(resource: Mapping[str, Any]) -> bool:
+    """Return whether a resource is an attribute registry."""
+    return isinstance(resource.get("RegistryEntries"), dict)
 
 
 def with_other_names(bios: Bios, registry: Registry) -> Bios:

@@ -67,11 +67,25 @@ def resource_of(text: str, file: str) -> dict[str, Any]:
     return resource
 
 
+def is_settings(resource: Mapping[str, Any]) -> bool:
+    """Return whether a resource holds what waits for the next start, by its address: Settings, SD or Pending."""
+    return bool(_SETTINGS.search(str(resource.get("@odata.id", ""))))
+
+
+def apply_times(resource: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the apply times that a PATCH may name; None where the resource does not speak of its settings."""
+    settings = resource.get("@Redfish.Settings")
+    if not isinstance(settings, dict):
+        return None
+    told = settings.get("SupportedApplyTimes")
+    return frozenset(each for each in told if isinstance(each, str)) if isinstance(told, list) else frozenset()
+
+
 def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | None]:
     attributes = resource.get("Attributes", _of_profile(resource))
     if attributes is None and _is_ilo4(resource):
         attributes = {name: value for name, value in resource.items() if _is_plain(name, value)}
-    if "Attributes" not in resource and _SETTINGS.search(str(resource.get("@odata.id", ""))):
+    if "Attributes" not in resource and is_settings(resource):
         return {}  # Supermicro and AMI leave it out while nothing waits
     if not isinstance(attributes, dict):
         raise BadCapture("no Bios resource: it has no Attributes", file=file, cure="save the answer of GET .../Bios unchanged")

@@ -46,7 +46,7 @@ class Sheets:
     maker: Maker | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     """Setting -> what it should stand at in words, where no machine tells the value."""
-    decided: Mapping[str, str] = field(default_factory=dict)
+    decided: Mapping[str, str | None] = field(default_factory=dict)
     """Setting -> the value that the processor's model decides, where no machine tells it."""
     platform: Platform | None = None
     """Whose published results benchmarks are held against."""

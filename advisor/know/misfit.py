@@ -64,8 +64,9 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Misf
     most, rival = max(rivals, key=lambda scored: scored[0])
     if most >= _ENOUGH and own * 3 < most:
         yield Misfit(f"the BIOS attributes are {rival.name}'s, and the machine is {vendor.name}'s", sure=True)
-    elif not own and len(stems) >= _MANY and len(names) >= _MANY:
-        yield Misfit(f"none of the {len(names)} BIOS attributes is one that {vendor.name} is known to have", sure=True)
+    elif not own and stems and len(names) >= _ENOUGH:
+        sure = len(stems) >= _MANY and len(names) >= _MANY
+        yield Misfit(f"none of the {len(names)} BIOS attributes is one that {vendor.name} is known to have", sure=sure)
 
 
 def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[Misfit]:

@@ -46,16 +46,22 @@ def processors() -> Processors:
 def model_of(name: str) -> Model:
     """Return what is known of a model, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
     plain = _plain(name)
-    known = {_plain(each): each for each in processors().models}
-    if plain in known:
-        own = known[plain]
+    known = {_plain(each).lower(): each for each in processors().models}
+    if plain.lower() in known:
+        own = known[plain.lower()]
         return processors().models[own].model_copy(update={"name": own})
     there = {platform.id for platform in platforms()}
     for series in processors().series:
         if series.platform in there and re.fullmatch(series.name, plain, re.IGNORECASE):
             return Model(name=plain, platform=series.platform)
-    cure = did_you_mean(plain, known, "name its generation with --platform")
+    cure = did_you_mean(plain, _near(plain), "name its generation with --platform")
     raise BadValue(f"{name[:60]} is no processor that is known here", cure=cure)
+
+
+def _near(plain: str) -> list[str]:
+    """Return the models that a misspelt name may mean: those of a number as long that begins alike."""
+    number = re.search(r"\d{3,}", plain)
+    return [each for each in processors().models if number and re.search(rf"\b{number[0][0]}\w{{{len(number[0]) - 1}}}", each)]
 
 
 def _plain(name: str) -> str:
@@ -63,7 +69,8 @@ def _plain(name: str) -> str:
     words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
     words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
     words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)
-    found = re.sub(r"^(Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
+    found = re.sub(r"^(Bronze|Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
+    found = re.sub(r"^Xeon 6 (?=\d{4})", "Xeon ", found, flags=re.IGNORECASE)
     return re.sub(r"^(\d\w{3}\w?)$", r"EPYC \1", found) if re.fullmatch(r"7\w\d[1-3][PX]?|9\d\d[45][PFX]?", found) else found
 
 

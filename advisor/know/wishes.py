@@ -21,12 +21,16 @@ OPEN = ("finding", "waived")
 """Verdicts of what is not as wanted; what a site waives is told, and never written."""
 
 
-def by_setting(asked: Iterable[Finding], decided: Mapping[str, str] | None = None) -> dict[str, list[Asked]]:
-    """Return what is asked of each setting, the weightiest verdict first; ``decided`` has values that the model decides."""
+def by_setting(asked: Iterable[Finding], decided: Mapping[str, str | None] | None = None) -> dict[str, list[Asked]]:
+    """Return what is asked of each setting, the weightiest verdict first.
+
+    ``decided`` has values that the model decides, and None for a setting whose value nothing decides.
+    """
     result: dict[str, list[Asked]] = {}
     for finding in asked:
         for want in finding.wants:
-            value = want.value if want.value is not None else (decided or {}).get(want.setting)
+            open_here = decided is not None and want.setting in decided and decided[want.setting] is None
+            value = None if open_here else want.value if want.value is not None else (decided or {}).get(want.setting)
             result.setdefault(want.setting, []).append((finding, want.model_copy(update={"value": value})))
     return {name: sorted(pairs, key=_says_most) for name, pairs in result.items()}
 

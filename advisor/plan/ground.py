@@ -7,7 +7,7 @@ from typing import Final
 from advisor.model.bios import Bios, Scalar
 from advisor.model.plan import Include
 from advisor.model.registry import Allowed, Attribute, Registry
-from advisor.model.vendor import Lock, Vendor, VendorValue
+from advisor.model.vendor import Lock, Vendor, VendorValue, is_named
 from advisor.plan.registry import static
 
 _NOT_THERE: Final = {
@@ -60,6 +60,25 @@ class Ground:
             if flags := static(self.registry, attribute):
                 return f"the attribute registry says it is {_FLAG_WORDS[flags[0]]}"
         return None
+
+    def takes(self, attribute: str, value: Scalar) -> bool:
+        """Return whether the registry allows a value; True where none was given."""
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        return known is None or known.takes(value) or _chosen(known, value) is not None
+
+    def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
+        """Return what changes along with a profile, as the maker's sheet has it, of what this machine has and sees otherwise."""
+        profiles = (lock for lock in self.locks if is_named(lock.attribute, attribute))
+        found: dict[str, VendorValue] = {}
+        for stem, to in ((stem, to) for lock in profiles for stem, to in self._sets(lock, attribute, value).items()):
+            name = next((name for name in self.present if is_named(stem, name)), stem)
+            now = self.now(name)
+            if self.lacks(name) is None and (now is None or not self.same(name, now, to)):
+                found[name] = to
+        return found
+
+    def _sets(self, lock: Lock, attribute: str, value: VendorValue) -> Mapping[str, VendorValue]:
+        return next((sets for word, sets in lock.sets.items() if self.same(attribute, word, value)), {})
 
     def spelled(self, attribute: str, value: VendorValue) -> VendorValue | None:
         """Return a value as this machine spells it; None where its registry does not allow it, or its kind is another."""

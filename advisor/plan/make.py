@@ -40,6 +40,8 @@ def plan_of(
     drafts = ordered(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
     drafts = consistent(accompanied(drafts, lists), lists)
     vendor = ground.vendor
+    lists.look_up = _moved_anyway(lists.look_up, drafts, ground)
+    lists.contested = _moved_anyway(lists.contested, drafts, ground)
     return Plan(
         machine=machine,
         platform=platform,
@@ -76,6 +78,7 @@ def _look_up(found: list[Left], vendor: Vendor) -> str | None:
 def _change(draft: Draft, drafts: list[Draft], ground: Ground) -> Change:
     """Return a draft as a change, with what moves along and the way back."""
     moves = _moves(draft, drafts, ground)
+    told = _told(draft, drafts, ground) | moves
     return Change(
         attribute=draft.attribute,
         group=draft.group,
@@ -90,7 +93,7 @@ def _change(draft: Draft, drafts: list[Draft], ground: Ground) -> Change:
         guides=tuple(dict.fromkeys(guide for wish in draft.wishes for guide in wish.guides)),
         why=tuple(_why(draft)),
         first=draft.first,
-        moves=tuple(f"{name}={value}" for name, value in moves.items()),
+        moves=tuple(f"{name}={value}" for name, value in told.items()),
         back=tuple(_back(draft, moves, ground)),
         marks=draft.marks,
         active=draft.active,
@@ -108,6 +111,27 @@ def _moves(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scala
     return {name: value for name, value in along.items() if name not in own}
 
 
+def _told(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scalar | None]:
+    """Return what the maker's sheet says a profile sets besides; going back to the profile before brings that back."""
+    own = {each.attribute for each in drafts if each.active}
+    return {name: value for name, value in ground.told_by_sheet(draft.attribute, draft.value).items() if name not in own}
+
+
+def _moved_anyway(found: list[Left], drafts: list[Draft], ground: Ground) -> list[Left]:
+    """Return what is left, and where a profile that is written changes it all the same, with that told."""
+    moved = {
+        name: (value, draft)
+        for draft in drafts
+        if draft.active
+        for name, value in {**_told(draft, drafts, ground), **_moves(draft, drafts, ground)}.items()
+    }
+    return [_also(each, *moved[each.attribute]) if each.attribute in moved else each for each in found]
+
+
+def _also(left: Left, value: Scalar | None, by: Draft) -> Left:
+    return left.model_copy(update={"reason": f"{left.reason}; {by.attribute}={by.value} sets it to {value} anyway"})
+
+
 def _why(draft: Draft) -> Iterable[str]:
     """Yield what it is, what it was, and who asks; then where to look twice."""
     was = f"was {draft.now}" if draft.now is not None else "present value not known"
@@ -120,7 +144,7 @@ def _why(draft: Draft) -> Iterable[str]:
     yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark != "unknown" and mark in _MARKS)
     if "unknown" in draft.marks and draft.now is not None:
         yield "look twice: whether it is wrong here could not be told"
-    if not draft.verified and draft.wishes:
+    if not draft.verified:
         yield "name not verified against a registry"
     guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)
     if guides and ("contested" in draft.marks or len(guides) > 1):

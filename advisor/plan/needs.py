@@ -96,6 +96,7 @@ def _first(
         why=(f"needed first: {need.because}",),
         active=draft.active,
         marks=("unknown",) if now is None else (),
+        verified=ground.vendor.shows_need(need, ground.platform),
     )
     if now is not None or ground.order or "unknown" in ground.include:
         return [first]

@@ -37,6 +37,11 @@ def _draft(wish: Wish, ground: Ground, lists: Lists) -> Draft | None:
         if wish.done is False:
             lists.by_hand.append(_left(wish, "the BIOS says so already: a restart is due, or something overrides it"))
         return None
+    if now is not None and not ground.takes(place.attribute, now):
+        lists.refused.append(
+            _left(wish, f"it stands at {now}, which the attribute registry does not allow: there would be no way back")
+        )
+        return None
     if wish.others:
         lists.refused.append(_left(wish, _contradiction(wish)))
         return None

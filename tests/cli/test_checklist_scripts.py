@@ -170,7 +170,8 @@ def test_a_redfish_body_says_beside_it_how_to_go_back(capsys: Capture, tmp_path:
     assert status(["checklist", "--platform", "ice-lake", "--vendor", "dell", "--bios", str(file), "--as", "redfish"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["Attributes"] == {"SysProfile": "PerfOptimized"}
-    assert 'the way back, as a body: {"Attributes": {"SysProfile": "PerfPerWattOptimizedDapc"}}' in said.err
+    back = '{"Attributes": {"SysProfile": "PerfPerWattOptimizedDapc"}, "@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}}'
+    assert f"the way back, as a body: {back}" in said.err
 
 
 @pytest.mark.parametrize(
@@ -189,3 +190,25 @@ def test_a_value_of_a_strangers_bios_file_is_one_word_of_the_script_and_of_the_w
     shown = [shlex.split(line) for line in said.splitlines() if name.replace("_", ".") in line or f"{name}=" in line]
     assert [words for words in shown if value in words or f"{name}={value}" in words] == shown
     assert (len(shown) > 0) == ("\n" not in value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        (None, True),
+        ({"SupportedApplyTimes": ["OnReset", "AtMaintenanceWindowStart"]}, True),
+        ({"SupportedApplyTimes": ["AtMaintenanceWindowStart"]}, False),
+        ({"SettingsObject": {"@odata.id": "/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, False),
+    ],
+    ids=["not-told", "offered", "another", "none"],
+)
+def test_an_apply_time_is_asked_for_only_where_the_bios_offers_it(
+    settings: dict[str, Any] | None, asked: bool, capsys: Capture, tmp_path: Path
+) -> None:
+    """A controller refuses a body with one that it does not know; the line beside it says that a job is made by hand."""
+    resource = {"Attributes": {**DAPC}} | ({"@Redfish.Settings": settings} if settings else {})
+    file = tmp_path / "bios.json"
+    file.write_text(json.dumps(resource))
+    assert status(["checklist", "--platform", "ice-lake", "--vendor", "dell", "--bios", str(file), "--as", "redfish"]) == 0
+    said = capsys.readouterr()
+    assert ("@Redfish.SettingsApplyTime" in json.loads(said.out), "OnReset is left out" in said.err) == (asked, not asked)

@@ -52,6 +52,16 @@ def test_a_file_of_which_nothing_is_known_of_this_maker_is_refused() -> None:
     assert said(["Odd"], "dell", "ice-lake") == ("", False)
 
 
+def test_a_short_file_of_which_nothing_is_known_of_this_maker_is_flagged() -> None:
+    """A few attributes, or a maker of whom few are known, prove nothing: the line says so and nothing is refused."""
+    assert said([f"Odd{at}" for at in range(15)], "dell", "ice-lake") == (
+        "none of the 15 BIOS attributes is one that Dell is known to have",
+        False,
+    )
+    assert said([f"Odd{at}" for at in range(200)], "nvidia-dgx", "sapphire-rapids")[1] is False
+    assert "none of the 200" in said([f"Odd{at}" for at in range(200)], "nvidia-dgx", "sapphire-rapids")[0]
+
+
 def test_another_rom_family_is_refused() -> None:
     """HPE's registry names the ROM family, which the machine's own BIOS version begins with."""
     known = "BiosAttributeRegistryA42.v1_2_60"

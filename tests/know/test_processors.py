@@ -21,6 +21,13 @@ from advisor.know.publications import publications
         ("EPYC 9655", "turin", None, None),
         ("MI300A", "mi300a", None, None),
         ("Xeon 6980P", "granite-rapids", None, None),
+        ("Xeon 6 6787P", "granite-rapids", None, None),
+        ("Intel(R) Xeon(R) 6766E", "sierra-forest", None, None),
+        ("Xeon Bronze 3204", "cascade-lake", None, None),
+        ("GH200", "grace", None, None),
+        ("NVIDIA GH200 Grace Hopper Superchip", "grace", None, None),
+        ("epyc 7543p", "milan", 32, 8),
+        ("xeon gold 6248r", "cascade-lake", 24, None),
     ],
 )
 def test_a_model_is_known_by_the_name_of_an_order(name: str, platform: str, cores: int | None, dies: int | None) -> None:
@@ -30,7 +37,20 @@ def test_a_model_is_known_by_the_name_of_an_order(name: str, platform: str, core
     assert cores is None or found.cores == cores
 
 
-@pytest.mark.parametrize(("name", "says"), [("EPYC 7703", "EPYC 77"), ("Pentium", "--platform"), ("", "--platform")])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("EPYC 7703", "EPYC 77"),
+        ("EPYX 7702", "did you mean EPYC 7702?"),
+        ("Xeon Glod 6148", "did you mean Xeon Gold 6148?"),
+        ("EPYC 9575G", "did you mean EPYC 9575F?"),
+        ("EPYC 4464P", "--platform"),
+        ("Xeon Phi 7250", "--platform"),
+        ("EPYC", "--platform"),
+        ("Pentium", "--platform"),
+        ("", "--platform"),
+    ],
+)
 def test_an_unknown_model_is_refused_in_one_line(name: str, says: str) -> None:
     """The line names the nearest model, or the other way to say it."""
     if name == "EPYC 7703":

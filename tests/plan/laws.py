@@ -66,6 +66,8 @@ def _legal(plan: Plan, present: Mapping[str, Scalar | None], registry: Registry)
         known = registry.attributes.get(change.attribute)
         if known is None or not known.takes(change.value):
             yield f"{change.attribute}={change.value} is not legal"
+        if change.now is not None and known is not None and not known.takes(change.now):
+            yield f"{change.attribute} cannot go back to {change.now}"
         if flags := settle(registry, values, {}).refuses(change.attribute):
             yield f"{change.attribute} is {flags} when its turn comes"
         values = dict(settle(registry, values, {change.attribute: change.value}).values)

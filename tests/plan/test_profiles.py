@@ -209,3 +209,13 @@ def test_what_a_held_setting_needs_goes_behind_custom_with_it() -> None:
         ("DlwmForcedWidth", "x16"),
         ("ProcPwrPerf", "MaxPerf"),
     ]
+
+
+def test_what_a_profile_sets_besides_is_told_without_a_registry() -> None:
+    """The sheet knows it: the change names what goes along, and what guides differ about is not said to stay as it is."""
+    made = plan([asks("p", "power.profile", "performance"), asks("c", "power.c1e", "off", severity="info")],
+                {"power.profile": "balanced", "power.c1e": "on"}, bios=DAPC)  # fmt: skip
+    assert written(made) == [("SysProfile", "PerfOptimized")]
+    assert {"ProcCStates=Disabled", "ProcC1E=Disabled", "UncoreFrequency=MaxUFS"} <= set(change(made, "SysProfile").moves)
+    assert "ProcTurboMode=Enabled" not in change(made, "SysProfile").moves
+    assert [reason for _, reason in reasons(made.contested) if "SysProfile=PerfOptimized sets it to Disabled anyway" in reason]

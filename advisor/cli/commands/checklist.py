@@ -86,7 +86,7 @@ def run(
     """Print the tuning checklist."""
     from advisor.cli.formats import template_of
     from advisor.cli.inputs import firmware_from
-    from advisor.cli.planning import planned, with_bios
+    from advisor.cli.planning import planned, with_apply_time, with_bios
     from advisor.know.vendors import vendor_by_id
     from advisor.plan.told import with_plan
 
@@ -103,6 +103,7 @@ def run(
     checklist, wishes, words, own = made
     plan = planned(checklist, wishes, words, with_bios(given, own), _included(include), order=order)
     shown = with_plan(checklist, plan, words)
+    words = with_apply_time(words, given)
     _print(form, template, shown.todo() if todo else shown, plan, words=words, output=output, width=width, color=not no_color)
 
 
