@@ -31,13 +31,14 @@ RANK = 21
 _NVIDIA = 0x10DE
 _MHZ = 1_000_000
 _GPU_LINE = re.compile(r"GPU (\d{1,3}):", re.ASCII)
+_NO_LINK = "all links are inactive"  # NVML: Unable to retrieve NVLink information as all links are inActive
 _LINK_LINE = re.compile(r"\s*Link (\d{1,2}): (\S.*)", re.ASCII)
 
 
 class Links(NamedTuple):
-    """A GPU's NVLinks."""
+    """A GPU's NVLinks; how many there are in all is not told where none is up."""
 
-    all: int
+    all: int | None
     up: int
 
 
@@ -126,7 +127,9 @@ def nvlinks(text: str) -> dict[str, Links]:
         gpu = head[1] if head else gpu
         if gpu is not None and link:
             told = found.get(gpu, Links(0, 0))
-            found[gpu] = Links(told.all + 1, told.up + ("inactive" not in link[2].lower()))
+            found[gpu] = Links((told.all or 0) + 1, told.up + ("inactive" not in link[2].lower()))
+        elif gpu is not None and gpu not in found and _NO_LINK in line.lower():
+            found[gpu] = Links(None, 0)
     return found
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from posixpath import dirname
 from typing import NamedTuple
 
-from advisor.collect.gpu import bus_id
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT
+from advisor.collect.watch_gpus import NVIDIA_SMI, gpus
 from advisor.host.base import Host, Why, expand
 from advisor.model.evidence import Gap, Source
 from advisor.model.units import number
-from advisor.model.watch import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, PortWatch, Watch
+from advisor.model.watch import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
 
 _PORTS = "/sys/class/infiniband/*/ports/*"
 _COUNTERS = f"{_PORTS}/counters"
@@ -41,26 +41,10 @@ _HARDWARE_FILES = {"sequence_errors": "packet_seq_err", "timeouts": "local_ack_t
 # Documentation/ABI/testing/sysfs-bus-pci-devices-aer; the names in the files changed with Linux 5.8 from words to short ones.
 _AER_FILES = ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal")
 _WIRE = ("RxErr", "BadTLP", "BadDLLP", "Receiver Error", "Bad TLP", "Bad DLLP")
+# What looking for devices that are not there leaves; no transaction of a program is lost by it.
+_PROBES = ("UnsupReq", "ACSViol", "Unsupported Request", "ACS Violation")
 _REPLAYS = ("Rollover", "Timeout", "RELAY_NUM Rollover", "Replay Timer Timeout")
 _EDAC_FILES = {"corrected": "ce_count", "uncorrected": "ue_count"}
-
-NVIDIA_SMI = (
-    "nvidia-smi",
-    "--query-gpu=pci.bus_id,clocks_throttle_reasons.active,ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total",
-    "--format=csv,noheader,nounits",
-)
-# nvml.h, nvmlClocksThrottleReasons (nvmlClocksEventReasons since driver 535).
-_REASONS = (
-    (0x1, "idle"),
-    (0x2, "application clocks"),
-    (0x4, "power cap"),
-    (0x8, "hardware slowdown"),
-    (0x10, "sync boost"),
-    (0x20, "thermal (software)"),
-    (0x40, "thermal (hardware)"),
-    (0x80, "power brake"),
-    (0x100, "display clocks"),
-)
 
 TWICE = (
     *(f"{_COUNTERS}/{name}" for name, _ in _PORT_FILES.values()),
@@ -115,7 +99,7 @@ def watched(host: Host, first: Counters, last: Counters | None = None, seconds: 
         "devices": _devices(looks),
         "memory": _memory(host, looks),
         "packages": _packages(host, looks),
-        "gpus": _gpus(host),
+        "gpus": gpus(host),
     }
     gaps = [gap for name, part in parts.items() if not part and (gap := _gap(host, name))]
     told = {name: part for name, part in parts.items() if f"watch.{name}" not in {gap.fact for gap in gaps}}
@@ -219,9 +203,15 @@ def _device(looks: Looks, address: str) -> DeviceWatch:
         corrected=_count(looks, correctable, read=lambda text: _aer(text, ("TOTAL_ERR_COR",))),
         link=_count(looks, correctable, read=lambda text: _aer(text, _WIRE)),
         replays=_count(looks, correctable, read=lambda text: _aer(text, _REPLAYS)),
-        nonfatal=_count(looks, nonfatal, read=lambda text: _aer(text, ("TOTAL_ERR_NONFATAL",))),
-        fatal=_count(looks, fatal, read=lambda text: _aer(text, ("TOTAL_ERR_FATAL",))),
+        nonfatal=_count(looks, nonfatal, read=lambda text: _lost(text, "TOTAL_ERR_NONFATAL")),
+        fatal=_count(looks, fatal, read=lambda text: _lost(text, "TOTAL_ERR_FATAL")),
     )
+
+
+def _lost(text: str, total: str) -> int | None:
+    """Return the errors of a file but those that probing makes."""
+    every = _aer(text, (total,))
+    return None if every is None else max(0, every - (_aer(text, _PROBES) or 0))
 
 
 def _aer(text: str, names: tuple[str, ...]) -> int | None:
@@ -283,18 +273,3 @@ def _package(looks: Looks, package: int, cpus: tuple[str, ...]) -> PackageWatch:
         packages=max(whole, key=lambda count: (count.rose or 0, count.total), default=None),
         cores=_sum(_count(looks, f"{folder}/core_throttle_count") for folder in folders),
     )
-
-
-def _gpus(host: Host) -> tuple[GpuWatch, ...]:
-    text = host.run(NVIDIA_SMI).text
-    rows = ([cell.strip() for cell in line.split(",")] for line in (text or "").splitlines())
-    return tuple(gpu for row in rows if (gpu := _gpu(row)))
-
-
-def _gpu(row: list[str]) -> GpuWatch | None:
-    address = bus_id(row[0]) if len(row) == 4 else None
-    if address is None:
-        return None
-    mask = number(row[1]) if row[1].startswith("0x") else None
-    held = None if mask is None else tuple(word for bit, word in _REASONS if mask & bit)
-    return GpuWatch(name=address, held_back=held, corrected=number(row[2]), uncorrected=number(row[3]))

@@ -52,8 +52,12 @@ class DeviceWatch(Value):
     corrected: Count | None = Field(default=None, description="messages of corrected errors of every kind (TOTAL_ERR_COR)")
     link: Count | None = Field(default=None, description="receiver errors, bad TLPs and bad DLLPs: the wire")
     replays: Count | None = Field(default=None, description="replay timeouts and rollovers: packets sent again")
-    nonfatal: Count | None = Field(default=None, description="uncorrected errors that lost a transaction (TOTAL_ERR_NONFATAL)")
-    fatal: Count | None = Field(default=None, description="uncorrected errors that lost the link (TOTAL_ERR_FATAL)")
+    nonfatal: Count | None = Field(
+        default=None, description="uncorrected errors that lost a transaction (TOTAL_ERR_NONFATAL but UnsupReq, ACSViol)"
+    )
+    fatal: Count | None = Field(
+        default=None, description="uncorrected errors that lost the link (TOTAL_ERR_FATAL but UnsupReq, ACSViol)"
+    )
 
 
 class MemoryWatch(Value):

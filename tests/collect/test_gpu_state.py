@@ -112,3 +112,56 @@ def test_a_capture_keeps_what_is_read() -> None:
     host = FakeHost({f"{MI300}/class": "0x120000"})
     collect(host)
     assert [path for path in host.asked if not covered(path, PATHS)] == []
+
+
+# The shapes of lines are those that people show in public threads of nvidia_gpu_exporter, DCGM, gpud and open-gpu-kernel-modules.
+ROWS_OF_CARDS = {
+    "V100": ("0, 00000000:15:00.0, Enabled, Enabled, Enabled, 1530, 300.00, 300.00", (True, True, 1_530_000_000, 300.0)),
+    "A100 with MIG": ("0, 00000000:07:00.0, Enabled, Enabled, Enabled, 1410, 400.00, 400.00", (True, True, 1_410_000_000, 400.0)),
+    "L40": ("0, 00000000:C1:00.0, Disabled, Enabled, Enabled, 2490, 300.00, 300.00", (False, True, 2_490_000_000, 300.0)),
+    "GH200": ("0, 00000009:01:00.0, Enabled, Enabled, Enabled, 1980, 900.00, 900.00", (True, True, 1_980_000_000, 900.0)),
+    "GeForce": ("0, 00000000:01:00.0, Disabled, [N/A], [N/A], 2100, 350.00, 350.00", (False, None, 2_100_000_000, 350.0)),
+    "GeForce of a notebook": (
+        "0, 00000000:01:00.0, Disabled, [N/A], [N/A], 2100, [N/A], [N/A]",
+        (False, None, 2_100_000_000, None),
+    ),
+    "old GeForce": (
+        "0, 00000000:01:00.0, Disabled, [Not Supported], [Not Supported], [Not Supported], [Not Supported], [Not Supported]",
+        (False, None, None, None),
+    ),
+    "sick": (
+        "0, 00000000:0B:00.0, [Unknown Error], [GPU is lost], [GPU is lost], [Unknown Error], [Unknown Error], [Unknown Error]",
+        (None, None, None, None),
+    ),
+}
+
+
+@pytest.mark.parametrize("card", ROWS_OF_CARDS)
+def test_what_a_card_does_not_say_is_not_known(card: str) -> None:
+    """Not supported, not applicable, lost and an unknown error are no value and no fault."""
+    line, expected = ROWS_OF_CARDS[card]
+    (gpu,) = collect(FakeHost({}, {SETTINGS: printed(line + "\n")})).gpus or ()
+    assert (gpu.persistence, gpu.ecc, gpu.max_hz, gpu.power_default) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No devices were found\n",
+        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.54\n",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure it is running.\n",
+        "Unable to determine the device handle for GPU 0000:0B:00.0: Unknown Error\n",
+        'Field "clocks.max.sm" is not a valid field to query.\n',
+    ],
+)
+def test_what_the_tool_says_in_place_of_an_answer_is_no_gpu(text: str) -> None:
+    """With a status or, as old versions do, without one; the lines go to standard output."""
+    for status in (0, 6, 9, 18, 255):
+        ran = dict.fromkeys((SETTINGS, NVLINK, ROWS), printed(text, status=status))
+        assert collect(FakeHost({}, ran)).gpus is None
+
+
+def test_a_gpu_none_of_whose_links_is_up_has_none_up() -> None:
+    """NVML says so in place of the list, seen on a B200 whose sisters have eighteen."""
+    sick = "GPU 2: NVIDIA B200 (UUID: GPU-0)\nNVML: Unable to retrieve NVLink information as all links are inActive\n"
+    assert nvlinks(LINKS + sick) == {"0": Links(3, 2), "1": Links(1, 1), "2": Links(None, 0)}

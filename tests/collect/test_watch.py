@@ -200,3 +200,12 @@ def test_a_capture_keeps_all_that_is_read() -> None:
     assert [len(part or ()) for part in (found.ports, found.devices, found.memory, found.packages)] == [1, 1, 1, 1]
     assert uncovered(host, (*PATHS, "/sys/module/nvidia/version")) == []
     assert COMMANDS == (NVIDIA_SMI,)
+
+
+def test_what_probing_absent_devices_leaves_is_no_lost_transaction() -> None:
+    """Unsupported requests and ACS violations are in the total, by the words of new kernels and of old; a timeout is counted."""
+    at = "/sys/bus/pci/devices/0000:61:00.0"
+    new = {f"{at}/aer_dev_nonfatal": "CmpltTO 1\nUnsupReq 4\nACSViol 2\nTOTAL_ERR_NONFATAL 7\n"}
+    old = {f"{at}/aer_dev_nonfatal": "Completion Timeout 0\nUnsupported Request 9\nTOTAL_ERR_NONFATAL 9\n"}
+    told = [watched(host, look(host)).devices or () for host in (FakeHost(new), FakeHost(old))]
+    assert [device.nonfatal for (device,) in told] == [Count(total=1), Count(total=0)]
