@@ -59,6 +59,8 @@ def programs(line: Line, want: Wanted) -> tuple[Wanted, ...]:
         if newer(line) and not _says(segment):
             own = want
         found.append(replace(own, ranks=number(segment.value("-np")), hosts=want.hosts, from_file=want.from_file))
+    if any(each.oversubscribe for each in found) and any(each.no_oversubscribe for each in found):
+        raise Refused("one program allows more ranks than slots and another forbids them; nothing starts")
     if any(each.oversubscribe for each in found):
         found = [replace(each, oversubscribe=True) for each in found]
     return tuple(found)

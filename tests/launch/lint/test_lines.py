@@ -3,7 +3,9 @@
 import pytest
 
 from advisor.errors import BadInput
+from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
+from advisor.launch.lint.predict import case
 from advisor.model.devices import Port
 from advisor.model.lint import Lint
 from tests.place.samples import machine
@@ -208,6 +210,9 @@ def test_what_cannot_be_translated_is_named() -> None:
     assert all("where ranks go" in each.lost[0] for each in unknown)
 
 
+SUPPOSED = "nothing: the newest is supposed; say --launcher-version"
+
+
 @pytest.mark.parametrize(
     ("line", "launcher", "known_from"),
     [
@@ -217,13 +222,25 @@ def test_what_cannot_be_translated_is_named() -> None:
         ("mpiexec -ppn 2 -n 2 ./a", "mpich", "the word mpiexec"),
         ("mpiexec.hydra -genv I_MPI_PIN 1 -n 2 ./a", "intelmpi", "the word mpiexec.hydra"),
         ("srun -n2 ./a", "srun", "the word srun"),
-        ("/opt/ompi/bin/mpirun -np 2 ./a", "openmpi5", "nothing: the newest is supposed; say --launcher-version"),
+        ("mpiexec -n 4 -bind-to hwthread:2 ./a", "mpich", "the word mpiexec"),
+        ("mpirun -np 4 ./lmp -in in.lj -f 3 -ppn 2 --depth 4 I_MPI_X", "openmpi5", SUPPOSED),
+        ("mpirun -np 4 -x A=1 ./a --cpu-bind=2 -rf dist --display pe-list=0", "openmpi5", SUPPOSED),
+        ("/opt/ompi/bin/mpirun -np 2 ./a", "openmpi5", SUPPOSED),
     ],
 )
 def test_the_launcher_is_told_by_words(line: str, launcher: str, known_from: str) -> None:
-    """By the first word, by options that one alone has, and else the newest is supposed and that is said."""
+    """By the first word, by options before the program that one alone has; else the newest is supposed and that is said."""
     found = lint([line], machine(ROME).model_copy(update={"tools": None}))
     assert (found.launcher, found.known_from) == (launcher, known_from)
+
+
+def test_a_word_that_the_supposed_launcher_lacks_is_no_proof_that_nothing_starts() -> None:
+    """Open MPI 4 and MPICH take it; only where 5 was named is the line refused."""
+    bare = machine(ROME).model_copy(update={"tools": None})
+    line = "mpirun -np 4 -bind-to core -map-by socket ./a"
+    assert case(parse([line]), bare, {}).refused is None
+    assert case(parse([line]), bare, {}).unclear is not None
+    assert case(parse([line], "5.0.11"), bare, {}).refused is not None
 
 
 def test_a_better_line_says_each_thing_once() -> None:
