@@ -62,3 +62,15 @@ def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """An escape in a word is printed as its escape."""
     run_lint(["mpirun", "-np", "2", "--map-by", "\x1b[31m", "./\x1b[2Ja"], machine(ROME), version="4.1.4", width=80, color=False)
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_where_ranks_are_not_told_no_all_clear_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page says so under what goes wrong too, and why nothing can be translated once."""
+    assert (
+        run_lint(["mpirun", "-np", "8", "--map-by", "seq", "./a"], machine(ROME), version="5.0.11", width=100, color=False) == 0
+    )
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not told: where the ranks go is not known" in out
+    assert "nothing that is known" not in out
+    assert "Open MPI 4, srun, MPICH, Intel MPI: cannot be said" in out
+    assert out.count("is worked out for 5.x") == 2

@@ -43,7 +43,7 @@ def together(line: Line, want: Wanted) -> Wanted:
 
 def _said_twice(line: Line, begin: str) -> None:
     for name in ("--rank-by", "--bind-to"):
-        if line.family == "openmpi5" and sum(segment.has(name) for segment in line.segments) > 1:
+        if line.family == "openmpi5" and line.release and sum(segment.has(name) for segment in line.segments) > 1:
             raise Refused(f"5.0 takes {name} once in a line, and it is there for several programs; nothing starts")
     if any(said.name in BINDING for segment in line.segments[1:] for said in segment.options):
         raise Unclear(f"{begin}another than the first says where its ranks go")

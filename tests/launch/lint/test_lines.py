@@ -403,3 +403,25 @@ def test_what_is_no_number_of_ranks_is_refused(text: str) -> None:
 def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
     """Nor taken for a line without a number."""
     assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not told")
+
+
+def test_ranks_dealt_over_hosts_in_turn_are_named_by_their_own_numbers() -> None:
+    """The first host has every second rank, and that is what the sentence says."""
+    found = told(ROME, "5.0.11", "mpirun -np 4 -H n1:2,n2:2 --map-by core --rank-by node --bind-to core ./a")
+    assert found.binding == "4 ranks on 2 hosts, each bound to one core; on the first host (rank: CPUs 0: 0; 2: 1)."
+
+
+def test_ranks_that_are_not_bound_beside_bound_ones_are_counted_apart() -> None:
+    """Hydra leaves those without an entry of a user list alone."""
+    found = told(ROME, "mpich-5.0.2", "mpiexec -n 3 -bind-to user:0,1 ./a")
+    assert found.binding.startswith("3 ranks, 1 not bound, 2 bound to one core")
+
+
+def test_later_programs_of_their_own_ways_are_the_development_branch_where_it_is_named() -> None:
+    """Of an mpirun without a version nothing is told; a prterun is taken for that branch, and it is said."""
+    tail = "-np 2 --map-by node ./a : -np 2 --map-by slot ./b"
+    bare = machine(ROME).model_copy(update={"tools": None})
+    assert lint([f"mpirun {tail}"], bare).ranks is None
+    branch = lint([f"prterun {tail}"], bare)
+    assert (branch.ranks is None, branch.known_from) == (False, "words that only PRRTE's development branch takes")
+    assert lint([f"mpirun {tail}"], bare, version="main").known_from == "--launcher-version"
