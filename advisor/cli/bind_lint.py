@@ -33,7 +33,7 @@ def run_lint(
     from advisor.render.lint import lint_document, lint_page
 
     words = arguments[1:] if arguments[:1] == ["--"] else arguments
-    names = files_of(words)
+    names = files_of(words, version)
     machine = load(source) if source is None or isinstance(source, str) else source
     told = lint(words, machine, version=version, files=_texts(names) | _setup(slurm_conf))
     if json:

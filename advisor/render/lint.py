@@ -1,5 +1,6 @@
 """A launch line explained: its options, what it does here, what goes wrong, and the same for other launchers."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from advisor.model.amounts import count, plain
@@ -11,7 +12,15 @@ from advisor.render.page import Page
 LINT_SCHEMA: Final = "advisor-lint/1"
 """The number rises when a key changes meaning or goes."""
 
-_TITLES = {"openmpi4": "Open MPI 4", "openmpi5": "Open MPI 5", "mpich": "MPICH", "intelmpi": "Intel MPI", "srun": "srun"}
+_TITLES = {
+    "openmpi4": "Open MPI 4",
+    "openmpi5": "Open MPI 5",
+    "mpich": "MPICH",
+    "intelmpi": "Intel MPI",
+    "srun": "srun",
+    "pals": "PALS",
+    "mvapich": "MVAPICH2",
+}
 _MOST_RANKS = 32
 _MOST_LINES = 12
 
@@ -38,9 +47,9 @@ def _lines(told: Lint, width: int) -> list[Line]:
     result += _ranks(told.ranks or (), width)
     result += [(), (("What will go wrong", "heading"),)]
     result += [line for each in told.warnings for line in _warning(each, width)]
-    result += [] if told.warnings else [(("  nothing that is known", "good"),)]
+    result += [] if told.warnings else _no_warning(told, width)
     result += [(), (("The same for others", "heading"),)]
-    return result + [line for each in told.translations for line in _translation(each, width)]
+    return result + _translations(told.translations, width)
 
 
 def _copied(text: str) -> list[Line]:
@@ -84,6 +93,26 @@ def _warning(told: LintWarning, width: int) -> list[Line]:
     return result
 
 
+def _no_warning(told: Lint, width: int) -> list[Line]:
+    if told.ranks:
+        return [(("  nothing that is known", "good"),)]
+    text = "not told: where the ranks go is not known, and of the words alone nothing is wrong"
+    return wrapped([("  ", ""), (text, "unknown")], width)
+
+
+def _translations(told: Sequence[LintTranslation], width: int) -> list[Line]:
+    """Return every translation; where none can be said for one and the same reason, that reason once."""
+    if len(told) > 1 and len({each.lost for each in told}) == 1 and not any(each.line for each in told):
+        names = ", ".join(_TITLES.get(each.launcher, each.launcher) for each in told)
+        result = wrapped([("  ", ""), (names, "title"), (": cannot be said", "unknown")], width, indent=4)
+        return result + [line for lost in told[0].lost for line in _lost(lost, width)]
+    return [line for each in told for line in _translation(each, width)]
+
+
+def _lost(text: str, width: int) -> list[Line]:
+    return wrapped([("    lost  ", "label"), (plain(text, 400), "dim")], width, indent=10)
+
+
 def _translation(told: LintTranslation, width: int) -> list[Line]:
     result: list[Line] = [(("  ", ""), (_TITLES.get(told.launcher, told.launcher), "title"))]
     result += [(("    ", ""), (plain(told.line, 200_000), ""))] if told.line else [(("    cannot be said", "unknown"),)]
@@ -92,6 +121,4 @@ def _translation(told: LintTranslation, width: int) -> list[Line]:
         result += [(("      ", ""), (plain(line, 400), "dim")) for line in lines[:_MOST_LINES]]
         if len(lines) > _MOST_LINES:
             result.append(((f"      and {count(len(lines) - _MOST_LINES, 'line')} more; --json has all", "dim"),))
-    for lost in told.lost:
-        result += wrapped([("    lost  ", "label"), (plain(lost, 400), "dim")], width, indent=10)
-    return result
+    return result + [line for lost in told.lost for line in _lost(lost, width)]

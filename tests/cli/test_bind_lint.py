@@ -74,3 +74,15 @@ def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path, capsys: pytes
         assert (ranks and [rank["cpus"] for rank in ranks]) == cpus
     with pytest.raises(BadInput, match="no such file"):
         run_lint(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=tmp_path / "none")
+
+
+def test_where_ranks_are_not_told_no_all_clear_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page says so under what goes wrong too, and why nothing can be translated once."""
+    assert (
+        run_lint(["mpirun", "-np", "8", "--map-by", "seq", "./a"], machine(ROME), version="5.0.11", width=100, color=False) == 0
+    )
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not told: where the ranks go is not known" in out
+    assert "nothing that is known" not in out
+    assert "Open MPI 4, srun, MPICH, Intel MPI: cannot be said" in out
+    assert out.count("is worked out for 5.x") == 2

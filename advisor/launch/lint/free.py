@@ -74,6 +74,9 @@ class Free:
 
     def _refuse(self) -> None:
         want = self.want
+        smt = any(len(core) > 1 for core in self.ground.known.cores)
+        if self.newer and smt and (self.bound == "hwthread" if self.given else want.hwthreads):
+            raise Unclear("ranks on single hardware threads are not worked out for the development branch")
         if self.width > 1 and (self.level == "hwthread" or (self.level == "core" and not self.ground.threads)):
             raise Refused(f"PE={self.width} is more than one {self.level} has; nothing starts")
         if DEPTH.get(self.level, 0) > DEPTH[self.bound] and self.bound != "none":

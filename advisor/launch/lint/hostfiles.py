@@ -31,8 +31,11 @@ def readable(line: Line) -> None:
     harmless = (("donotlaunch",), ("show-progress",), ("error-nonzero-status",))
     asked = (each for each in line.options if each.name in (*_ELSEWHERE, *five))
     said = next((each for each in asked if each.values not in harmless), None)
+    said = said or next((each for each in line.options if each.name.endswith("mca") and each.values[0].startswith("ras")), None)
     if said:
         raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
+    if any("_MCA_ras" in name for name in line.words.environment):
+        raise Unclear("a parameter says where the hosts come from, and that is not read here")
 
 
 def hosts_of_file(text: str, *, crowded: bool) -> Hosts:

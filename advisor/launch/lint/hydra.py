@@ -65,10 +65,20 @@ def ranks(made: "Case") -> tuple[LintRank, ...]:
         node = nodes[position]
         key = (node.binding or bind, counts[position])
         if key not in cache:
-            cache[key] = bound(key[0], over, membind, made.topology, counts[position])
+            cache[key] = _bound(made, key[0], over, membind, counts[position])
         found.append(LintRank(rank=rank, host=node.name, cpus=cache[key][local[position]]))
         local[position] += 1
     return tuple(found)
+
+
+def _bound(made: "Case", bind: str | None, over: str | None, membind: str | None, count: int) -> Bound:
+    """Return what ranks of a host are bound to; what 5.0.2 refuses, ones before 4.0 bound in a way of their own."""
+    try:
+        return bound(bind, over, membind, made.topology, count)
+    except Refused as refusal:
+        if made.line.release is None or made.line.release < (4, 0, 0):
+            raise Unclear(f"MPICH 5.0.2 says: {refusal}; older ones bound ranks there, and how is not known") from refusal
+        raise
 
 
 def _odd(line: "Line") -> None:

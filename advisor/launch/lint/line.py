@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput
 from advisor.launch.lint.tables import TABLES, Family, canonical
@@ -27,7 +27,8 @@ NAMES: dict[str, Family] = {
     "pals": "pals",
 }
 _VERSION = re.compile(
-    r"(?:([a-z]+[45]?)[ @:=-]*)?(?:v?(\d{1,4})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\S{0,20}|(main|master))?", re.ASCII
+    r"(?:(?!v\d|(?:main|master)$)([a-z]+[45]?)[ @:=-]*)?(?:v?(\d{1,4})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\S{0,20}|(main|master))?",
+    re.ASCII,
 )
 _SRUN_SHORT = re.compile(r"(-[nNcwxmBpAqtJCGDoei])(=?)([^-=].*)", re.DOTALL)
 _HYDRAS: frozenset[Family] = frozenset({"mpich", "intelmpi"})
@@ -35,6 +36,8 @@ _HYDRAS: frozenset[Family] = frozenset({"mpich", "intelmpi"})
 _PAIRS = frozenset({"-genv", "-env"})
 _PALS = frozenset({"--cpu-bind", "--mem-bind", "--gpu-bind", "--depth", "--no-transfer", "--line-buffer", "--procinfo-file"})
 """Options of PALS's mpiexec that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
+_COUNTED = re.compile(r"-bind-to \S*user:|-(?:bind-to|map-by) (?:core|hwthread|socket|numa|l[1-3]cache):\d", re.ASCII)
+"""An object and a count: Hydra's alone."""
 _FIVE = re.compile(r"rankfile:|pe-list=|package|hwtcpus|fill", re.IGNORECASE)
 _FOUR = re.compile(r"dist\b|board|cpu-?list:ordered", re.IGNORECASE)
 
@@ -188,6 +191,7 @@ def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple
         return "mvapich", number, "the word mpirun_rsh"
     if named and ((named == "srun") != (words.launcher == "srun") or words.launcher == "mpirun_rsh"):
         raise BadInput(f"{words.launcher} is not started by {(version or '')[:40]!a}", cure="name the launcher of the line")
+    words = replace(words, rest=_before_program(words.rest))
     family = named or _by_words(words, tools)
     if family in ("openmpi4", "openmpi5"):
         return _open_mpi(words, number, version, tools, sure=named == "openmpi4")
@@ -209,7 +213,28 @@ def _said(version: str | None) -> tuple[Family | None, str | None]:
             f"{version[:40]!a} is no version of a launcher", cure=f"expected such as 5.0.6 or mpich-4.2; known: {known}"
         )
     number = match[5] or (re.sub(r"^[^\d]*", "", version.strip()) if match[2] else None)
+    if match[1] == "prrte" and match[2]:
+        number = _of_prrte((int(match[2]), int(match[3] or 0), int(match[4] or 0)))
     return (NAMES[match[1]] if match[1] else None), number
+
+
+def _of_prrte(own: Release) -> str:
+    """Return the Open MPI that does as a PRRTE of this number: 3.0 is that of 5.0, 3.0.7 that of 5.0.6; 4.0 came after."""
+    return "main" if own >= (3, 1, 0) else "5.0.6" if own >= (3, 0, 7) else "5.0.5"
+
+
+def _before_program(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the options before the program: what stands behind it is the program's own, and tells no launcher."""
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        name, equals, _ = words[at].partition("=")
+        kinds: tuple[Family, ...] = ("openmpi5", "mpich", "pals", "mvapich")
+        family = next((each for each in kinds if canonical(name, each)), None)
+        wants = TABLES[family][0][canonical(name, family) or ""][0] if family else 1
+        at += 1
+        for _ in range(0 if equals else wants):
+            at += at < len(words) and (family is not None or not words[at].startswith("-"))
+    return tuple(words[:at])
 
 
 def _by_words(words: Words, tools: Sequence[Tool]) -> Family:
@@ -225,7 +250,7 @@ def _by_words(words: Words, tools: Sequence[Tool]) -> Family:
     if words.launcher.endswith("mpich"):
         return "mpich"
     hydra = {"-genv", "-ppn", "-perhost", "-hosts", "-genvall", "-env", "-f", "-launcher", "-bootstrap", "-rankmap"}
-    if words.launcher.endswith("hydra") or hydra & set(words.rest) or re.search(r"-bind-to \S*(user:|core:\d)", text):
+    if words.launcher.endswith("hydra") or hydra & set(words.rest) or _COUNTED.search(text):
         return "intelmpi" if "intelmpi" in have and "mpich" not in have else "mpich"
     if words.launcher in ("mpirun", "mpiexec") and "openmpi" not in have and not _open_words(words):
         return "intelmpi" if "intelmpi" in have else "mpich" if "mpich" in have else "openmpi5"

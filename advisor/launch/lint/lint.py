@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from advisor.launch.lint.binding import binding
 from advisor.launch.lint.line import Line, Said, parse
 from advisor.launch.lint.lists import lists
+from advisor.launch.lint.mapby import newer
 from advisor.launch.lint.predict import Case, Texts, case
 from advisor.launch.lint.rewrite import written
 from advisor.launch.lint.saying import in_words
@@ -28,9 +29,9 @@ _VARIABLES = {
 }
 
 
-def files_of(arguments: Sequence[str]) -> tuple[str, ...]:
+def files_of(arguments: Sequence[str], version: str | None = None) -> tuple[str, ...]:
     """Return the names of the rankfile and the host file that a line reads; raise BadInput where it is none."""
-    want = wanted(parse(arguments))
+    want = wanted(parse(arguments, version))
     return tuple(name for name in (want.rankfile, want.hostfile) if name)
 
 
@@ -41,7 +42,9 @@ def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = No
     return Lint(
         launcher=line.family,
         version=line.version,
-        known_from=line.known_from,
+        known_from="words that only PRRTE's development branch takes"
+        if line.release is None and newer(line)
+        else line.known_from,
         line=written(line),
         options=tuple(explained(line)),
         command=tuple(commands(line)),

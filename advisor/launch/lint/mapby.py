@@ -72,6 +72,8 @@ def newer(line: Line) -> bool:
     values = [said.values for said in line.options if said.values]
     if any("device=" in each[-1] or each[0] == "mapby" for each in values):
         return True
+    if line.words.launcher not in ("prterun", "prun"):
+        return False  # 5.0's mpirun takes such a line too, and passes over what later programs say, or refuses it
     own = ("--map-by", "--rank-by", "--bind-to")
     return sum(any(said.name in own for said in segment.options) for segment in line.segments) > 1
 

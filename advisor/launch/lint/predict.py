@@ -154,6 +154,8 @@ def _ranks(made: Case) -> tuple[LintRank, ...]:
     """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
     if made.four or made.five:
         for word in missing(made.line, made.want):
+            if made.line.known_from.startswith("nothing"):
+                raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and which launcher is meant is not known")
             raise Refused(f"it does not know {word.word[:80]}")
         if made.want.fault:
             raise Refused(f"{made.want.fault}; nothing starts")

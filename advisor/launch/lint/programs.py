@@ -43,7 +43,7 @@ def together(line: Line, want: Wanted) -> Wanted:
 
 def _said_twice(line: Line, begin: str) -> None:
     for name in ("--rank-by", "--bind-to"):
-        if line.family == "openmpi5" and sum(segment.has(name) for segment in line.segments) > 1:
+        if line.family == "openmpi5" and line.release and sum(segment.has(name) for segment in line.segments) > 1:
             raise Refused(f"5.0 takes {name} once in a line, and it is there for several programs; nothing starts")
     if any(said.name in BINDING for segment in line.segments[1:] for said in segment.options):
         raise Unclear(f"{begin}another than the first says where its ranks go")
@@ -59,6 +59,8 @@ def programs(line: Line, want: Wanted) -> tuple[Wanted, ...]:
         if newer(line) and not _says(segment):
             own = want
         found.append(replace(own, ranks=number(segment.value("-np")), hosts=want.hosts, from_file=want.from_file))
+    if any(each.oversubscribe for each in found) and any(each.no_oversubscribe for each in found):
+        raise Refused("one program allows more ranks than slots and another forbids them; nothing starts")
     if any(each.oversubscribe for each in found):
         found = [replace(each, oversubscribe=True) for each in found]
     return tuple(found)

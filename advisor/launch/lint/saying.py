@@ -7,6 +7,7 @@ from advisor.launch.hosts import FEW
 from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.predict import Case
 from advisor.model.cpuset import CpuSet
+from advisor.model.lint import LintRank
 from advisor.model.logical import numbering
 from advisor.model.topology import Topology
 
@@ -17,16 +18,15 @@ def in_words(made: Case) -> str:
         return f"The launcher refuses: {made.refused}."
     if made.ranks is None:
         return f"Not told rank by rank: {made.unclear}."
-    here = made.here
     total, nodes = len(made.ranks), len({rank.host for rank in made.ranks})
     start = f"{total} rank{'s' * (total != 1)}" + (f" on {nodes} hosts" if nodes > 1 else "")
-    if not here or all(cpus is None for cpus in here):
+    everywhere = [rank.cpus for rank in made.ranks if rank.cpus is not None]
+    if not everywhere:
         return f"{start}, none bound: the kernel moves them over all {len(made.topology.inside.cores)} cores."
-    bound = [cpus for cpus in here if cpus is not None]
-    things = ", ".join(dict.fromkeys(_kind(cpus, made.topology) for cpus in bound[:256]))
-    distinct = list(dict.fromkeys(bound))
-    where = _shared(bound, distinct, made.topology)
-    return f"{start}, each bound to {things}{where}."
+    things = ", ".join(dict.fromkeys(_kind(cpus, made.topology) for cpus in list(dict.fromkeys(everywhere))[:256]))
+    many = "each" if len(everywhere) == total else f"{total - len(everywhere)} not bound, {len(everywhere)}"
+    first = [rank for rank in made.ranks if rank.host == made.ranks[0].host and rank.cpus is not None]
+    return f"{start}, {many} bound to {things}{_shared(first, made.topology, several=nodes > 1)}."
 
 
 def _kind(cpus: CpuSet, topology: Topology) -> str:
@@ -40,14 +40,18 @@ def _kind(cpus: CpuSet, topology: Topology) -> str:
     return f"{number_of} cores"
 
 
-def _shared(bound: Sequence[CpuSet], distinct: Sequence[CpuSet], topology: Topology) -> str:
-    """Return which ranks share what, where some do."""
-    if len(distinct) == len(bound) or not bound:
-        names = "; ".join(f"{i}: {cpus}" for i, cpus in enumerate(bound[:FEW]))
-        return f" of its own (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
+def _shared(first: Sequence[LintRank], topology: Topology, *, several: bool) -> str:
+    """Return which ranks of the first host share what, where some do."""
+    bound = [rank.cpus for rank in first if rank.cpus is not None]
+    if not bound:
+        return ""
+    if len(set(bound)) == len(bound):
+        names = "; ".join(f"{rank.rank}: {rank.cpus}" for rank in first[:FEW])
+        own = "; on the first host" if several else " of its own"
+        return f"{own} (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
     most, times = Counter(bound).most_common(1)[0]
     known = numbering(topology)
     cores = len(known.core_numbers(most)) if all(cpu in known.core_of for cpu in most) else len(most)
     nodes = ",".join(map(str, topology.nodes_near(most)))
     place = f" of NUMA node {nodes}" if nodes else ""
-    return f": {times} ranks share the {cores} core{'s' * (cores != 1)}{place} (CPUs {most})"
+    return f": {times} ranks{' of the first host' * several} share the {cores} core{'s' * (cores != 1)}{place} (CPUs {most})"

@@ -140,3 +140,12 @@ def test_a_user_list_with_repeats_is_long_enough() -> None:
 def test_a_number_is_read_as_c_reads_it() -> None:
     """Up to the first letter; none is 0."""
     assert [atoi(text) for text in ("4", " 4x", "-2", "x", "", "+3")] == [4, 4, -2, 0, 0, 3]
+
+
+@pytest.mark.parametrize("options", ["-bind-to core:2 -map-by board", "-bind-to core -map-by socket"])
+def test_what_older_ones_bound_and_5_0_2_refuses_is_not_told_of_an_unknown_version(options: str) -> None:
+    """Boards, and sockets that the machine does not show: MPICH's own older maps have them bound."""
+    bare = shapes.machine("topo1")
+    for version in ("mpich", "mpich-3.2"):
+        assert case(parse([f"mpiexec -n 16 {options} ./a"], version), bare, {}).unclear is not None
+    assert case(parse([f"mpiexec -n 16 {options} ./a"], "mpich-5.0.2"), bare, {}).refused is not None

@@ -3,7 +3,9 @@
 import pytest
 
 from advisor.errors import BadInput
+from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
+from advisor.launch.lint.predict import case
 from advisor.model.devices import Port
 from advisor.model.lint import Lint
 from tests.place.samples import machine
@@ -208,6 +210,9 @@ def test_what_cannot_be_translated_is_named() -> None:
     assert all("where ranks go" in each.lost[0] for each in unknown)
 
 
+SUPPOSED = "nothing: the newest is supposed; say --launcher-version"
+
+
 @pytest.mark.parametrize(
     ("line", "launcher", "known_from"),
     [
@@ -217,13 +222,25 @@ def test_what_cannot_be_translated_is_named() -> None:
         ("mpiexec -ppn 2 -n 2 ./a", "mpich", "the word mpiexec"),
         ("mpiexec.hydra -genv I_MPI_PIN 1 -n 2 ./a", "intelmpi", "the word mpiexec.hydra"),
         ("srun -n2 ./a", "srun", "the word srun"),
-        ("/opt/ompi/bin/mpirun -np 2 ./a", "openmpi5", "nothing: the newest is supposed; say --launcher-version"),
+        ("mpiexec -n 4 -bind-to hwthread:2 ./a", "mpich", "the word mpiexec"),
+        ("mpirun -np 4 ./lmp -in in.lj -f 3 -ppn 2 --depth 4 I_MPI_X", "openmpi5", SUPPOSED),
+        ("mpirun -np 4 -x A=1 ./a --cpu-bind=2 -rf dist --display pe-list=0", "openmpi5", SUPPOSED),
+        ("/opt/ompi/bin/mpirun -np 2 ./a", "openmpi5", SUPPOSED),
     ],
 )
 def test_the_launcher_is_told_by_words(line: str, launcher: str, known_from: str) -> None:
-    """By the first word, by options that one alone has, and else the newest is supposed and that is said."""
+    """By the first word, by options before the program that one alone has; else the newest is supposed and that is said."""
     found = lint([line], machine(ROME).model_copy(update={"tools": None}))
     assert (found.launcher, found.known_from) == (launcher, known_from)
+
+
+def test_a_word_that_the_supposed_launcher_lacks_is_no_proof_that_nothing_starts() -> None:
+    """Open MPI 4 and MPICH take it; only where 5 was named is the line refused."""
+    bare = machine(ROME).model_copy(update={"tools": None})
+    line = "mpirun -np 4 -bind-to core -map-by socket ./a"
+    assert case(parse([line]), bare, {}).refused is None
+    assert case(parse([line]), bare, {}).unclear is not None
+    assert case(parse([line], "5.0.11"), bare, {}).refused is not None
 
 
 def test_a_better_line_says_each_thing_once() -> None:
@@ -386,3 +403,25 @@ def test_what_is_no_number_of_ranks_is_refused(text: str) -> None:
 def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
     """Nor taken for a line without a number."""
     assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not told")
+
+
+def test_ranks_dealt_over_hosts_in_turn_are_named_by_their_own_numbers() -> None:
+    """The first host has every second rank, and that is what the sentence says."""
+    found = told(ROME, "5.0.11", "mpirun -np 4 -H n1:2,n2:2 --map-by core --rank-by node --bind-to core ./a")
+    assert found.binding == "4 ranks on 2 hosts, each bound to one core; on the first host (rank: CPUs 0: 0; 2: 1)."
+
+
+def test_ranks_that_are_not_bound_beside_bound_ones_are_counted_apart() -> None:
+    """Hydra leaves those without an entry of a user list alone."""
+    found = told(ROME, "mpich-5.0.2", "mpiexec -n 3 -bind-to user:0,1 ./a")
+    assert found.binding.startswith("3 ranks, 1 not bound, 2 bound to one core")
+
+
+def test_later_programs_of_their_own_ways_are_the_development_branch_where_it_is_named() -> None:
+    """Of an mpirun without a version nothing is told; a prterun is taken for that branch, and it is said."""
+    tail = "-np 2 --map-by node ./a : -np 2 --map-by slot ./b"
+    bare = machine(ROME).model_copy(update={"tools": None})
+    assert lint([f"mpirun {tail}"], bare).ranks is None
+    branch = lint([f"prterun {tail}"], bare)
+    assert (branch.ranks is None, branch.known_from) == (False, "words that only PRRTE's development branch takes")
+    assert lint([f"mpirun {tail}"], bare, version="main").known_from == "--launcher-version"

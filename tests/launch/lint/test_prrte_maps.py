@@ -1,7 +1,8 @@
 """Lines of PRRTE's own test maps (openpmix/prrte, test/offline/golden): what they say of hosts and cores, written anew.
 
-Its test-topo2 is one Naples socket of four NUMA nodes, each with two L3 groups of three cores; turin-4gpu two sockets of four
-NUMA nodes with sixteen cores each, GPUs at nodes 1, 2, 6 and 7. The maps are of its development branch.
+Its test-topo is two sockets of two NUMA nodes with 44 cores each; test-topo2 one Naples socket of four NUMA nodes, each with two
+L3 groups of three cores; turin-4gpu two sockets of four NUMA nodes with sixteen cores each, GPUs at nodes 1, 2, 6 and 7. The maps
+are of its development branch, the newest of each name: what a second program may have of a part was changed on the way.
 """
 
 import pytest
@@ -14,7 +15,8 @@ from tests.model.shapes import machine, shape
 
 EVEN = "-H node0:8,node1:8,node2:8"
 TOPO2 = machine(shape(1, 4, 8, 24, threads=2))
-WIDE = machine(shape(1, 1, 1, 44))
+WIDE = machine(shape(2, 2, 11, 88))
+SMT = machine(shape(2, 4, 8, 64, threads=2))
 NUMA = [set(range(i * 6, i * 6 + 6)) for i in range(4)]
 
 
@@ -98,6 +100,64 @@ def test_each_program_may_be_mapped_in_its_own_way() -> None:
     assert told(TOPO2, listed) == on("node0", {0, 1}, {0, 1}, {4, 5}, {4, 5})
 
 
+def test_programs_of_their_own_ways_on_two_sockets_of_two_nodes() -> None:
+    """By node and slot, by NUMA node and core, by socket, L3 group and core; and two ranks for each socket."""
+    first, second = set(range(44)), set(range(44, 88))
+    node_slot = f"{EVEN} --map-by node -n 3 hostname : --map-by slot -n 3 hostname"
+    assert told(WIDE, node_slot) == [(host, first) for host in ("node0", "node1", "node2", "node0", "node0", "node0")]
+    bound = f"{EVEN} --map-by numa --bind-to numa -n 2 a : --map-by core --bind-to core -n 2 b"
+    assert told(WIDE, bound) == on("node0", first, second, {1}, {2})
+    three = f"{EVEN} --map-by package -n 2 a : --map-by l3cache -n 2 b : --map-by core -n 2 c"
+    sockets = [set(range(88)), set(range(88, 176))]
+    assert told(WIDE, three) == on("node0", *sockets, set(range(8)), set(range(8, 16)), {2}, {3})
+    ppr = "-H node0:8 --map-by ppr:2:package --rank-by slot --bind-to package -n 4 hostname"
+    assert told(WIDE, ppr) == on("node0", *[each for each in sockets for _ in range(2)])
+
+
+def test_a_program_for_which_no_slot_is_left_is_shared_out_over_the_hosts() -> None:
+    """Six of six slots are taken, then two ranks more: three, three and two; where one forbids it nothing starts."""
+    line = "-H nodeA0:2,nodeA1:2,nodeA2:2 --map-by core:oversubscribe -n 6 a : -n 2 b"
+    found = told(TOPO2, line, "main")
+    assert isinstance(found, list)
+    assert sorted(host or "" for host, _ in found) == ["nodeA0"] * 3 + ["nodeA1"] * 3 + ["nodeA2"] * 2
+    assert told(TOPO2, f"{EVEN} --map-by core:oversubscribe -n 2 a : --map-by node:nooversubscribe -n 2 b") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-H node0:8 --map-by device=gpu --rank-by slot --bind-to core:overload-allowed -n 8 hostname",
+        f"{EVEN} --map-by core:hwtcpus -n 12 hostname",
+        f"{EVEN} --map-by core --bind-to hwthread -n 7 hostname",
+        "-H node0:4,node1:4,node2:4 --map-by core:span -n 8 hostname",
+        "-H node0:1,node1:10 --map-by node --bind-to none -n 11 hostname",
+        "--prtemca ras simulator --prtemca ras_simulator_num_nodes 2 -H node0:2 --map-by core -n 2 hostname",
+    ],
+)
+def test_what_was_changed_on_the_way_is_not_told(line: str) -> None:
+    """Devices for more ranks than there are, hardware threads, span, hosts of few slots, hosts from a simulator."""
+    gpus = SMT.model_copy(update={"gpus": TURIN.gpus})
+    assert isinstance(told(gpus, line, "main"), str)
+
+
+@pytest.mark.parametrize(
+    ("version", "launcher", "shown"),
+    [
+        ("main", "openmpi5", "main"),
+        ("prrte-main", "openmpi5", "main"),
+        ("prrte-4.0.1", "openmpi5", "main"),
+        ("prrte-3.0.8", "openmpi5", "5.0.6"),
+        ("prrte-3.0.2", "openmpi5", "5.0.5"),
+        ("v5.0.8", "openmpi5", "5.0.8"),
+        ("v4.1.6", "openmpi4", "4.1.6"),
+    ],
+)
+def test_versions_are_understood_as_people_write_them(version: str, launcher: str, shown: str) -> None:
+    """With a v before them, as a branch, and as PRRTE counts its own."""
+    line = parse(["mpirun -np 2 ./a"], version)
+    assert (line.family, line.version) == (launcher, shown)
+
+
 def test_leave_for_more_ranks_than_slots_holds_for_all_programs() -> None:
     """The first fits and is bound, the second has ten slots for fourteen ranks and is not."""
     line = f"{EVEN} --map-by slot:oversubscribe -n 14 a : --map-by node -n 14 b"
@@ -122,6 +182,7 @@ BY_DEVICE = (
     ("--map-by ppr:2:device=gpu -n 8", one(16, 17, 32, 33, 96, 97, 112, 113)),
     ("--map-by device=mlx5_0 -n 4", one(16, 17, 18, 19)),
     ("--map-by device=gpu:ndev=2 -n 2", one(16, 96)),
+    ("--map-by device=gpu:ndev=2:interleave -n 2", one(16, 32)),
     ("--map-by device=gpu -n 8", None),
 )
 
