@@ -50,5 +50,5 @@ def test_narrow(page: str, width: int, archive: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("page", PAGES)
 def test_every_width(page: str, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """A page ends on every width."""
-    widths = [*range(1, 20), 25, 39, 40, 41, 60, 79, 80, 100, 119, 140, 180, 220, 260, 300]
+    widths = [2, 5, 8, 10, 12, 16, 25, 39, 79, 120, 200, 300]
     assert [width for width in widths if not ends(page, width, archive, monkeypatch, capsys)] == []
