@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
 from advisor.cli.pipeline import load
@@ -141,6 +141,8 @@ def _inner(annotation: Any) -> tuple[Any, bool]:
             annotation = next(arg for arg in args if arg is not type(None))
         elif origin is tuple and len(args) == 2 and args[1] is Ellipsis:
             annotation, many = args[0], True
+        elif origin is Annotated:
+            annotation = args[0]
         else:
             return annotation, many
 
