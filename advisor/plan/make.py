@@ -152,7 +152,7 @@ def _why(draft: Draft) -> Iterable[str]:
 
 
 def _back(draft: Draft, moves: dict[str, Scalar | None], ground: Ground) -> Iterable[Back]:
-    """Yield the way back: the attribute, then what moved along and does not go back with it."""
+    """Yield the way back: the attribute, then what moved along, does not go back with it, and may be written then."""
     now = draft.now
     if now is None:
         yield Back(attribute=draft.attribute, value=None)
@@ -161,10 +161,10 @@ def _back(draft: Draft, moves: dict[str, Scalar | None], ground: Ground) -> Iter
     if ground.registry is None or not moves:
         return
     after = settle(ground.registry, ground.present, {draft.attribute: draft.value}).values
-    again = settle(ground.registry, after, {draft.attribute: now}).values
+    again = settle(ground.registry, after, {draft.attribute: now})
     for name in moves:
         value = ground.now(name)
-        if value is not None and again.get(name) != named(ground.registry, name, value):
+        if value is not None and again.values.get(name) != named(ground.registry, name, value) and not again.refuses(name):
             yield Back(attribute=name, value=value)
 
 

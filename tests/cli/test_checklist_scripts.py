@@ -212,3 +212,18 @@ def test_an_apply_time_is_asked_for_only_where_the_bios_offers_it(
     assert status(["checklist", "--platform", "ice-lake", "--vendor", "dell", "--bios", str(file), "--as", "redfish"]) == 0
     said = capsys.readouterr()
     assert ("@Redfish.SettingsApplyTime" in json.loads(said.out), "OnReset is left out" in said.err) == (asked, not asked)
+
+
+@pytest.mark.parametrize(("more", "writes"), [((), False), (("--include", "contested"), True)])
+def test_a_file_for_sum_reads_and_restarts_nothing_where_nothing_is_written(
+    more: tuple[str, ...], writes: bool, capsys: Capture, tmp_path: Path
+) -> None:
+    """Giving the same file back would restart the server for nothing."""
+    file = tmp_path / "bios.json"
+    file.write_text(json.dumps({"Attributes": {"EnhancedHaltState_C1E__3D23": "Enable"}}))
+    words = ["--platform", "sapphire-rapids", "--vendor", "supermicro", "--bios", str(file), "--as", "sum", *more]
+    assert status(["checklist", *words]) == 0
+    text = capsys.readouterr().out
+    assert ("--reboot" in text, "nothing is to be written" in text) == (writes, not writes)
+    code, told, _ = run(tmp_path, text.replace("cp bios.xml", ": bios.xml"), "sum")
+    assert (code, told) == (0, ["-c GetCurrentBiosCfg --file bios.xml"] if writes else [])

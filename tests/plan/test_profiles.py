@@ -219,3 +219,11 @@ def test_what_a_profile_sets_besides_is_told_without_a_registry() -> None:
     assert {"ProcCStates=Disabled", "ProcC1E=Disabled", "UncoreFrequency=MaxUFS"} <= set(change(made, "SysProfile").moves)
     assert "ProcTurboMode=Enabled" not in change(made, "SysProfile").moves
     assert [reason for _, reason in reasons(made.contested) if "SysProfile=PerfOptimized sets it to Disabled anyway" in reason]
+
+
+def test_the_way_back_writes_nothing_that_the_profile_before_keeps_from_being_written() -> None:
+    """The profile brings its own settings back; a line for one of them would be refused, and end the way back."""
+    made = plan([asks("p", "power.profile", "performance")], {"power.profile": "balanced"}, bios=DAPC, registry=PROFILE)
+    back = change(made, "SysProfile").back
+    assert [(each.attribute, each.value) for each in back] == [("SysProfile", "PerfPerWattOptimizedDapc")]
+    assert "ProcCStates=Disabled" in change(made, "SysProfile").moves
