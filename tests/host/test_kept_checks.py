@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.collect import dax, gpu_state, mlxconfig, modules, powercap, slurm, watch_gpus
+from advisor.collect import dax, gpu_state, mlxconfig, modules, powercap, slurm, watch, watch_gpus
 from advisor.collect.gather import commands, counters, paths
 from advisor.host.anonymise import AnonymousHost
 from advisor.host.base import Ran, Reading, Why
