@@ -26,7 +26,7 @@ def infer_numbering(topology: Topology) -> Numbering:
             name="round-robin", over="nodes", siblings=siblings, why=(f"consecutive cores go to nodes {_few(nodes)}",)
         )
     if not _fills(packages):
-        why = f"consecutive cores go to packages {_few(packages)}: neither one after the other nor in turn"
+        why = f"consecutive cores go to packages {_few(packages)}: in no plain order to the end"
         return Numbering(name="other", siblings=siblings, why=(why,))
     return Numbering(name="linear", siblings=siblings, why=_linear_reasons(len(set(packages)), nodes))
 

@@ -157,8 +157,8 @@ def test_what_a_card_does_not_say_is_not_known(card: str) -> None:
 def test_what_the_tool_says_in_place_of_an_answer_is_no_gpu(text: str) -> None:
     """With a status or, as old versions do, without one; the lines go to standard output."""
     for status in (0, 6, 9, 18, 255):
-        ran = dict.fromkeys((SETTINGS, NVLINK, ROWS), printed(text, status=status))
-        assert collect(FakeHost({}, ran)).gpus is None
+        said = printed(text, status=status)
+        assert collect(FakeHost({}, {SETTINGS: said, NVLINK: said, ROWS: said})).gpus is None
 
 
 def test_a_gpu_none_of_whose_links_is_up_has_none_up() -> None:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.watch import COMMANDS, NVIDIA_SMI, PATHS, look, watched
+from advisor.collect.watch import COMMANDS, PATHS, look, watched
+from advisor.collect.watch_gpus import NVIDIA_SMI
 from advisor.host.base import Ran, Why
 from advisor.model.evidence import Gap
 from advisor.model.watch import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch

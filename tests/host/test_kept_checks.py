@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.collect import dax, gpu_state, mlxconfig, modules, powercap, slurm, watch
+from advisor.collect import dax, gpu_state, mlxconfig, modules, powercap, slurm, watch, watch_gpus
 from advisor.collect.gather import commands, counters, paths
 from advisor.host.anonymise import AnonymousHost
 from advisor.host.base import Ran, Reading, Why
@@ -48,7 +48,7 @@ OUT = {
     gpu_state.SETTINGS: "0, 00000000:3B:00.0, Enabled, Enabled, Disabled, 1980, 500.00, 700.00\n",
     gpu_state.ROWS: "00000000:3B:00.0, Yes, No\n",
     gpu_state.NVLINK: "GPU 0: NVIDIA H100 (UUID: GPU-secret)\n\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n",
-    watch.NVIDIA_SMI: "00000000:3B:00.0, 0x0000000000000004, 0, 0\n",
+    watch_gpus.NVIDIA_SMI: "00000000:3B:00.0, 0x0000000000000004, 0, 0\n",
     mlxconfig.MSTCONFIG: "Device #1:\nName: secret\nPCI device: /dev/mst/mt4123_pciconf0\n   PCI_WR_ORDERING   per_mkey(0)\n",
 }
 

@@ -1,0 +1,40 @@
+"""What is said above info of nodes as sites have them: nothing of healthy ones, of others what is amiss."""
+
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.judgement import judged
+from advisor.cli.pipeline import load
+from tests.machines import sysfs
+from tests.machines.sites import sites
+from tests.machines.spec import Spec
+from tests.machines.tree import write
+
+CUT = [("low", "cpu-l3-cut"), ("low", "cpu-l3-cut")]
+NO_SNC = [("low", "numa-snc-off-tiles")]
+SAID = {
+    "dual-rail-one-down": [("medium", "fabric-rail-down")],
+    "job-4-of-32": CUT,
+    "dimm-missing": [("high", "memory-channel-empty"), ("high", "memory-channel-empty")],
+    "smt-on": [("low", "cpu-smt-on")],
+    "isolated": [("low", "cpu-isolated")],
+    "sapphire-snc-off": NO_SNC,
+    "xeon-max-flat": NO_SNC,
+    "xeon-max-alone": NO_SNC,
+    "cxl-memory": NO_SNC,
+}
+"""Above info for MPI; of nodes that are not here, nothing."""
+VIRTUAL = {name: SAID[name] for name in ("job-4-of-32", "dimm-missing")}
+"""The same for hosts of virtual machines."""
+
+
+@pytest.mark.parametrize("made", list(sites()), ids=lambda made: made.host)
+def test_a_node_as_sites_have_it_is_told_what_is_amiss_and_no_more(made: Spec, tmp_path: Path) -> None:
+    """No rule fails, and only what somebody who knows such nodes would mend is above info."""
+    write(sysfs.root(made), tmp_path)
+    machine = load(str(tmp_path))
+    for scope, said in (("mpi", SAID), ("virtualisation", VIRTUAL)):
+        audit = judged(machine, "mpi" if scope == "mpi" else "virtualisation").audit
+        assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
+        assert [(f.severity, f.id) for f in audit.found if f.severity != "info"] == said.get(made.host, [])
