@@ -141,7 +141,10 @@ class _Job:
 
     def _by_node(self) -> None:
         self._enough()
-        over = self.slots < self.total
+        room = sum(max(0, host.free) for host in self.hosts)  # for each program, not for all of them
+        over = room < self.program
+        if self.mapped and not room and len(self.hosts) > 1:
+            raise Unclear("on which of several full hosts a later program begins is not worked out here")
         left, count = self.program, len(self.hosts)
         while left > 0 and count > 0:
             share = left // count or 1
@@ -150,9 +153,8 @@ class _Job:
             for host in self.hosts:
                 if not over and host.free <= 0:
                     continue
-                wanted = share + (rest > 0)
+                number = share + (rest > 0) if over else min(share + (rest > 0), host.free)
                 rest -= 1
-                number = wanted if over else min(wanted, host.free)
                 count += 1
                 for _ in range(min(number, left)):
                     self._add(host, self.ground.all)
@@ -209,7 +211,7 @@ class _Job:
         self.level = kind
         parts = (self.ground.all,) if kind == "node" else self.ground.parts(kind)
         left = self.program
-        for host in self.hosts:
+        for host in [host for host in self.hosts if host.free > 0] or self.hosts:  # a later program begins on those not full
             for at, part in enumerate(parts):
                 for _ in range(min(each, left)):
                     self._add(host, part, at)
