@@ -425,3 +425,13 @@ def test_later_programs_of_their_own_ways_are_the_development_branch_where_it_is
     branch = lint([f"prterun {tail}"], bare)
     assert (branch.ranks is None, branch.known_from) == (False, "words that only PRRTE's development branch takes")
     assert lint([f"mpirun {tail}"], bare, version="main").known_from == "--launcher-version"
+
+
+@pytest.mark.parametrize("level", ["package", "numa", "l3cache"])
+def test_sockets_that_a_job_may_not_use_are_counted_by_5_where_ranks_fill_several_hosts(level: str) -> None:
+    """Seen with 5.0.11 in half of a node: ranks go to the hosts in turn there, and how is not told; on one host they are."""
+    bound = "--bind-to package" if level == "package" else ""
+    several = f"mpirun -np 14 -H n1:16,n2:16,n3:16 --map-by {level} {bound} ./a"
+    assert told("job-half-v2", "5.0.11", several).ranks is None
+    assert told("job-half-v2", "5.0.11", f"mpirun -np 14 --map-by {level} {bound} ./a").ranks is not None
+    assert told(ROME, "5.0.11", several).ranks is not None
