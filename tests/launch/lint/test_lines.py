@@ -435,3 +435,11 @@ def test_sockets_that_a_job_may_not_use_are_counted_by_5_where_ranks_fill_severa
     assert told("job-half-v2", "5.0.11", several).ranks is None
     assert told("job-half-v2", "5.0.11", f"mpirun -np 14 --map-by {level} {bound} ./a").ranks is not None
     assert told(ROME, "5.0.11", several).ranks is not None
+
+
+def test_several_cores_for_each_rank_that_may_be_shared_are_not_told_where_a_host_runs_out() -> None:
+    """5.0.11 goes on to the next host there (seen on five cores of a node); without leave to share it is refused."""
+    for overload, refused in (("", True), (":overload-allowed", False)):
+        line = f"mpirun -np 3 -H n1:4,n2:4 --map-by slot:PE=65 --bind-to core{overload} ./a"
+        made = case(parse([line], "5.0.11"), machine(ROME), {})
+        assert (made.refused is not None, made.ranks) == (refused, None)
