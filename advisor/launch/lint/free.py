@@ -129,6 +129,8 @@ class Free:
         if part is None:
             packages = self.ground.parts("package")
             usable = next((usable & p for p in packages if self.ground.count(usable & p) >= self.width), CpuSet())
+            if not usable and self.want.overload:
+                raise Unclear(f"PE={self.width} where ranks may share cores is not worked out here")
             if not usable:
                 raise Refused(f"no socket has {self.width} cores left for a rank; nothing starts")
         units = self.ground.units_in(usable)[: self.width]

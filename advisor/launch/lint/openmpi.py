@@ -101,6 +101,17 @@ class Ground:
             self._parts[kind] = sets(kind, self.topology, self.known)
         return self._parts[kind]
 
+    def hides(self, kind: str) -> bool:
+        """Whether the machine has more of a kind than the process may use."""
+        whole, inside = self.topology, self.topology.inside
+        pairs = {
+            "package": (whole.packages, inside.packages),
+            "numa": ([node for node in whole.nodes if node.cpuset], inside.cpu_nodes),
+            "l3cache": (whole.l3, inside.l3),
+        }
+        all_of_it, mine = pairs.get(kind, (whole.cores, inside.cores))
+        return len(all_of_it) > len(mine)
+
     @property
     def units(self) -> tuple[CpuSet, ...]:
         """What a rank needs one of: a core, or a hardware thread."""

@@ -130,6 +130,8 @@ class _Job(Free):
         if self.newer and (self.want.oversubscribe or self.total > self.slots):
             self._crowd(parts)
             return
+        if len(self.seats) > 1 and self.total > len(parts) and self.ground.hides(self.level):
+            raise Unclear("parts that the process may not use are counted too, and how on several hosts is not worked out here")
         waiting = [seat for seat in self.seats if parts and (self.want.oversubscribe or seat.host.free > 0)]
         self.left, moved = self.total, True
         while self.left and moved:

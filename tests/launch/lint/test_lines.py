@@ -425,3 +425,21 @@ def test_later_programs_of_their_own_ways_are_the_development_branch_where_it_is
     branch = lint([f"prterun {tail}"], bare)
     assert (branch.ranks is None, branch.known_from) == (False, "words that only PRRTE's development branch takes")
     assert lint([f"mpirun {tail}"], bare, version="main").known_from == "--launcher-version"
+
+
+@pytest.mark.parametrize("level", ["package", "numa", "l3cache"])
+def test_sockets_that_a_job_may_not_use_are_counted_by_5_where_ranks_fill_several_hosts(level: str) -> None:
+    """Seen with 5.0.11 in half of a node: ranks go to the hosts in turn there, and how is not told; on one host they are."""
+    bound = "--bind-to package" if level == "package" else ""
+    several = f"mpirun -np 14 -H n1:16,n2:16,n3:16 --map-by {level} {bound} ./a"
+    assert told("job-half-v2", "5.0.11", several).ranks is None
+    assert told("job-half-v2", "5.0.11", f"mpirun -np 14 --map-by {level} {bound} ./a").ranks is not None
+    assert told(ROME, "5.0.11", several).ranks is not None
+
+
+def test_several_cores_for_each_rank_that_may_be_shared_are_not_told_where_a_host_runs_out() -> None:
+    """5.0.11 goes on to the next host there (seen on five cores of a node); without leave to share it is refused."""
+    for overload, refused in (("", True), (":overload-allowed", False)):
+        line = f"mpirun -np 3 -H n1:4,n2:4 --map-by slot:PE=65 --bind-to core{overload} ./a"
+        made = case(parse([line], "5.0.11"), machine(ROME), {})
+        assert (made.refused is not None, made.ranks) == (refused, None)
