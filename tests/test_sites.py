@@ -30,10 +30,10 @@ VIRTUAL = {name: SAID[name] for name in ("job-4-of-32", "dimm-missing")}
 
 
 @pytest.mark.parametrize("made", list(sites()), ids=lambda made: made.host)
-def test_a_node_as_sites_have_it_is_told_what_is_amiss_and_no_more(made: Spec, tmp_path: Path) -> None:
+def test_a_node_as_sites_have_it_is_told_what_is_amiss_and_no_more(made: Spec, scratch: Path) -> None:
     """No rule fails, and only what somebody who knows such nodes would mend is above info."""
-    write(sysfs.root(made), tmp_path)
-    machine = load(str(tmp_path))
+    write(sysfs.root(made), scratch)
+    machine = load(str(scratch))
     for scope, said in (("mpi", SAID), ("virtualisation", VIRTUAL)):
         audit = judged(machine, "mpi" if scope == "mpi" else "virtualisation").audit
         assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
