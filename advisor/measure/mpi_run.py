@@ -64,6 +64,7 @@ def _said(errors: bytes) -> str:
     words = [line for line in lines if any(letter.isalnum() for letter in line) and not line.startswith(_ADVISORY)]
     if any(_NO_PAIRS.search(line) for line in words):
         return ": every rank was started alone, by a launcher of another MPI than the one that the program was built with"
+    words = [line for line in words if "warning:" not in line.lower()] or words  # Open MPI 5 on a busy machine: setpgid failed
     telling = next((line for line in words if _TELLING.search(line)), None)
     own = next((line for line in words if line.startswith(("mbw_mr:", "hpl:"))), None)
     found = own or telling or (words[-1] if words else None)

@@ -94,6 +94,10 @@ SAID = {
     "the kernel": (b"mbw_mr: rank 1 got a wrong byte\nPrimary job terminated\n", "mbw_mr: rank 1 got a wrong byte"),
     "alone": (b"mbw_mr: 1 ranks: pairs need an even number of them\n", "by a launcher of another MPI"),
     "root": (b"mpirun has detected an attempt to run as root.\n---\n", "run as root; start it as another user, or set OMPI_"),
+    "a warning": (
+        b"plm:ssh: Warning: setpgid(85,85) failed in parent with errno=Permission denied(13)\nssh: connect: Connection refused\n",
+        "Connection refused",
+    ),
     "the last word": (b"odd things\n-----\n", "odd things"),
     "nothing": (b"", "and said nothing"),
 }
