@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 _LARGEST = 64 << 20
 """Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
 
+SLURM_CONF = Path("/etc/slurm/slurm.conf")
+"""What Slurm reads on this machine unless told otherwise."""
+
 
 def run_lint(
     arguments: list[str],
@@ -21,12 +24,13 @@ def run_lint(
     json: bool = False,
     version: str | None = None,
     slurm_conf: Path | None = None,
+    live: bool = False,
     width: int | None = None,
     color: bool = True,
 ) -> int:
     """Print what a launch line does on a machine and what goes wrong; return 1 where something does, else 0.
 
-    ``source`` is what --from names, None for this machine, or the machine itself.
+    ``source`` is what --from names, None for this machine, or the machine itself; ``live``: that is this machine.
     """
     from advisor.cli.pipeline import emit, emit_json, load
     from advisor.launch.lint.lint import files_of, lint
@@ -35,7 +39,7 @@ def run_lint(
     words = arguments[1:] if arguments[:1] == ["--"] else arguments
     names = files_of(words, version)
     machine = load(source) if source is None or isinstance(source, str) else source
-    told = lint(words, machine, version=version, files=_texts(names) | _setup(slurm_conf))
+    told = lint(words, machine, version=version, files=_texts(names) | _setup(slurm_conf, live=live or source is None))
     if json:
         emit_json(lint_document(told), None)
     else:
@@ -43,12 +47,13 @@ def run_lint(
     return 1 if told.warnings else 0
 
 
-def _setup(file: Path | None) -> dict[str, str]:
-    """Return the text of a slurm.conf that --slurm-conf names."""
+def _setup(file: Path | None, *, live: bool) -> dict[str, str]:
+    """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
     from advisor.launch.lint.slurm_conf import KEY
 
     if file is None:
-        return {}
+        own = _texts([str(SLURM_CONF)]) if live else {}
+        return dict.fromkeys((KEY,) if own else (), "".join(own.values()))
     found = _texts([str(file)])
     if not found:
         raise BadInput("there is no such file, or it cannot be read", file=str(file), cure="name the cluster's slurm.conf")

@@ -64,6 +64,19 @@ def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_the_slurm_conf_of_this_machine_is_read_for_this_machine_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for a machine that was read elsewhere."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
+    monkeypatch.setattr("advisor.cli.bind_lint.SLURM_CONF", conf)
+    for live, cpus in ((True, ["0-63", "64-127"]), (False, None)):
+        run_lint(["srun", "-n", "2", "./a"], machine(ROME), json=True, live=live)
+        ranks = json.loads(capsys.readouterr().out)["ranks"]
+        assert (ranks and [rank["cpus"] for rank in ranks]) == cpus
+
+
 def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without it nothing is told of a plain srun; a file that is not there is named."""
     conf = tmp_path / "slurm.conf"

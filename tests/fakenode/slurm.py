@@ -49,7 +49,11 @@ ReturnToService=2
 KillWait=2
 TaskProlog={folder}/prolog.sh
 SlurmdParameters=config_overrides
+GresTypes=gpu
 """
+
+GPUS = 4
+"""Of each node: plain files, whose cores gres.conf does not say."""
 
 
 def available() -> bool:
@@ -108,9 +112,11 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     lines += [f"{name}={value}" for name, value in settings.items()]
     text = "".join(f"{row}\n" for row in lines).format(me=me, user=user, folder=folder, port=_port())
     for node, xml in made.machines.items():
-        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {_shape(xml)} RealMemory=1000\n"
+        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {_shape(xml)} "
+        text += f"RealMemory=1000 Gres=gpu:{GPUS}\n"
     text += f"PartitionName=main Nodes={','.join(made.machines)} Default=YES MaxTime=INFINITE State=UP\n"
     (folder / "slurm.conf").write_text(text)
+    _write_gpus(folder)
     _write_prolog(made)
     subprocess.run(["slurmctld", "-f", folder / "slurm.conf"], env=made.environment, check=True, timeout=30)
     for node, xml in made.machines.items():
@@ -121,6 +127,14 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
             pytest.skip("slurmd does not start here without root")
         started.check_returncode()
     _wait(made)
+
+
+def _write_gpus(folder: Path) -> None:
+    """Write gres.conf, and the files that stand for GPUs."""
+    files = [folder / f"gpu{i}" for i in range(GPUS)]
+    for file in files:
+        file.touch()
+    (folder / "gres.conf").write_text("".join(f"Name=gpu File={file}\n" for file in files))
 
 
 def _write_prolog(made: Cluster) -> None:

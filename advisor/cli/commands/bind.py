@@ -16,6 +16,7 @@ Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -202,8 +203,8 @@ def _lint(there: "There", version: str | None, shown: Shown, arguments: list[str
     from advisor.cli.crew import crew_of
 
     machine = crew_of(replace(there, hosts=None, hostfile=None, nodes=1), (), {}).machines[0]
-    conf, json = shown.slurm_conf, shown.json
-    return run_lint(arguments, machine, json=json, version=version, slurm_conf=conf, width=shown.width, color=shown.color)
+    look = partial(run_lint, width=shown.width, color=shown.color, json=shown.json, live=not there.sources)
+    return look(arguments, machine, version=version, slurm_conf=shown.slurm_conf)
 
 
 def _benchmark(

@@ -5,14 +5,16 @@ left open.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from advisor.errors import BadValue
 from advisor.launch.intelmpi import MASKS
+from advisor.launch.lint.intel_lists import processors
+from advisor.launch.lint.intel_tree import Tree, shares
 from advisor.launch.lint.openmpi import Unclear
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering, ordered
+from advisor.model.cpuset import CpuSet
+from advisor.model.logical import numbering
 from advisor.model.topology import Topology
 
 Pins = Mapping[str, str]
@@ -26,6 +28,8 @@ RESPECT = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
 PLACES = frozenset({"I_MPI_PERHOST", RESPECT, "I_MPI_HYDRA_HOST_FILE"})
 """Variables that say which host a rank goes to."""
 _AUTO = frozenset({"", "auto"})
+_APART = frozenset({"scatter", "spread"})
+"""Orders that keep ranks apart."""
 
 
 def pinned(pins: Pins, topology: Topology, count: int) -> Given:
@@ -40,15 +44,23 @@ def pinned(pins: Pins, topology: Topology, count: int) -> Given:
         raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
     if topology.limited:
         raise Unclear("a job hides part of this machine, and Intel MPI then pins in ways that are not worked out here")
-    domain, order = pins.get("I_MPI_PIN_DOMAIN", "").lower(), pins.get("I_MPI_PIN_ORDER", "bunch").lower()
-    listed = pins.get("I_MPI_PIN_PROCESSOR_LIST")
     if "I_MPI_PIN_CELL" in pins and any(len(core) > 1 for core in numbering(topology).cores):
         raise Unclear("what I_MPI_PIN_CELL does where cores have several threads, is not worked out here")
+    domain, order = pins.get("I_MPI_PIN_DOMAIN", "").lower(), pins.get("I_MPI_PIN_ORDER", "bunch").lower()
+    if "I_MPI_PIN_PROCESSOR_LIST" in pins and (given := _processors(pins, topology, count)) is not None:
+        return given
     if domain.startswith("["):
         return _masks(domain, topology, count)
-    if listed is not None and not domain:
-        return _processors(listed, topology, count)
-    return _domains(_Tree(topology), domain, order, count, pins)
+    return _domains(Tree(topology), domain, order, count, pins)
+
+
+def _processors(pins: Pins, topology: Topology, count: int) -> Given | None:
+    """Return what a processor list gives; None where it is passed over."""
+    if "I_MPI_PIN_DOMAIN" in pins:
+        raise Unclear("I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_DOMAIN: the list was seen to win, but not often")
+    if "I_MPI_PIN_ORDER" in pins:
+        raise Unclear("I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_ORDER was not seen often")
+    return processors(pins["I_MPI_PIN_PROCESSOR_LIST"], Tree(topology), count)
 
 
 def _masks(text: str, topology: Topology, count: int) -> Given:
@@ -68,86 +80,7 @@ def _masks(text: str, topology: Topology, count: int) -> Given:
     return tuple(found)
 
 
-def _processors(text: str, topology: Topology, count: int) -> Given:
-    """Return one CPU a rank where the list has exactly as many: a list of another length is read as a set."""
-    words = text.split(",")
-    if len(words) != count or not all(re.fullmatch(r"\d{1,7}", word, re.ASCII) for word in words):
-        raise Unclear(f"a list of {len(words)} entries for {count} ranks is read as a set, and its order is lost")
-    numbers = [int(word) for word in words]
-    if len(set(numbers)) < len(numbers) or any(number not in topology.pus for number in numbers):
-        raise Unclear("the list names a CPU twice, or one that this machine does not have")
-    return tuple(CpuSet([number]) for number in numbers)
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """A machine in the levels that Intel MPI goes by: sockets, NUMA nodes, L3 groups, cores, hardware threads."""
-
-    topology: Topology
-
-    def level(self, kind: str) -> tuple[CpuSet, ...]:
-        """Return the CPUs of everything of a kind, in hwloc's order."""
-        known, inside = numbering(self.topology), self.topology.inside
-        if kind == "pu":
-            return tuple(CpuSet([cpu]) for cpu in known.pus)
-        if kind == "core":
-            return known.cores
-        parts = {
-            "socket": [part.cpuset for part in inside.packages],
-            "numa": [node.cpuset for node in inside.cpu_nodes],
-            "cache3": [part.cpuset for part in inside.l3],
-        }
-        found = ordered(parts[kind], known)
-        if found and (union(found) != inside.pus or sum(map(len, found)) != len(inside.pus)):
-            raise Unclear(f"this machine's parts of the kind {kind} do not hold every CPU once")
-        return found
-
-    def even(self, kinds: Sequence[str]) -> None:
-        """Raise Unclear where parts of one kind have different numbers of CPUs, or lie across others."""
-        for kind in kinds:
-            if len({len(part) for part in self.level(kind)}) > 1:
-                raise Unclear(f"the {kind}s of this machine are not alike, and how Intel MPI divides them was not seen")
-        if not self.level("socket") or any(node.near and not node.cpuset for node in self.topology.inside.nodes):
-            raise Unclear("how Intel MPI divides a machine without sockets, or with memory alone, was not seen")
-
-    def split(self, count: int, *, flat: bool) -> list[CpuSet]:
-        """Return the machine divided among some ranks, by the largest parts of which there are enough.
-
-        Each socket has its share of the ranks, unless all is to be flat; of its parts the first ranks get one more.
-        """
-        whole = self.topology.inside.pus
-        sockets = (whole,) if flat or count == 1 else self.level("socket")
-        kind = next(kind for kind in ("socket", "numa", "cache3", "core", "pu") if len(self.level(kind)) >= count)
-        shares = _shares(count, len(sockets))
-        return [mine for socket, share in zip(sockets, shares, strict=True) for mine in self._part(socket, share, kind)]
-
-    def _part(self, socket: CpuSet, ranks: int, kind: str) -> list[CpuSet]:
-        parts = [part for part in self.level(kind) if part <= socket]
-        if ranks <= 1 or len(parts) == ranks:
-            return ([socket] if ranks == 1 else parts)[:ranks]
-        if len(parts) < ranks:
-            raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
-        nodes = [node for node in self.level("numa") if node <= socket]
-        if len(parts) // ranks == 1 and kind in ("cache3", "core") and 1 < len(nodes) < ranks:
-            shares = _shares(ranks, len(nodes))
-            return [mine for node, share in zip(nodes, shares, strict=True) for mine in self._part(node, share, kind)]
-        if kind == "pu":
-            raise Unclear("more ranks than cores, and not all threads: what Intel MPI does then was not seen")
-        return [union(group) for group in _groups(parts, ranks)]
-
-
-def _shares(total: int, count: int) -> list[int]:
-    return [total // count + (position < total % count) for position in range(count)]
-
-
-def _groups(parts: Sequence[CpuSet], count: int) -> Iterator[list[CpuSet]]:
-    at = 0
-    for size in _shares(len(parts), count):
-        yield list(parts[at : at + size])
-        at += size
-
-
-def _domains(tree: _Tree, domain: str, order: str, count: int, pins: Pins) -> Given:
+def _domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Given:
     """Return the domains of a node's ranks."""
     threads = pins.get("OMP_NUM_THREADS", "")
     if domain == "omp":
@@ -155,33 +88,79 @@ def _domains(tree: _Tree, domain: str, order: str, count: int, pins: Pins) -> Gi
     everything = tree.topology.inside.pus
     tree.even(("socket", "numa", "core") if domain and domain not in ("auto", "cache3") else ("socket", "numa", "cache3", "core"))
     if domain in _AUTO:
-        if order not in ("bunch", "compact", "range"):
-            raise Unclear(f"the order {order[:20]} of what Intel MPI chooses itself is not worked out here")
-        most = len(everything)
-        return tuple((tree.split(min(count, most), flat=order == "compact") * (count // most + 1))[:count])
+        return _chosen(tree, order, count)
     if domain == "node":
         return (everything,) * count
     if re.fullmatch(r"[1-9]\d{0,4}", domain, re.ASCII):
         size = int(domain)
         if size > len(everything):
             raise Unclear(f"domains of {size} CPUs on {len(everything)}")
-        return _bunched(tree, _blocks(tree, size, everything), order, count, size=size)
-    if domain in ("core", "socket", "sock", "numa", "cache3"):
-        kind = "socket" if domain == "sock" else domain
-        things = tree.level(kind)
-        if not things:
-            raise Unclear(f"this machine shows no {domain}")
-        return _bunched(tree, things, order, count, cache=kind == "cache3")
-    raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is, was not seen")
+        blocks = _blocks(tree, size, everything)
+        if order in _APART and count <= len(blocks):
+            pus = [cpus.first or 0 for cpus in tree.level("pu")]
+            found = [[_first(part, pus, size) for part in parts] for parts in tree.spread(count)]
+            return _ordered(found, order, whole=False)
+        if len(everything) % size and count > len(blocks):
+            turn = [cpus.first or 0 for cpus in tree.level("pu")] * (size // len(everything) + 2)
+            starts = [rank * size % len(everything) for rank in range(count)]
+            return tuple(CpuSet(turn[start : start + size]) for start in starts)
+        return _bunched(tree, blocks, order, count, size=size)
+    return _named(tree, domain, order, count)
 
 
-def _blocks(tree: _Tree, size: int, home: CpuSet) -> list[CpuSet]:
+def _chosen(tree: Tree, order: str, count: int) -> Given:
+    """Return what Intel MPI chooses itself."""
+    if order in _APART and count > 1:
+        parts = [len(tree.level(kind)) for kind in ("cache3", "core")]
+        return _ordered(tree.spread(count), order, whole=count in parts)
+    if order not in ("bunch", "compact", "range", *_APART):
+        raise Unclear(f"the order {order[:20]} of what Intel MPI chooses itself is not worked out here")
+    most = len(tree.topology.inside.pus)
+    return tuple((tree.split(min(count, most), flat=order == "compact") * (count // most + 1))[:count])
+
+
+def _named(tree: Tree, domain: str, order: str, count: int) -> Given:
+    """Return the domains where each is a socket, a NUMA node, an L3 group or a core."""
+    if domain not in ("core", "socket", "sock", "numa", "cache3"):
+        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is, was not seen")
+    kind = "socket" if domain == "sock" else domain
+    cores = kind == "numa" and order in _APART  # so it was seen on every machine: a rank has a core of its own
+    things = tree.level("core" if cores else kind)
+    if not things:
+        raise Unclear(f"this machine shows no {domain}")
+    if order in _APART and count <= len(things):
+        found = [[_inside(part, things) for part in parts] for parts in tree.spread(count)]
+        return _ordered(found, order, whole=count == len(things))
+    return _bunched(tree, things, order, count, cache=kind == "cache3")
+
+
+def _first(part: CpuSet, pus: Sequence[int], size: int) -> CpuSet:
+    """Return so many of the first hardware threads of a part, or all."""
+    return CpuSet([pu for pu in pus if pu in part][:size])
+
+
+def _inside(part: CpuSet, things: Sequence[CpuSet]) -> CpuSet:
+    """Return the first whole thing of a part."""
+    found = next((thing for thing in things if thing <= part), None)
+    if found is None:
+        raise Unclear("ranks kept apart have less than their domain, and what Intel MPI does then was not seen")
+    return found
+
+
+def _ordered(sockets: Sequence[Sequence[CpuSet]], order: str, *, whole: bool) -> Given:
+    """Return what ranks have: socket by socket, or of each socket in turn unless every thing of the machine is taken."""
+    if order == "spread" or whole:
+        return tuple(mine for parts in sockets for mine in parts)
+    return tuple(mine for turn in zip_longest(*sockets) for mine in turn if mine is not None)
+
+
+def _blocks(tree: Tree, size: int, home: CpuSet) -> list[CpuSet]:
     """Return so many neighbouring hardware threads of a part of the machine, again and again."""
     pus = [cpus.first or 0 for cpus in tree.level("pu") if cpus <= home]
     return [CpuSet(pus[at : at + size]) for at in range(0, len(pus) - size + 1, size)]
 
 
-def _bunched(tree: _Tree, things: Sequence[CpuSet], order: str, count: int, *, cache: bool = False, size: int = 0) -> Given:
+def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, cache: bool = False, size: int = 0) -> Given:
     """Return the domains of the ranks: one after the other, or the ranks divided among the sockets and there close together."""
     if order == "compact" or count > len(things):
         return tuple(things[rank % len(things)] for rank in range(count))
@@ -190,9 +169,9 @@ def _bunched(tree: _Tree, things: Sequence[CpuSet], order: str, count: int, *, c
     nodes, sockets = tree.level("numa"), tree.level("socket")
     spread = count % len(nodes) == 0 or (cache and len(things) // count == 1)
     found: list[CpuSet] = []
-    for socket, share in zip(sockets, _shares(count, len(sockets)), strict=True):
+    for socket, share in zip(sockets, shares(count, len(sockets)), strict=True):
         homes = [node for node in nodes if node <= socket] if spread else [socket]
-        for home, mine in zip(homes, _shares(share, len(homes)), strict=True):
+        for home, mine in zip(homes, shares(share, len(homes)), strict=True):
             inside = _blocks(tree, size, home) if size else [thing for thing in things if thing <= home]
             found += inside[:mine]
     if len(found) < count:

@@ -137,6 +137,10 @@ _ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, sing
 def _bound(made: "Case", wish: Asked, step: Step, node: Shape, setup: Setup) -> Given:
     if node.threads == 1:
         setup = replace(setup, single=False)
+    if wish.gpus and step.exact and len(available(step, node, setup)) < len(node.cpus):
+        raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
+    if wish.bind == "ldoms":
+        raise Unclear("--cpu-bind=ldoms widens what is dealt to cores or sockets, and which, is left to Slurm")
     if wish.bind in ("", "threads", "cores", "sockets"):
         return masks(replace(step, bind=wish.bind or None), node, setup)
     free = node.real(available(step, node, setup))
@@ -179,8 +183,6 @@ def _by_number(made: "Case", wish: Asked, tasks: int) -> Given:
     nodes = {node.os_index: node.cpuset for node in topology.cpu_nodes}
     if wish.bind == "rank_ldom":
         raise Unclear("how many NUMA nodes Slurm counts for rank_ldom, is not known here")
-    if wish.bind == "ldoms":
-        raise Unclear("--cpu-bind=ldoms widens what is dealt to cores or sockets, and which, is left to Slurm")
     numbers = [_entry(wish.bind, entry) for entry in wish.entries]
     if not numbers or any(index not in nodes for mask in numbers for index in mask):
         raise Unclear(f"--cpu-bind={wish.bind} names NUMA nodes without CPUs, or none")

@@ -18,6 +18,8 @@ def setups(files: Mapping[str, str], machine: Machine, topology: Topology) -> tu
     """Return how Slurm is set up: None where no slurm.conf was read, () where its tasks are not bound at all."""
     if KEY not in files:
         return None
+    if any(re.match(r"include\s", row.strip(), re.IGNORECASE) for row in _rows(files[KEY])):
+        raise Unclear("slurm.conf includes other files, which were not read")
     said, nodes = read(files[KEY])
     plugins = {word.strip() for word in said.get("taskplugin", "task/affinity").lower().split(",")}
     if not plugins & {"task/affinity", "affinity"}:
@@ -45,7 +47,7 @@ def _automatic(text: str) -> str | None:
 
 def _single(nodes: list[dict[str, str]], machine: Machine, topology: Topology) -> bool:
     """Return whether the node has as many CPUs as cores; raise Unclear where slurm.conf describes another node."""
-    mine = [node for node in nodes if machine.name and machine.name.partition(".")[0] in _names(node["nodename"])]
+    mine = [node for node in nodes if machine.name and machine.name.partition(".")[0] in names_of(node["nodename"])]
     shapes = {tuple(node.get(key) for key in ("cpus", "threadspercore", "sockets", "corespersocket")) for node in mine or nodes}
     if not shapes:
         return False
@@ -62,7 +64,7 @@ def _single(nodes: list[dict[str, str]], machine: Machine, topology: Topology) -
     return cpus == inside
 
 
-def _names(text: str) -> set[str]:
+def names_of(text: str) -> set[str]:
     """Return the names of a list such as ``node[01-04],login``, as far as they are few."""
     found: set[str] = set()
     for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,\[\]]*)?", text)[:1024]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.slurm_binding import Step
+from advisor.launch.lint.slurm_conf import names_of
+from advisor.launch.lint.slurm_gpus import asks, number, of_gpus
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
@@ -35,8 +37,7 @@ _VARIABLES = {
 
 _UNREAD = frozenset(
     {"--exclude", "--extra-node-info", "--multi-prog", "--jobid", "--sockets-per-node", "--cores-per-socket", "--relative"}
-    | {"--cpus-per-gpu", "--ntasks-per-gpu", "--gpus", "--gpus-per-task", "--gpus-per-socket", "--gres", "--core-spec"}
-    | {"--spread-job", "--use-min-nodes", "--mem-per-cpu", "--overlap", "--het-group", "--thread-spec"}
+    | {"--gpus-per-socket", "--core-spec", "--spread-job", "--use-min-nodes", "--mem-per-cpu", "--het-group", "--thread-spec"}
 )
 """Options that change which CPUs or nodes a step gets, in ways that are not worked out here."""
 
@@ -59,6 +60,8 @@ class Asked:
     step: Step
     overcommit: bool
     pack: bool = False
+    gpus: bool = False
+    """Whether GPUs are asked for: gres.conf may then say which cores a step gets."""
     listed: tuple[str, ...] = ()
     """The host of each rank, where a file has them."""
 
@@ -72,21 +75,14 @@ def options(line: "Line") -> dict[str, str]:
         if said.name in _UNREAD:
             raise Unclear(f"what CPUs {said.name} gives, is not worked out here")
         found[said.name] = said.values[-1] if said.values else ""
+    if odd := next((name for name in line.words.environment if re.match(r"SLURM_\w*(GPU|GRES)", name)), None):
+        raise Unclear(f"what CPUs {odd[:40]} gives, is not worked out here")
     for name, option in _VARIABLES.items():
         if name in line.words.environment and option not in found:
             found[option] = line.words.environment[name]
     if not line.first.command:
         raise Refused("no command given to execute")
     return found
-
-
-def _number(said: Mapping[str, str], option: str) -> int | None:
-    text = said.get(option)
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d{1,8}", text, re.ASCII) or not int(text):
-        raise Unclear(f"{option} {text[:40]} is no number")
-    return int(text)
 
 
 def asked(made: "Case", said: dict[str, str]) -> Asked:
@@ -96,22 +92,25 @@ def asked(made: "Case", said: dict[str, str]) -> Asked:
     outer, plane, inner, pack = _distribution(said.get("--distribution", ""))
     listed = _arbitrary(made) if outer == "arbitrary" else ()
     nodes = tuple(dict.fromkeys(listed)) if listed else _nodes(said)
-    per_node, each = _number(said, "--ntasks-per-node"), _number(said, "--cpus-per-task")
-    total = _number(said, "--ntasks") or len(listed) or (per_node or 1) * len(nodes)
+    per_node, each = number(said, "--ntasks-per-node"), number(said, "--cpus-per-task")
+    total = number(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
     if total > MOST:
         raise Unclear(f"{total} ranks are more than the {MOST} that are worked out one by one")
     if listed and len(listed) != total:
         raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
     bind, entries = _bind(said.get("--cpu-bind", ""))
-    step = Step(1, each or 1, inner, per_core=_number(said, "--ntasks-per-core"), per_socket=_number(said, "--ntasks-per-socket"))
-    step = replace(step, used=_number(said, "--threads-per-core"), exact="--exact" in said or "--exclusive" in said)
+    step = Step(1, each or 1, inner, per_core=number(said, "--ntasks-per-core"), per_socket=number(said, "--ntasks-per-socket"))
+    step = replace(step, used=number(said, "--threads-per-core"), exact="--exact" in said or "--exclusive" in said)
     if each and release < (21, 8) and "--exact" not in said:
         raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
     step = replace(step, exact=step.exact or (each is not None and release >= (22, 5)))
     bind, step = _hinted(said, bind, step)
+    gpus = asks(said, line.release)
+    if gpus and len(nodes) > 1 and (pack or outer in ("plane", "arbitrary")):
+        raise Unclear("how many tasks of each node its GPUs allow, is not known here")
     if outer == "default":
         outer = "cyclic" if total <= len(nodes) else "block"
-    return Asked(total, nodes, each or 1, per_node, outer, plane, bind, entries, step, "--overcommit" in said, pack, listed)
+    return Asked(total, nodes, each or 1, per_node, outer, plane, bind, entries, step, "--overcommit" in said, pack, gpus, listed)
 
 
 def _arbitrary(made: "Case") -> tuple[str, ...]:
@@ -127,9 +126,7 @@ def _arbitrary(made: "Case") -> tuple[str, ...]:
 
 def _nodes(said: dict[str, str]) -> tuple[str | None, ...]:
     listed, count = said.get("--nodelist", ""), said.get("--nodes", "")
-    if "[" in listed or "/" in listed:
-        raise Unclear("the list of nodes is not taken apart")
-    names = tuple(dict.fromkeys(name for name in listed.split(",") if name))
+    names = _listed(listed)
     match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", count, re.ASCII)
     if count and (not match or not int(match[1]) or (match[2] and match[2] != match[1])):
         raise Unclear(f"how many nodes --nodes {count[:20]} gives, is left to Slurm")
@@ -139,6 +136,19 @@ def _nodes(said: dict[str, str]) -> tuple[str | None, ...]:
     if names:
         return tuple(sorted(names, key=_natural))
     return (None,) if number == 1 else tuple(f"node{i}" for i in range(number))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the names of a list such as n[1-3,7],login; raise Unclear for a file and for what is no such list."""
+    if "[" not in text and "/" not in text:
+        return tuple(dict.fromkeys(name for name in text.split(",") if name))
+    part = r"[^,\[\]/]+(\[\d{1,8}(-\d{1,8})?(,\d{1,8}(-\d{1,8})?)*\])?"
+    if len(text) > MOST or not re.fullmatch(rf"{part}(,{part})*", text, re.ASCII):
+        raise Unclear("the list of nodes is not taken apart")
+    names = names_of(text)
+    if not names or len(names) > MOST:
+        raise Unclear("the list of nodes is empty, or longer than what is worked out one by one")
+    return tuple(names)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -159,7 +169,8 @@ def _distribution(text: str) -> tuple[str, int, str | None, bool]:
     inner = words[1] if len(words) > 1 and words[1] != "*" else None
     if inner not in (None, "block", "cyclic", "fcyclic"):
         raise Refused(f"invalid distribution {text[:40]!a}")
-    if (len(words) > 2 and words[2] != "*") or (plane and len(words) > 1):
+    # how cores are dealt, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
+    if (len(words) > 2 and words[2] not in ("*", "block", "cyclic", "fcyclic")) or (plane and len(words) > 1):
         raise Unclear(f"the distribution {text[:40]!a} is not worked out here")
     return outer, int(plane[1]) if plane else 0, "plane" if plane else inner, pack
 

@@ -36,6 +36,37 @@ def test_ranks_without_a_word_divide_the_sockets() -> None:
     assert cpus(made("mpiexec.hydra -n 10 ./a"))[:3] == ["0-15", "16-27", "28-39"]
 
 
+def test_scatter_and_spread_keep_ranks_apart() -> None:
+    """On sockets in turn, or socket by socket; of the second of two ranks the middle of its socket is the first core."""
+    assert cpus(made("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3 ./a")) == ["0-31", "64-127", "32-63"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=core I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 4 ./a")) == ["0", "64", "32", "96"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=core I_MPI_PIN_ORDER=spread mpiexec.hydra -n 4 ./a")) == ["0", "32", "64", "96"]
+
+
+def test_numa_domains_that_are_kept_apart_are_single_cores() -> None:
+    """Of 2021.18: each rank has one core and not its NUMA node."""
+    assert cpus(made("I_MPI_PIN_DOMAIN=numa I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 2 ./a")) == ["0", "64"]
+
+
+def test_domains_that_do_not_divide_the_machine_go_over_its_end() -> None:
+    """The rank after the last whole one has CPUs of the end and of the beginning."""
+    assert cpus(made("I_MPI_PIN_DOMAIN=60 mpiexec.hydra -n 3 ./a")) == ["0-59", "60-119", "0-51,120-127"]
+
+
+def test_a_processor_list_of_another_length_is_a_set() -> None:
+    """Divided by its largest parts that are enough; over and over where there are fewer CPUs than ranks."""
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-31 mpiexec.hydra -n 2 ./a")) == ["0-15", "16-31"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-31 mpiexec.hydra -n 3 ./a")) == ["0-3", "4-7", "8-11"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=8,0 mpiexec.hydra -n 3 ./a")) == ["0", "8", "0"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-3 mpiexec.hydra -n 4 ./a")) == ["0", "1", "2", "3"]
+
+
+def test_words_of_a_processor_list_that_intel_mpi_passes_over_change_nothing() -> None:
+    """all:map=scatter is what is there without a list; allcores is one thread of every core."""
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=all:map=scatter mpiexec.hydra -n 3 ./a")) == ["0-31", "32-63", "64-127"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=allcores mpiexec.hydra -n 3 ./a")) == ["0-15", "16-31", "32-47"]
+
+
 def test_each_segment_has_its_own_pins() -> None:
     """As the plan for hosts that differ is written."""
     line = "mpiexec.hydra -machinefile hf -n 1 -env I_MPI_PIN_DOMAIN [0xf] ./a : -n 1 -env I_MPI_PIN_DOMAIN [0xf0] ./a"
@@ -48,10 +79,13 @@ def test_each_segment_has_its_own_pins() -> None:
         ("mpiexec.hydra ./a", "without -n"),
         ("mpiexec.hydra -hosts a,b -n 4 ./a", "without -ppn a host gets as many ranks"),
         ("mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN [f,f0] ./a", "masks without 0x"),
-        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-7 ./a", "is read as a set"),
-        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST allcores:map=scatter ./a", "is read as a set"),
-        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_ORDER scatter ./a", "the order scatter"),
-        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN core -genv I_MPI_PIN_ORDER spread ./a", "a part of its domain only"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST ^0,1 ./a", "has '^0'"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 7-0 ./a", "has '7-0'"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-3,2 ./a", "names a CPU twice"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-9999999 ./a", "more CPUs than this machine has"),
+        ("I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_PIN_DOMAIN=socket mpiexec.hydra -n 2 ./a", "the list was seen to win"),
+        ("I_MPI_PIN_PROCESSOR_LIST=0-7 I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 2 ./a", "beside I_MPI_PIN_ORDER"),
+        ("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 200 ./a", "a core has several ranks"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_RESPECT_HCA 1 ./a", "I_MPI_PIN_RESPECT_HCA"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache2 ./a", "was not seen"),
         ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
@@ -69,8 +103,9 @@ NAMES = st.sampled_from(
 )
 VALUES = st.one_of(
     st.sampled_from(
-        ["numa", "socket", "core", "cache3", "omp", "auto", "node", "4", "6", "compact", "bunch", "0", "[0xf,0xf0]", "0,5,3"]
+        ["numa", "socket", "core", "cache3", "omp", "auto", "node", "4", "6", "compact", "bunch", "scatter", "spread", "0"]
     ),
+    st.sampled_from(["[0xf,0xf0]", "0,5,3", "allcores", "0-7", "2-5,9", "all:map=scatter"]),
     st.text(alphabet="0123456789abcdefx,:[]-= ", max_size=10),
 )
 

@@ -79,11 +79,51 @@ def test_an_arbitrary_distribution_is_that_of_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--cpus-per-gpu=4", "--ntasks-per-gpu=1", "--gpus=2", "-x n1", "--overlap", "-B 2:4:1", "-N 1-4"]
+    "option",
+    ["--gpus-per-socket=2", "--gres=nic:1", "--gpus-per-node=a100:4", "-x n1", "-B 2:4:1", "-N 1-4", "-w n[1", "-w ./hosts"],
 )
 def test_options_that_change_the_cpus_in_other_ways_leave_a_line_open(option: str) -> None:
     """Never read as if they were not there."""
     assert made(f"srun {option} -n 4 --cpu-bind=map_cpu:0,1,2,3 ./a", PLAIN).unclear
+
+
+def test_gpus_change_nothing_of_the_cpus_where_a_step_has_the_whole_node() -> None:
+    """Not by --cpus-per-gpu either, which Slurm 22.05 passes over in a step."""
+    line = "srun -n 3 --gpus-per-task=1 --cpus-per-gpu=8 --cpu-bind=cores ./a"
+    assert cpus(made(line, PLAIN)) == ["0", "64", "1"]
+    assert cpus(made("srun -n 2 --gpus-per-task=1 -c 64 --cpu-bind=cores ./a", PLAIN)) == ["0-63", "64-127"]
+    assert "other versions" in str(case(parse([line], "slurm-24.05"), machine(ROME), {KEY: PLAIN}).unclear)
+
+
+@pytest.mark.parametrize("gpus", ["--gpus=2", "--gpus-per-node=2", "--gpus-per-task=1", "--gres=gpu:2", "-G 2"])
+def test_a_part_of_a_node_beside_gpus_is_not_told(gpus: str) -> None:
+    """Slurm takes the cores that gres.conf has for the GPUs: 0-7 and 8-15 of a socket were seen, and one of each socket."""
+    assert "gres.conf" in str(made(f"srun {gpus} -n 2 -c 8 --cpu-bind=cores ./a", PLAIN).unclear)
+    assert cpus(made("srun --gpus-per-node=0 -n 2 -c 2 --cpu-bind=cores ./a", PLAIN)) == ["0-1", "64-65"]
+
+
+def test_tasks_are_counted_by_gpus() -> None:
+    """--ntasks-per-gpu, of the GPUs of the whole line or of its one node; not where that is not said."""
+    assert len(cpus(made("srun --gpus=4 --ntasks-per-gpu=2 --cpu-bind=cores ./a", PLAIN))) == 8
+    assert len(cpus(made("srun --gpus-per-node=4 --ntasks-per-gpu=1 --cpu-bind=cores ./a", PLAIN))) == 4
+    assert "--ntasks-per-gpu" in str(made("srun -N 2 --gpus-per-node=4 --ntasks-per-gpu=1 --cpu-bind=cores ./a", PLAIN).unclear)
+    assert "exclude" in str(made("srun -n 4 --gpus-per-task=1 --ntasks-per-gpu=1 ./a", PLAIN).refused)
+
+
+def test_a_list_of_nodes_is_taken_apart() -> None:
+    """n[1-2,07], in the order of Slurm."""
+    hosts = [rank.host for rank in made("srun -w n[07,1-2],a1 -n 4 -m cyclic --cpu-bind=cores ./a", PLAIN).ranks or ()]
+    assert hosts == ["a1", "n1", "n2", "n07"]
+
+
+def test_memory_domains_are_not_told() -> None:
+    """--cpu-bind=ldoms starts, whether a step has the whole node or not."""
+    assert "ldoms" in str(made("srun -n 2 -c 4 --cpu-bind=ldoms ./a", PLAIN).unclear)
+
+
+def test_a_slurm_conf_that_includes_others_is_not_read_alone() -> None:
+    """What is included may say anything."""
+    assert "includes other files" in str(made("srun -n 2 ./a", PLAIN + "  Include nodes.conf\n").unclear)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +147,12 @@ WORDS = st.one_of(
     st.sampled_from(
         ["-n", "-N", "-c", "-m", "-w", "2", "3", "block:cyclic", "plane=2", "cyclic", "--exact", "--cpu-bind=cores", "-O"]
     ),
+    st.sampled_from(["n[1-3,07]", "n[1-99999999]", "--overlap"]),
     st.sampled_from(
         ["--hint=nomultithread", "--threads-per-core=1", "--ntasks-per-core=1", "--cpu-bind=none", "--cpu-bind=threads"]
+    ),
+    st.sampled_from(
+        ["--gpus=4", "--gpus-per-task=1", "--ntasks-per-gpu=2", "--cpus-per-gpu=4", "--gres=gpu:2", "-m block:block:cyclic"]
     ),
     st.from_regex(r"--cpu-bind=(map|mask)_(cpu|ldom):[0-9a-fx*,-]{0,12}", fullmatch=True),
     st.text(alphabet="-=:,*0123456789abnmcx", min_size=1, max_size=10),
