@@ -491,7 +491,7 @@ def test_names_never_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFi
     firmware = {"product": EVIL, "system_vendor": EVIL, "bios_version": EVIL}
     cpu = {"vendor": EVIL, "governors": (EVIL,)}
     gap = {"fact": EVIL, "why": EVIL, "help": EVIL}
-    data = machine.model_dump(mode="json") | {"name": EVIL, "firmware": firmware, "cpu": cpu, "gaps": [gap]}
+    data = machine.model_dump(mode="json") | {"firmware": firmware, "cpu": cpu, "gaps": [gap]}
     data["architecture"] = EVIL
     for node in data["topology"]["nodes"]:
         node["kind"] = EVIL
