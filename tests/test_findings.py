@@ -94,6 +94,7 @@ def test_an_hwloc_xml_alone_leaves_most_rules_unknown(scratch: Path) -> None:
     assert told == ["os-debug-kernel"]  # the XML names the kernel's release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_no_rule_fails_on_any_machine(name: str, shelf: Path) -> None:
     """No verdict is an error, and no two rules want different values of one setting."""

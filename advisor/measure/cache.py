@@ -29,9 +29,12 @@ def cache_wishes(variables: Mapping[str, str]) -> Iterator[str]:
 def cache_folder(variables: Mapping[str, str]) -> Path:
     """Return where built kernels are kept: the first wish that is this user's, else a folder for this run alone."""
     for wish in dict.fromkeys(cache_wishes(variables)):
-        place = os.path.realpath(f"{wish}/kernels")
-        if _made(place):
-            return Path(place)
+        try:
+            place = os.path.realpath(f"{wish}/kernels")
+            if _made(place):
+                return Path(place)
+        except OSError:  # a link that was there, and is not: somebody changes the folder meanwhile
+            continue
     return _for_this_run(variables.get("TMPDIR", "")) / "kernels"
 
 

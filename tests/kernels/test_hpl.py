@@ -29,6 +29,7 @@ def test_every_mpi_solves_the_system(mpi: str) -> None:
     assert (line["p"], line["q"], len(line["values"]), len(line["places"]["host"])) == (2, 2, 2, 4)
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_grid() -> None:
     """Pivots are the same whoever looks for them, so residuals stay in one place."""
     residuals = [results("openmpi4", "hpl", p * q, "--n", "500", "--nb", "48", "--p", str(p))[0]["residual"] for p, q in GRIDS]

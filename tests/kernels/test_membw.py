@@ -182,6 +182,7 @@ def test_huge_pages_are_said_only_where_they_are() -> None:
     assert small["page_kind"] == "normal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["-fsanitize=address,undefined", "-fsanitize=thread"])
 def test_sanitizers_are_silent(options: str) -> None:
     """Two threads, every pattern, no report."""
@@ -190,6 +191,7 @@ def test_sanitizers_are_silent(options: str) -> None:
     assert names(lines("--pattern", "all", "--streams", "2", "--cpus", cpus, program=built("gcc", *flags))) == EVERY
 
 
+@pytest.mark.slow
 def test_valgrind_is_silent() -> None:
     """No wrong access, no leak; valgrind knows no AVX-512."""
     if not shutil.which("valgrind"):
