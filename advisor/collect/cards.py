@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from advisor.collect.pci_kinds import AMD, COHERENT, NVIDIA
 from advisor.collect.pci_path import partition
-from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice
+from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
 from advisor.model.machine import Machine
 from advisor.model.topology import NumaNode, Topology
 
@@ -146,7 +146,7 @@ def _home(topology: Topology, part: PciDevice | Hca | Gpu | Nic) -> Locality | N
     known = part.locality
     if known and 0 < len(known.numa_nodes) < len(topology.cpu_nodes):
         return known
-    return _beside(topology, _bus(part.address)) or known
+    return _beside(topology, bus_of(part.address)) or known
 
 
 def _beside(topology: Topology, bus: int | None) -> Locality | None:
@@ -162,11 +162,3 @@ def _beside(topology: Topology, bus: int | None) -> Locality | None:
 
 def _first(table: Mapping[int, int], bus: int | None) -> int | None:
     return table.get(bus) if bus is not None else None
-
-
-def _bus(address: str | None) -> int | None:
-    parts = (address or "").split(":")
-    try:
-        return int(parts[-2], 16) if len(parts) > 1 else None
-    except ValueError:
-        return None

@@ -4,7 +4,7 @@ from typing import Any
 
 from advisor.model.case import Accelerator, Adapter
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Hca, Irq, Locality, PciDevice
+from advisor.model.devices import Hca, Irq, Locality, PciDevice, bus_of
 from advisor.model.machine import Machine
 
 
@@ -67,7 +67,7 @@ def _device(
     return {
         "name": name,
         "address": address,
-        "bus": _bus(address),
+        "bus": bus_of(address),
         "slot": address.rpartition(".")[0] or None if address else None,
         "nodes": nodes,
         "inferred": place.inferred if place else None,
@@ -89,14 +89,6 @@ def _pci(pci: PciDevice | None) -> dict[str, Any]:
             for name in ("driver", "link", "card", "path", "bottleneck", "max_read_request", "relaxed_ordering")
         },
     }
-
-
-def _bus(address: str | None) -> int | None:
-    parts = (address or "").split(":")
-    try:
-        return int(parts[-2], 16) if len(parts) > 1 else None
-    except ValueError:
-        return None
 
 
 def _cpus(machine: Machine, nodes: tuple[int, ...]) -> CpuSet:

@@ -53,11 +53,6 @@ class Sheets:
     known: Known = field(default_factory=Known)
 
 
-def checklist_of(audit: Audit, sheets: Sheets, machine: str | None = None) -> Checklist:
-    """Return the checklist of an audit in a vendor's words."""
-    return checklist_with(audit, sheets, machine)[0]
-
-
 def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[Wish, ...]]:
     """Return the checklist, and the wishes of its lines: what a plan is made from."""
     asked = [

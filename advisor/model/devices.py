@@ -149,3 +149,12 @@ class Gpu(Value):
     )
     compute_partition: str | None = Field(default=None, description="how an AMD Instinct's dies are cut: SPX, DPX, TPX, QPX, CPX")
     memory_partition: str | None = Field(default=None, description="how an AMD Instinct's memory is cut: NPS1, NPS2, NPS4, NPS8")
+
+
+def bus_of(address: str | None) -> int | None:
+    """Return the bus of a PCI address; None where it is not known."""
+    parts = (address or "").split(":")
+    try:
+        return int(parts[-2], 16) if len(parts) > 1 else None
+    except ValueError:
+        return None

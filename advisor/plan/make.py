@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from advisor.model.bios import Bios, Scalar
+from advisor.model.bios import Scalar
 from advisor.model.plan import Back, Change, Left, Mark, Plan, System, Wish
-from advisor.model.registry import Registry
 from advisor.model.toolline import Target, filled, look_up_line, one_a_line
 from advisor.model.vendor import Vendor, VendorValue
 from advisor.plan.draft import Draft, Lists
@@ -184,11 +183,3 @@ def _notes(ground: Ground) -> Iterable[str]:
     if ground.bios is not None and ground.registry is None:
         name = ground.bios.registry or "the attribute registry"
         yield f"{name} was not given: whether every value is legal here was not checked; add its file with a further --bios"
-
-
-def ground_of(
-    vendor: Vendor, platform: str | None, bios: Bios | None, registry: Registry | None, include: Iterable[str], *, order: bool
-) -> Ground:
-    """Return what a plan stands on."""
-    asked = frozenset(word for word in include if word in ("unknown", "contested"))
-    return Ground(vendor, platform, bios, registry, asked, order=order and bios is None)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from advisor.model.bios import Scalar
+from advisor.model.plan import Mark, Wish
 from advisor.model.vendor import Lock, VendorValue, is_named
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
@@ -187,7 +188,7 @@ class _Profile:
     def _behind(self, held: list[Draft]) -> list[Draft]:
         return [replace(draft, first=tuple(dict.fromkeys((self.name, *draft.first)))) for draft in held]
 
-    def _first(self, wishes: tuple, why: tuple[str, ...], value: VendorValue | None = None) -> Draft:  # type: ignore[type-arg]
+    def _first(self, wishes: tuple[Wish, ...], why: tuple[str, ...], value: VendorValue | None = None) -> Draft:
         return Draft(
             attribute=self.name,
             value=value if value is not None else self.free if self.free is not None else self.lock.value,
@@ -213,11 +214,11 @@ class _Profile:
             spelled = None if to is None or name in taken or self.ground.lacks(name) else self.ground.spelled(name, to)
             moved = any(is_named(each, name) for each in self.lock.resets) or now is None or not self.ground.same(name, now, to)
             if spelled is not None and moved:
-                marks = ("unknown",) if now is None else ()
+                marks: tuple[Mark, ...] = ("unknown",) if now is None else ()
                 found.append(self._rewritten(name, spelled, now, why, marks))
         return found
 
-    def _rewritten(self, name: str, value: VendorValue, now: Scalar | None, why: str, marks: tuple) -> Draft:  # type: ignore[type-arg]
+    def _rewritten(self, name: str, value: VendorValue, now: Scalar | None, why: str, marks: tuple[Mark, ...]) -> Draft:
         return Draft(
             attribute=name,
             value=value,

@@ -5,22 +5,13 @@ from typing import Any, Final
 
 from advisor.model.amounts import count, plain
 from advisor.model.cpuset import CpuSet
-from advisor.model.lint import Lint, LintRank, LintTranslation, LintWarning
+from advisor.model.lint import TITLES, Lint, LintRank, LintTranslation, LintWarning
 from advisor.render.lines import Line, cut, wrapped
 from advisor.render.page import Page
 
 LINT_SCHEMA: Final = "advisor-lint/1"
 """The number rises when a key changes meaning or goes."""
 
-_TITLES = {
-    "openmpi4": "Open MPI 4",
-    "openmpi5": "Open MPI 5",
-    "mpich": "MPICH",
-    "intelmpi": "Intel MPI",
-    "srun": "srun",
-    "pals": "PALS",
-    "mvapich": "MVAPICH2",
-}
 _MOST_RANKS = 32
 _MOST_LINES = 12
 
@@ -37,7 +28,7 @@ def lint_page(told: Lint, width: int | None = None) -> Page:
 
 def _lines(told: Lint, width: int) -> list[Line]:
     version = f" ({plain(told.version)})" if told.version else ""
-    head = [(_TITLES.get(told.launcher, told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
+    head = [(TITLES.get(told.launcher, told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
     result = [*wrapped(head, width), *_copied(told.line)]
     result += [(), (("What it says", "heading"),)]
     result += [line for each in told.options for line in _option(each.text, each.says, width, known=each.known)]
@@ -103,7 +94,7 @@ def _no_warning(told: Lint, width: int) -> list[Line]:
 def _translations(told: Sequence[LintTranslation], width: int) -> list[Line]:
     """Return every translation; where none can be said for one and the same reason, that reason once."""
     if len(told) > 1 and len({each.lost for each in told}) == 1 and not any(each.line for each in told):
-        names = ", ".join(_TITLES.get(each.launcher, each.launcher) for each in told)
+        names = ", ".join(TITLES.get(each.launcher, each.launcher) for each in told)
         result = wrapped([("  ", ""), (names, "title"), (": cannot be said", "unknown")], width, indent=4)
         return result + [line for lost in told[0].lost for line in _lost(lost, width)]
     return [line for each in told for line in _translation(each, width)]
@@ -114,7 +105,7 @@ def _lost(text: str, width: int) -> list[Line]:
 
 
 def _translation(told: LintTranslation, width: int) -> list[Line]:
-    result: list[Line] = [(("  ", ""), (_TITLES.get(told.launcher, told.launcher), "title"))]
+    result: list[Line] = [(("  ", ""), (TITLES.get(told.launcher, told.launcher), "title"))]
     result += [(("    ", ""), (plain(told.line, 200_000), ""))] if told.line else [(("    cannot be said", "unknown"),)]
     for name, lines in told.files.items():
         result.append(((f"    {plain(name)}:", "label"),))

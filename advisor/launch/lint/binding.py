@@ -7,10 +7,9 @@ from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.places import ADVISE, cores_of, places, spread, warning
 from advisor.launch.lint.predict import Case, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
-from advisor.launch.lint.tables import TITLES
 from advisor.model.amounts import count as counted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintWarning
+from advisor.model.lint import TITLES, LintWarning
 from advisor.model.logical import numbering
 
 

@@ -14,7 +14,7 @@ from advisor.errors import BadValue
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.logical import distance_groups, numbering, ordered
-from advisor.model.topology import Topology
+from advisor.model.topology import Core, SharedL2, Topology
 
 Bound = tuple[CpuSet | None, ...]
 """The CPUs of the local ranks; None: not bound."""
@@ -92,7 +92,7 @@ class Node:
             return self._private(kind)
         return {"package": inside.packages, "die": inside.dies, "core": inside.cores, "l3cache": inside.l3}[kind]
 
-    def _private(self, kind: str) -> Sequence:  # type: ignore[type-arg]
+    def _private(self, kind: str) -> Sequence[SharedL2 | Core]:
         inside = self.topology.inside
         if kind == "l2cache" and union(part.cpuset for part in inside.shared_l2) == inside.pus:
             return inside.shared_l2

@@ -22,7 +22,6 @@ from advisor.model.logical import numbering
 from advisor.model.machine import Machine
 from advisor.model.topology import Topology
 
-MOST_RANKS = 65_536
 __all__ = ["Case", "Local", "Texts", "adapters", "binder_cpus", "case", "ranks_here"]
 
 Texts = Mapping[str, str]
@@ -43,7 +42,6 @@ class Case:
     ranks: tuple[LintRank, ...] | None = None
     refused: str | None = None
     unclear: str | None = None
-    rankfile_fault: str | None = None
 
     @property
     def here(self) -> Local:

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from advisor.launch.lint.predict import Case
 from advisor.launch.lint.rewrite import rewrite, shown, swapped, written
-from advisor.launch.lint.tables import TITLES
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import parameters
-from advisor.model.lint import LintWarning
+from advisor.model.lint import TITLES, LintWarning
 
 _RENAMED = {
     "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",

@@ -9,15 +9,6 @@ from advisor.launch.lint.options_openmpi import OPENMPI, OPENMPI_ALIASES
 from advisor.launch.lint.options_slurm import SRUN, SRUN_ALIASES
 
 Family = Literal["openmpi4", "openmpi5", "mpich", "intelmpi", "srun", "pals", "mvapich"]
-TITLES: Mapping[Family, str] = {
-    "openmpi4": "Open MPI 4",
-    "openmpi5": "Open MPI 5",
-    "mpich": "MPICH",
-    "intelmpi": "Intel MPI",
-    "srun": "srun",
-    "pals": "PALS",
-    "mvapich": "MVAPICH2",
-}
 
 TABLES: Mapping[Family, tuple[Table, Mapping[str, str]]] = {
     "openmpi4": (OPENMPI, OPENMPI_ALIASES),

@@ -13,12 +13,12 @@ from advisor.launch.lint.line import Line, Said
 from advisor.launch.lint.openmpi import OBJECTS, default_level
 from advisor.launch.lint.predict import Case, ranks_here
 from advisor.launch.lint.rewrite import BINDING
-from advisor.launch.lint.tables import TITLES, Family
+from advisor.launch.lint.tables import Family
 from advisor.launch.lint.words import read_binder
 from advisor.launch.rankfile import slot_text
 from advisor.model.cpuset import CpuSet
 from advisor.model.job import JobShape
-from advisor.model.lint import LintTranslation
+from advisor.model.lint import TITLES, LintTranslation
 from advisor.model.logical import numbering
 from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
 from advisor.model.topology import Topology
