@@ -1,0 +1,101 @@
+"""Says whether two versions of advisor answer the same about many machines.
+
+``python -m benchmarks.same_answers dump OUT MACHINE...`` writes what audit, topology and bind say of each machine, as
+JSON, one file an answer; run it once in each version's checkout. ``python -m benchmarks.same_answers compare OLD NEW``
+names every answer that differs, and where; words (titles, sentences) may be left out with ``--but say,title``.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ASKED = {
+    "audit": ("audit", "--no-measure", "--json"),
+    "topology": ("topology", "--json"),
+    "bind": ("bind", "--ranks", "4", "--threads", "2", "--launcher", "openmpi", "--launcher-version", "5.0.6", "--json"),
+    "bind-near": ("bind", "--ranks", "2", "--strategy", "hca-near", "--launcher", "srun", "--json"),
+    "bind-spread": ("bind", "--ranks", "8", "--strategy", "spread-numa", "--launcher", "mpich", "--json"),
+}
+
+
+def answer(words: tuple[str, ...], machine: Path) -> str:
+    """Return what one command line prints, on both streams, and its status."""
+    from advisor.cli.main import status
+
+    printed, said = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+        code = status([words[0], "--from", str(machine), *words[1:], *(["--", "./app"] if words[0] == "bind" else [])])
+    return json.dumps(
+        {"status": code, "out": _json_or_text(printed.getvalue()), "err": said.getvalue()}, indent=1, sort_keys=True
+    )
+
+
+def _json_or_text(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def dump(out: Path, machines: list[Path]) -> None:
+    """Write one file for each machine and command."""
+    out.mkdir(parents=True, exist_ok=True)
+    for machine in machines:
+        for name, words in ASKED.items():
+            (out / f"{machine.name}.{name}.json").write_text(answer(words, machine))
+
+
+def differences(old: object, new: object, but: frozenset[str], place: str = "") -> Iterator[str]:
+    """Yield the places where two documents differ, but for some keys."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new} - but):
+            yield from differences(old.get(key), new.get(key), but, f"{place}.{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (a, b) in enumerate(zip(old, new, strict=True)):
+            yield from differences(a, b, but, f"{place}[{index}]")
+    elif old != new:
+        yield f"{place}: {str(old)[:90]!r} -> {str(new)[:90]!r}"
+
+
+def compare(old: Path, new: Path, but: frozenset[str]) -> int:
+    """Print what differs, kinds of places counted; return 1 where anything does."""
+    files = sorted({path.name for path in old.iterdir()} | {path.name for path in new.iterdir()})
+    kinds: Counter[str] = Counter()
+    differing = 0
+    for name in files:
+        found = ["missing"] if not ((old / name).is_file() and (new / name).is_file()) else []
+        if not found:
+            found = list(differences(json.loads((old / name).read_text()), json.loads((new / name).read_text()), but))
+        differing += bool(found)
+        kinds.update(re.sub(r"\[\d+\]", "[]", line.split(":")[0]) for line in found)
+        for line in found[:4]:
+            print(f"{name} {line}")
+    print(f"{len(files)} answers, {differing} differ", dict(kinds.most_common(20)))
+    return int(differing > 0)
+
+
+def main() -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    dumping = verbs.add_parser("dump")
+    dumping.add_argument("out", type=Path)
+    dumping.add_argument("machines", type=Path, nargs="+")
+    comparing = verbs.add_parser("compare")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    comparing.add_argument("--but", default="")
+    given = parser.parse_args()
+    if given.verb == "dump":
+        dump(given.out, given.machines)
+        return 0
+    return compare(given.old, given.new, frozenset(given.but.split(",")))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
