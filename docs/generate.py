@@ -25,7 +25,7 @@ from advisor.render.picture import picture
 from advisor.render.schema import audit_schema
 from advisor.render.svg import draw_svg
 from advisor.render.terminal import lines
-from docs import knowledge_pages
+from docs import house, knowledge_pages
 
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
@@ -61,7 +61,7 @@ def machine() -> Machine:
 def pictures() -> dict[str, str]:
     """Return every drawing by file name."""
     shown = machine()
-    return {"r7425.svg": draw_svg(picture(shown, infer_layout(shown)))}
+    return {"r7425.svg": draw_svg(picture(shown, infer_layout(shown))), "rooms.svg": house.drawing()}
 
 
 def readme() -> str:
