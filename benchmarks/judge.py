@@ -19,13 +19,13 @@ from advisor.collect.gather import collect_machine
 from advisor.host.source import open_host
 from advisor.judge.case import case_of, with_standings
 from advisor.judge.engine import judge
-from advisor.judge.origins import Origins
+from advisor.judge.evidence import Origins
 from advisor.judge.rulebook import Rulebook, load_rules, rule_files
-from advisor.judge.standings import readers, standings
+from advisor.judge.settings import setting_readers, settings_in_effect
 from advisor.know.platforms import match_platform
 from advisor.know.settings import settings
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.paths import rules
 from tests.machines.catalogue import write_archive
 
@@ -49,11 +49,11 @@ def load() -> Rulebook:
 def judgement(what: Machine, book: Rulebook) -> Callable[[], int]:
     """Return a function that judges a machine whose layout and platform are known, and says how many verdicts there are."""
     layout, platform = infer_layout(what), match_platform(what)
-    ways = readers(settings())
+    ways = setting_readers(settings())
 
     def run() -> int:
         case = case_of(what, layout, platform, None, "mpi")
-        case = with_standings(case, standings(case, settings(), ways, {}, {}))
+        case = with_standings(case, settings_in_effect(case, settings(), ways, {}, {}))
         return len(judge(case, book.rules, settings(), Origins(what.sources, what.gaps, case, settings())))
 
     return run

@@ -9,8 +9,7 @@ from pathlib import Path
 from advisor.launch import openmpi4, openmpi5
 from advisor.launch.base import Wish
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape
-from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
+from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 from tests.model.shapes import shape
 
 HOSTS, RANKS = 8192, 128

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI known to observe()
 from advisor.cli.pipeline import load
+from advisor.language.units import count
 from advisor.launch.base import Launch, Wish
 from advisor.launch.registry import launchers
-from advisor.model.amounts import count
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from advisor.place.strategies import sentence
 from advisor.render.commandline import folded

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from advisor.cli import folder
 from advisor.cli.pipeline import load
 from advisor.collect.gather import sources
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from advisor.model.value import Value
 from advisor.render.lines import text_of

@@ -4,17 +4,16 @@ import json
 from collections.abc import Iterator
 
 from advisor.cli.judgement import own_rules
-from advisor.judge.schema import rule_schema
+from advisor.judge.rulebook import rule_schema
 from advisor.judge.scope import fact_kinds
 from advisor.know.platforms import platforms
-from advisor.know.publications import publications
 from advisor.know.settings import settings
-from advisor.know.vendors import vendors
+from advisor.know.vendors import publications, vendors
+from advisor.language.functions import UNITS, VERBS
 from advisor.language.kinds import Kind, ListOf, Record, Text
-from advisor.language.verbs import UNITS, VERBS
-from advisor.model.case import Case
-from advisor.model.platform import Platform, Reference
-from advisor.model.setting import Setting
+from advisor.model.audit.case import Case
+from advisor.model.audit.platform import Platform, Reference
+from advisor.model.audit.setting import Setting
 from advisor.render.rulepage import rule_page
 
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"

@@ -9,8 +9,7 @@ import pytest
 from advisor.errors import AdvisorError
 from advisor.launch import openmpi4, openmpi5
 from advisor.launch.base import Launch, Wish
-from advisor.model.job import STRATEGIES, JobShape
-from advisor.model.placement import Placement
+from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 from tests.fakenode.compare import at_hosts, described
 from tests.fakenode.lab import probe

@@ -6,8 +6,8 @@ import pytest
 
 from advisor.launch import srun
 from advisor.launch.base import Wish
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement
-from advisor.model.topology import Topology
 from tests.fakenode import slurm
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans

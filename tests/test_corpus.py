@@ -13,9 +13,9 @@ import pytest
 from advisor.collect.gather import collect_machine
 from advisor.errors import AdvisorError
 from advisor.host.source import open_host
-from advisor.model.cut import infer_layout
-from advisor.model.devices import Hca, Nic
-from advisor.model.topology import counts
+from advisor.model.hardware.devices import Hca, Nic
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.model.hardware.topology import counts
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[2] / "shared" / "machines"))
 pytestmark = [

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from advisor.cli.pipeline import load
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape
 from advisor.place.place import place
 from tests.test_corpus import CORPUS
 

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from advisor.cli.folder import commands
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.value import Value
 from advisor.render.data import AUDIT_SCHEMA, SCHEMA, audit_document, document
 from tests.render.audits import audit

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.cli.judgement import judged
 from advisor.collect.watch import look, watched
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost
 
 PORT = "/sys/class/infiniband/mlx5_0/ports/1/counters"

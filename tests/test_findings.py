@@ -9,9 +9,9 @@ import pytest
 
 from advisor.cli.judgement import Judgement, judged
 from advisor.cli.pipeline import load
-from advisor.model.finding import Finding
-from advisor.model.platform import Scope
-from advisor.model.rule import SCOPES
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.platform import Scope
+from advisor.model.audit.rule import SCOPES
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml

@@ -8,10 +8,10 @@ import pytest
 
 from advisor.cli.judgement import judged
 from advisor.cli.pipeline import load
-from advisor.model.cpu import IdleState
+from advisor.model.audit.findings import Finding
 from advisor.model.cpuset import CpuSet
-from advisor.model.finding import Finding
-from advisor.model.machine import Machine
+from advisor.model.hardware.cpu import IdleState
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Result
 from tests.judge.measuring import World, measured
 from tests.judge.sending import ARTICLE, Fabric, measurements, sent, solved

@@ -24,8 +24,8 @@ from advisor.host.record import record
 from advisor.host.source import open_host
 from advisor.host.squeeze import plain
 from advisor.host.store import Link, Node
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.render.audit import audit_page, whole_audit_page
 from advisor.render.data import audit_document, document
 from advisor.render.picture import picture

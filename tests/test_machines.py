@@ -8,10 +8,10 @@ import pytest
 from advisor.collect.gather import collect_machine
 from advisor.collect.hwloc import machine_from_xml
 from advisor.host.source import open_host
-from advisor.model.cut import find_sockets, infer_layout
-from advisor.model.devices import Locality
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology, counts
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets, infer_layout
+from advisor.model.hardware.topology import Topology, counts
 from advisor.render.terminal import draw
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import MACHINES, write_archive, write_root

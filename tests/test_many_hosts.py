@@ -14,9 +14,8 @@ from advisor.cli.binding import carry
 from advisor.launch.base import Wish
 from advisor.launch.registry import choose
 from advisor.measure.network_read import misplaced
-from advisor.model.job import JobShape
-from advisor.model.observation import planned
-from advisor.model.placement import Placement
+from advisor.model.observed_binding import planned_ranks
+from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from tests.fakenode.lab import shim, write_hosts
 from tests.fakenode.plans import file_of, machine_of
@@ -70,9 +69,9 @@ def test_messages_between_eight_hosts(mpi: str, scratch: Path) -> None:
     said = lines(mpi, "mbw_mr", placement, scratch)
     kinds = {(each["variant"], each["bytes"]) for each in said}
     assert kinds == {(variant, size) for variant in ("mbw_mr", "sendrecv") for size in (8, 65536)}
-    assert {(each["pairs"], each["across"], each["hosts"], misplaced(each["places"], planned(placement))) for each in said} == {
-        (64, 64, 8, None)
-    }
+    assert {
+        (each["pairs"], each["across"], each["hosts"], misplaced(each["places"], planned_ranks(placement))) for each in said
+    } == {(64, 64, 8, None)}
 
 
 @pytest.mark.parametrize("mpi", MPIS)
@@ -81,4 +80,4 @@ def test_a_system_is_solved_on_eight_hosts(mpi: str, scratch: Path) -> None:
     placement = plan()
     (said,) = lines(mpi, "hpl", placement, scratch)
     assert (said["n"], said["p"], said["q"], said["residual"] < 16) == (1024, 8, 16, True)
-    assert (len(said["places"]["host"]), misplaced(said["places"], planned(placement))) == (128, None)
+    assert (len(said["places"]["host"]), misplaced(said["places"], planned_ranks(placement))) == (128, None)

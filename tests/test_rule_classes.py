@@ -12,9 +12,9 @@ from advisor.know.fixes import fix_of
 from advisor.know.settings import lines_now, settings
 from advisor.know.vendors import vendors
 from advisor.language.kinds import ListOf
-from advisor.language.say import Sentence
-from advisor.model.finding import Want
-from advisor.model.setting import Setting
+from advisor.language.sentences import Sentence
+from advisor.model.audit.findings import Want
+from advisor.model.audit.setting import Setting
 
 RULES = own_rules().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -8,7 +8,7 @@ import pytest
 from advisor.cli.judgement import own_rules, words
 from advisor.cli.main import status
 from advisor.judge.rule import Rule
-from advisor.judge.trials import kinds_lacking, try_rule
+from advisor.judge.rulebook import run_examples, verdicts_without_example
 
 RULES = own_rules().rules
 README = Path(__file__).parents[1] / "rules" / "README.md"
@@ -18,14 +18,14 @@ every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 @every_rule
 def test_examples_come_out_as_they_say(rule: Rule) -> None:
     """Each example gives the verdict, and the words, that stand beside it."""
-    assert [trial.problem for trial in try_rule(rule, words().scope) if trial.problem] == []
+    assert [trial.problem for trial in run_examples(rule, words().scope) if trial.problem] == []
 
 
 @every_rule
 def test_examples_show_finding_pass_and_unknown(rule: Rule) -> None:
     """Each rule fires, passes and stays unknown; one that may not apply shows that too."""
     shown = {example.expect for example in rule.text.tests}
-    assert kinds_lacking(rule) == ()
+    assert verdicts_without_example(rule) == ()
     assert rule.text.only is None or "not-applicable" in shown
 
 

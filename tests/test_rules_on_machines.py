@@ -5,15 +5,14 @@ from collections.abc import Iterable
 import pytest
 
 from advisor.cli.judgement import judged
-from advisor.model.cpu import Cpu, IdleState
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.platform import Scope
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Gpu, Hca, Link, Locality, PciDevice, Port
-from advisor.model.finding import Finding
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.platform import Scope
-from advisor.model.software import Allocation, Tool
-from advisor.model.system import Environment, Iommu, Kernel, Limits
+from advisor.model.hardware.cpu import Cpu, IdleState
+from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, PciDevice, Port
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Tool
 from tests.model.shapes import shape
 
 ROME = Cpu(vendor="AuthenticAMD", family=23, model=49, model_name="AMD EPYC 7402 24-Core Processor", flags=("cpb",))

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.memory import Memory
-from advisor.model.system import Hugepages, Kernel
-from advisor.model.topology import Topology
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.memory import Memory
+from advisor.model.hardware.operating_system import Hugepages, Kernel
+from advisor.model.hardware.topology import Topology
 
 HELP = "look again after the restart: advisor audit"
 

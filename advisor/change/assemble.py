@@ -9,11 +9,10 @@ from advisor.change.around import Change, around, gap
 from advisor.change.distances import usual
 from advisor.change.seats import Seats
 from advisor.change.target import Target
-from advisor.model.bios import Bios
-from advisor.model.evidence import Gap, Source
-from advisor.model.generation import Scheme
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.cpu import Scheme
+from advisor.model.hardware.firmware import Bios
+from advisor.model.hardware.machine import Gap, Machine, Source
+from advisor.model.hardware.topology import Topology
 
 Note = tuple[str, str]
 """A fact, and what was assumed of it."""

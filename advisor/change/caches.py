@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from advisor.change.cells import Cell
 from advisor.change.nodes import Numbers, cpus_of
 from advisor.change.seats import Seats
-from advisor.model.topology import L3
+from advisor.model.hardware.topology import L3
 
 
 def caches(seats: Seats, cells: Sequence[Cell], numbers: Numbers) -> tuple[L3, ...]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from advisor.change.seats import Cores, Seats
 from advisor.change.target import Target
 from advisor.errors import BadValue
-from advisor.model.generation import Scheme
+from advisor.model.hardware.cpu import Scheme
 
 
 @dataclass(frozen=True)

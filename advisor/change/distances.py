@@ -6,8 +6,8 @@ from typing import NamedTuple
 from advisor.change.cells import Cell
 from advisor.change.seats import Seats
 from advisor.change.target import Target
-from advisor.model.generation import Scheme
-from advisor.model.topology import Distances, Topology
+from advisor.model.hardware.cpu import Scheme
+from advisor.model.hardware.topology import Distances, Topology
 
 LOCAL, VIRTUAL = 10, 11
 """Of a node to itself, and on EPYC to another L3 group of the same NPS node (AMI's "ACPI SLIT virtual distance")."""

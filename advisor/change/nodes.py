@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from advisor.change.cells import Cell
 from advisor.change.seats import Cores, Seats
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.topology import NumaNode
+from advisor.model.hardware.topology import NumaNode
 
 Numbers = Sequence[CpuSet]
 """The CPUs of every core."""

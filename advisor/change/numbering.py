@@ -15,11 +15,10 @@ from advisor.change.numbers import (
 )
 from advisor.change.seats import Cores, Seats
 from advisor.errors import BadValue, CannotWork
-from advisor.model.assumption import Assumption
-from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.generation import Scheme, scheme
-from advisor.model.numbering import infer_numbering
+from advisor.model.hardware.cpu import Cpu, Scheme, scheme
+from advisor.model.hardware.layout import Assumption
+from advisor.model.hardware.numbering import infer_numbering
 
 
 @dataclass(frozen=True)

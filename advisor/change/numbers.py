@@ -8,7 +8,7 @@ from typing import Literal
 from advisor.change.seats import Cores, Seat, Seats
 from advisor.errors import CannotWork
 from advisor.model.cpuset import CpuSet
-from advisor.model.generation import Scheme
+from advisor.model.hardware.cpu import Scheme
 
 Order = Literal["linear", "over packages", "over nodes", "over dies"]
 Threads = Literal["offset", "adjacent"]

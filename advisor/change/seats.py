@@ -7,9 +7,9 @@ from functools import cached_property
 
 from advisor.errors import CannotWork
 from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.cut import find_sockets
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import Topology
 
 Cores = frozenset[int]
 """Positions of cores in Topology.cores."""

@@ -5,12 +5,11 @@ from typing import Literal
 
 from advisor.change.seats import Seats
 from advisor.errors import BadValue
-from advisor.model.assumption import Assumption
-from advisor.model.cut import infer_cut
-from advisor.model.generation import Scheme, scheme
-from advisor.model.layout import Cut
-from advisor.model.machine import Machine
-from advisor.model.platform import CutOffer, Platform, dies, offered
+from advisor.model.audit.platform import CutOffer, Platform, dies, offered
+from advisor.model.hardware.cpu import Scheme, scheme
+from advisor.model.hardware.layout import Assumption, Cut
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_cut
 
 Nodes = Literal["all"] | int
 """Domains of memory: one over all sockets, or so many in each."""

@@ -14,12 +14,12 @@ from advisor.change.numbers import missing_are_second, must_be_whole
 from advisor.change.seats import Seats, seats_of
 from advisor.change.target import Target, target_of
 from advisor.errors import BadValue
-from advisor.model.assumption import Assumption
+from advisor.model.audit.platform import Platform
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.generation import Scheme
-from advisor.model.machine import Machine
-from advisor.model.platform import Platform
-from advisor.model.topology import L3, Core, Die, Package, SharedL2, Topology
+from advisor.model.hardware.cpu import Scheme
+from advisor.model.hardware.layout import Assumption
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import L3, Core, Die, Package, SharedL2, Topology
 
 
 def transform(machine: Machine, wish: Assumption, platform: Platform | None, attributes: frozenset[str] | None = None) -> Machine:

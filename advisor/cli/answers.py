@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from advisor.cli.measuring import Measured
-    from advisor.model.beforeafter import BeforeAfter
-    from advisor.model.machine import Machine
+    from advisor.model.hardware.machine import Machine
+    from advisor.model.measurement_statistics import BeforeAfter
     from advisor.render.benchmark import Step
 
 

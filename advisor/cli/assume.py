@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 
 if TYPE_CHECKING:
-    from advisor.model.assumption import Assumption
+    from advisor.model.hardware.layout import Assumption
 
 
 def assumed(machine: Machine, texts: Iterable[str]) -> Machine:
     """Return the machine as it would be with settings such as ``nps=4,smt=off``; itself where none is given."""
-    from advisor.model.assumption import Assumption, parse_assumption
+    from advisor.model.hardware.layout import Assumption, parse_assumption
 
     wish = parse_assumption(texts)
     return machine if wish == Assumption() else changed(machine, wish)

@@ -17,11 +17,11 @@ from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import article, unusable, without_adapters, without_gpus
 from advisor.launch.registry import Choice, choose
 from advisor.model.cpuset import CpuSet
-from advisor.model.cut import find_sockets
-from advisor.model.devices import Locality
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import JobShape
 from advisor.place.place import place
 from advisor.render.benchmark import Step
 

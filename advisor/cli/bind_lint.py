@@ -8,7 +8,7 @@ from advisor.errors import BadInput
 from advisor.host.files import open_here
 
 if TYPE_CHECKING:
-    from advisor.model.machine import Machine
+    from advisor.model.hardware.machine import Machine
 
 _LARGEST = 64 << 20
 """Bytes of a rankfile or a host file that are read: a million ranks are fewer."""

@@ -16,11 +16,10 @@ from advisor.launch import wrapper
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import Settings, settings
 from advisor.launch.registry import Choice, choose
-from advisor.model.job import STRATEGIES, JobShape
-from advisor.model.logical import numbering
-from advisor.model.machine import Machine
-from advisor.model.placement import Measured, Placement
-from advisor.model.rates import measured_for_placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.measurement_statistics import measured_for_placement
+from advisor.model.placement import STRATEGIES, JobShape, Measured, Placement
 from advisor.place.place import place
 from advisor.place.strategies import WAYS, sentence
 from advisor.render.binding import Told
@@ -225,7 +224,7 @@ def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
     """Yield a note where the line's numbers are not the kernel's, as those of the drawing are."""
     plans = [plan.topology for plan in placement.plans]
     listed = launch.form == "pe-list" or (launch.form == "rankfile" and "rmaps_rank_file_physical" not in launch.argv)
-    if listed and any(numbering(topology).pus != tuple(topology.pus) for topology in plans):
+    if listed and any(logical_numbering(topology).pus != tuple(topology.pus) for topology in plans):
         what = "pe-list" if launch.form == "pe-list" else "the rankfile"
         yield f"{what} counts cores in hwloc's order; the numbers below are the kernel's"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from advisor.errors import CannotWork
 from advisor.host.live import LiveHost
 from advisor.measure.build import Recipe, build, find_compiler, flags_for, kernel_names
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
 
 

@@ -11,8 +11,8 @@ from advisor.cli.allocation import Allocated, expand, hostfile, of_job, placehol
 from advisor.cli.pipeline import load
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.observation import same_host
+from advisor.model.hardware.machine import Machine
+from advisor.model.observed_binding import same_host
 from advisor.model.placement import Placement
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)

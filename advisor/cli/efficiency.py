@@ -16,7 +16,7 @@ from advisor.measure.ground import Ground
 from advisor.measure.hpl import KERNEL, Size, grid
 from advisor.measure.words import part_called
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Part, Task
 from advisor.model.placement import Placement
 from advisor.place.place import place

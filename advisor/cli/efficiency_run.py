@@ -36,9 +36,9 @@ from advisor.measure.hpl import (
 from advisor.measure.mpi_run import Heard
 from advisor.measure.run import STOPPED, Outcome, Surroundings, run
 from advisor.measure.tasks import Tasks
-from advisor.model import told
+from advisor.model import measurement
 from advisor.model.measurement import Missing, Result, Task
-from advisor.model.observation import planned
+from advisor.model.observed_binding import planned_ranks
 
 _PROBE = 1536
 """Equations of the first start, which tells what dgemm gives."""
@@ -133,7 +133,7 @@ class _Runner:
         if found is None:
             self.outcome.lacks(task, why or "it ended without a result")
             return None
-        self.dgemm = max(self.dgemm, told.amount(found, "dgemm"))
+        self.dgemm = max(self.dgemm, measurement.reported_or_zero(found, "dgemm"))
         return found.model_copy(update={"details": {**found.details, **self._told()}})
 
     def _heard(self, size: Size, repeats: int, seconds: float) -> Heard:
@@ -159,7 +159,7 @@ class _Runner:
         if self.made.ask.xhpl is not None:
             return read_xhpl(task, heard.text.decode("utf-8", "replace"))
         topology = self.made.machine.topology
-        return read_own(task, heard.lines, planned(self.made.placement), topology.pus if topology else task.cpus)
+        return read_own(task, heard.lines, planned_ranks(self.made.placement), topology.pus if topology else task.cpus)
 
 
 def _linpack(runners: list[_Runner]) -> None:
@@ -233,12 +233,12 @@ def _with_peaks(made: Bench, results: list[Result]) -> Iterator[Result]:
     load = max((_of_core(r) for r in results if r.kernel == "peakflops" and r.unit == "flop/s" and not r.refused), default=0.0)
     for result in results:
         if result.kernel == KERNEL:
-            cores = told.amount(result, "cores")
+            cores = measurement.reported_or_zero(result, "cores")
             doubt = blas_doubt(str(result.details.get("blas_core", "")), cpu)
             more = {
                 "peak_base": base * cores,
                 "peak_load": load * cores,
-                "dgemm_all": told.amount(result, "dgemm") * told.amount(result, "ranks"),
+                "dgemm_all": measurement.reported_or_zero(result, "dgemm") * measurement.reported_or_zero(result, "ranks"),
                 "blas_doubt": doubt or "",
             }
             yield result.model_copy(update={"details": {**result.details, **{name: v for name, v in more.items() if v}}})

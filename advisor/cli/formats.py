@@ -10,8 +10,8 @@ from advisor.errors import BadValue, CannotWork
 from advisor.paths import templates
 
 if TYPE_CHECKING:
-    from advisor.model.plan import Plan
-    from advisor.model.vendor import Redfish, Vendor
+    from advisor.model.audit.plan import Plan
+    from advisor.model.audit.vendor import Redfish, Vendor
 
 FOLDER = "checklist"
 SITE_FOLDERS = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from advisor.errors import BadInput, BadValue, did_you_mean
 
 if TYPE_CHECKING:
-    from advisor.model.bios import Bios
-    from advisor.model.machine import Machine
+    from advisor.model.hardware.firmware import Bios, Registry
+    from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
-    from advisor.model.registry import Registry
 
 _LARGEST = 4 << 20
 _MOST_BIOS = 3

@@ -9,32 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.judge.case import case_of, with_standings
-from advisor.judge.engine import judge
-from advisor.judge.measured import with_measurements
-from advisor.judge.origins import Origins
+from advisor.judge.engine import judge, waive
+from advisor.judge.evidence import Origins
+from advisor.judge.measured.facts import with_measurements
 from advisor.judge.rule import Words
 from advisor.judge.rulebook import Rulebook, load_rules, rule_files
 from advisor.judge.scope import scope_with
-from advisor.judge.standings import readers, standings
-from advisor.judge.table import table
-from advisor.judge.waivers import waive
+from advisor.judge.settings import setting_readers, settings_in_effect, settings_table
 from advisor.know.platforms import match_platform
-from advisor.know.publications import publications
 from advisor.know.settings import settings
-from advisor.model.audit import Audit
-from advisor.model.cut import infer_layout
-from advisor.model.platform import Platform, Scope
+from advisor.know.vendors import publications
+from advisor.model.audit.findings import Audit
+from advisor.model.audit.platform import Platform, Scope
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.paths import rules as rules_folder
 
 if TYPE_CHECKING:
-    from advisor.model.bios import Bios
-    from advisor.model.case import Case
-    from advisor.model.layout import Layout
-    from advisor.model.machine import Machine
+    from advisor.model.audit.case import Case
+    from advisor.model.audit.setting import Neutral
+    from advisor.model.audit.vendor import Vendor
+    from advisor.model.hardware.fault_counters import Watch
+    from advisor.model.hardware.firmware import Bios
+    from advisor.model.hardware.layout import Layout
+    from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
-    from advisor.model.setting import Neutral
-    from advisor.model.vendor import Vendor
-    from advisor.model.watch import Watch
 
 SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
@@ -94,8 +92,7 @@ def judged(
 ) -> Judgement:
     """Return what the rules say of a machine and what was measured on it, with the steps that mend it in its vendor's words."""
     from advisor.know.fixes import with_fixes
-    from advisor.know.makers import spoken
-    from advisor.know.vendors import match_vendor, vendor_by_id
+    from advisor.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 
     layout = infer_layout(machine)
     platform = match_platform(machine)
@@ -103,12 +100,12 @@ def judged(
     case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
     case = with_measurements(case, measurements).model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
     applied, pending = _said(vendor, platform, bios or machine.bios)
-    case = with_standings(case, standings(case, settings(), readers(settings()), applied, pending))
+    case = with_standings(case, settings_in_effect(case, settings(), setting_readers(settings()), applied, pending))
     looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
     origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
     book = rulebook(site)
     kind = platform.id if platform else None
-    words_of = spoken(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
+    words_of = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
     found = judge(case, book.rules, settings(), origins)
     found = waive(found, book.waivers, machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
     present = {standing.name: standing.value for standing in case.standings or () if standing.value is not None}
@@ -119,7 +116,7 @@ def judged(
         platform_id=kind,
         vendor=vendor.id if vendor else None,
         findings=found,
-        settings=table(case.standings or (), found, settings()),
+        settings=settings_table(case.standings or (), found, settings()),
         unseen=machine.gaps,
     )
     return Judgement(machine, layout, platform, words_of, case, book, audit, origins)
@@ -127,7 +124,7 @@ def judged(
 
 def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
     """Return the settings that the maker's own sheet has a place for on this generation of servers."""
-    from advisor.know.places import entries_of
+    from advisor.know.attributes import entries_of
 
     if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
         return None
@@ -138,7 +135,7 @@ def _said(
     vendor: "Vendor | None", platform: Platform | None, bios: "Bios | None"
 ) -> tuple[dict[str, "Neutral"], dict[str, "Neutral"]]:
     """Return the settings as the BIOS says they are, and those that it will change at the next boot."""
-    from advisor.know.readback import neutral_values
+    from advisor.know.attributes import neutral_values
 
     if vendor is None or bios is None:
         return {}, {}

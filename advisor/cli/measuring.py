@@ -30,9 +30,16 @@ from advisor.measure.run import Outcome, Programs, Progress, Surroundings, run
 from advisor.measure.together import together
 from advisor.measure.wish import Wish
 from advisor.model.cpuset import bounded_sets
-from advisor.model.identity import identity_of, mismatch
-from advisor.model.machine import Machine
-from advisor.model.measurement import MEASUREMENTS_SCHEMA, Conditions, Measurements, Missing, Result
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import (
+    MEASUREMENTS_SCHEMA,
+    Conditions,
+    Measurements,
+    Missing,
+    Result,
+    identity_of,
+    machine_mismatch,
+)
 from advisor.paths import kernels
 
 QUICK_SECONDS: Final = 55.0
@@ -191,7 +198,7 @@ def saved(files: Sequence[Path]) -> Measurements:
 
 def of_machine(measurements: Measurements, machine: Machine, name: str) -> Measurements:
     """Return measurements; refuse those of another machine."""
-    wrong = mismatch(measurements.machine, machine)
+    wrong = machine_mismatch(measurements.machine, machine)
     if wrong is not None:
         raise BadInput(wrong, file=name, cure="show them with advisor measure show FILE, or measure again")
     return measurements

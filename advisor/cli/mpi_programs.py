@@ -10,7 +10,7 @@ from advisor.host.live import LiveHost, find
 from advisor.measure.build import Builder, Compiler, Ready, cpu_of, flags_for
 from advisor.measure.cache import cache_folder
 from advisor.measure.mpi_build import find_blas, find_mpicc, mpi_recipe
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
 
 _PORTABLE: Final = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")

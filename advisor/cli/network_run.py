@@ -19,7 +19,7 @@ from advisor.measure.network import KERNEL, Leg
 from advisor.measure.network_read import Seat, read
 from advisor.measure.run import Outcome, Progress
 from advisor.model.measurement import Task
-from advisor.model.observation import planned
+from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import Placement
 
 
@@ -88,7 +88,7 @@ def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None
     heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
     version = f" {made.choice.version}" if made.choice.version else ""
     hosts = made.crew.hosts.names or (os.uname().nodename,)
-    seat = Seat(hosts, planned(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
+    seat = Seat(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
     try:
         found, why = read(leg, task, seat, heard.lines), heard.why
     except BadInput as error:

@@ -15,7 +15,7 @@ from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import article, is_up, unusable, without_adapters, without_gpus
 from advisor.launch.registry import Choice, choose
 from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, Leg, Per, legs, sizes_of
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Task
 from advisor.model.placement import Placement
 from advisor.place.place import place

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from advisor.model.platform import Scope
+from advisor.model.audit.platform import Scope
 
 From = Annotated[
     str | None,

@@ -6,26 +6,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.judge.engine import Asked, ask, finding
-from advisor.judge.origins import Origins
+from advisor.judge.evidence import Origins
 from advisor.judge.rule import Rule
 from advisor.judge.scope import env_of
-from advisor.judge.table import table
+from advisor.judge.settings import settings_table
 from advisor.know.settings import settings
-from advisor.language.values import Unknown
-from advisor.model.audit import Audit
-from advisor.model.case import Case
-from advisor.model.cpu import Cpu
-from advisor.model.platform import best_cut
-from advisor.model.system import Environment
+from advisor.language.logic import Unknown
+from advisor.model.audit.case import Case
+from advisor.model.audit.findings import Audit
+from advisor.model.audit.platform import best_cut
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.operating_system import Environment
 
 if TYPE_CHECKING:
-    from advisor.know.processors import Model
-    from advisor.language.nodes import Env
-    from advisor.model.bios import Bios
-    from advisor.model.finding import Finding
-    from advisor.model.platform import Platform, Scope
-    from advisor.model.setting import Maker
-    from advisor.model.vendor import Vendor
+    from advisor.know.platforms import Model
+    from advisor.language.tree import Env
+    from advisor.model.audit.findings import Finding
+    from advisor.model.audit.platform import Platform, Scope
+    from advisor.model.audit.setting import Maker
+    from advisor.model.audit.vendor import Vendor
+    from advisor.model.hardware.firmware import Bios
 
 _REAL: Final = Environment(virtual="none", container="none")
 """What is ordered is a real machine."""
@@ -84,7 +84,7 @@ def judged_platform(
         platform_id=platform.id if platform else None,
         vendor=vendor.id,
         findings=found,
-        settings=table(case.standings or (), found, settings()),
+        settings=settings_table(case.standings or (), found, settings()),
     )
     return Order(audit, _hints(platform, scope), _decided(platform, scope, model))
 
@@ -134,11 +134,11 @@ def _with_bios(case: Case, vendor: "Vendor", bios: "Bios | None") -> Case:
     if bios is None:
         return case
     from advisor.judge.case import with_standings
-    from advisor.judge.standings import standings
-    from advisor.know.readback import neutral_values
+    from advisor.judge.settings import settings_in_effect
+    from advisor.know.attributes import neutral_values
 
     applied = neutral_values(vendor, case.platform.id if case.platform else None, bios)
-    return with_standings(case, standings(case, settings(), (), applied, {}))
+    return with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
 
 
 def _asked(rule: Rule, case: Case, env: "Env") -> Iterator[Asked]:

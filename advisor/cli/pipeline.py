@@ -22,7 +22,7 @@ from advisor.host.live import LiveHost
 from advisor.host.source import open_host
 from advisor.host.writer import write_file
 from advisor.model.cpuset import bounded_sets
-from advisor.model.machine import SCHEMA, Machine
+from advisor.model.hardware.machine import SCHEMA, Machine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

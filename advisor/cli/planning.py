@@ -9,19 +9,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.cli.inputs import Given
-    from advisor.model.bios import Bios
-    from advisor.model.checklist import Checklist, Item
-    from advisor.model.firmware import Firmware
-    from advisor.model.machine import Machine
-    from advisor.model.plan import Include, Left, Plan, Wish
-    from advisor.model.vendor import Vendor
+    from advisor.model.audit.checklist import Checklist, Item
+    from advisor.model.audit.plan import Include, NotWritten, Plan, WantedSetting
+    from advisor.model.audit.vendor import Vendor
+    from advisor.model.hardware.firmware import Bios, Firmware
+    from advisor.model.hardware.machine import Machine
 
 SYSTEM = ("boot", "os", "fabric", "scheduler", "mpi", "job")
 
 
 def planned(
     checklist: "Checklist",
-    wishes: "Sequence[Wish]",
+    wishes: "Sequence[WantedSetting]",
     vendor: "Vendor",
     given: "Given",
     include: "Sequence[Include]" = (),
@@ -53,10 +52,10 @@ def _states(checklist: "Checklist", where: Iterable[str]) -> "list[Item]":
     return [item for item in checklist.items if item.setting is None and item.done is False and item.fix.where in where]
 
 
-def _left(item: "Item") -> "Left":
-    from advisor.model.plan import Left
+def _left(item: "Item") -> "NotWritten":
+    from advisor.model.audit.plan import NotWritten
 
-    return Left(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
+    return NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
 
 
 def document(plan: "Plan") -> dict[str, Any]:
@@ -66,9 +65,9 @@ def document(plan: "Plan") -> dict[str, Any]:
 
 def must_fit(given: "Given", vendor: "Vendor | None", platform: str | None, firmware: "Firmware | None" = None) -> str | None:
     """Refuse BIOS attributes that cannot be this machine's; return one line where they may not be."""
-    from advisor.know.misfit import misfit
+    from advisor.know.bios_mismatch import bios_mismatch
 
-    found = misfit(given.bios, given.registry, vendor, platform, firmware)
+    found = bios_mismatch(given.bios, given.registry, vendor, platform, firmware)
     if found is None:
         return None
     if found.sure:

@@ -10,8 +10,8 @@ from advisor.errors import AdvisorError, BadInput
 from advisor.host.documents import LARGEST, read_json
 from advisor.host.files import open_here
 from advisor.model.cpuset import CpuSet, bounded_sets
-from advisor.model.observation import Plan, Planned
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.observed_binding import PlannedBinding, PlannedRank
 
 SCHEMA = "advisor-plan/"
 _ROOM = 800 << 20
@@ -37,7 +37,7 @@ def read_bytes(name: str, what: str) -> bytes:
     return data
 
 
-def plan_in(name: str) -> Plan:
+def plan_in(name: str) -> PlannedBinding:
     """Return the plan that a file holds: its ``ranks``, and its ``topology`` where it has one."""
     reader = _Ranks()
     try:
@@ -68,7 +68,7 @@ class _Ranks:
         return _planned(each, place)
 
 
-def _plan(data: Any) -> Plan:
+def _plan(data: Any) -> PlannedBinding:
     if not isinstance(data, dict):
         raise BadInput("not a plan: no JSON object", cure=_CURE)
     schema, ranks = data.get("schema"), data.get("ranks")
@@ -76,15 +76,15 @@ def _plan(data: Any) -> Plan:
         raise BadInput(f"its schema is {schema[:40]}, this advisor reads {SCHEMA}1", cure="update advisor")
     if not isinstance(ranks, list) or not ranks:
         raise BadInput("not a plan: it has no list of ranks", cure=_CURE)
-    planned: dict[int, Planned] = {}
+    planned: dict[int, PlannedRank] = {}
     for at, each in enumerate(ranks):
-        place = each if isinstance(each, Planned) else _planned(each, f"ranks[{at}]")
+        place = each if isinstance(each, PlannedRank) else _planned(each, f"ranks[{at}]")
         if planned.setdefault(place.rank, place) is not place:
             raise BadInput(f"rank {place.rank} stands twice", place=f"ranks[{at}]", cure=_CURE)
-    return Plan(ranks=tuple(planned.values()), topology=_topology(data))
+    return PlannedBinding(ranks=tuple(planned.values()), topology=_topology(data))
 
 
-def _planned(each: object, place: str) -> Planned:
+def _planned(each: object, place: str) -> PlannedRank:
     if not isinstance(each, dict):
         raise BadInput("not a rank", place=place, cure=_CURE)
     taken = {key: each[key] for key in _KEYS if key in each}
@@ -93,7 +93,7 @@ def _planned(each: object, place: str) -> Planned:
     try:
         if isinstance(taken.get("memory"), str):
             taken["memory"] = list(_nodes(taken["memory"]))
-        return Planned.model_validate_json(json.dumps(taken))
+        return PlannedRank.model_validate_json(json.dumps(taken))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         at = ".".join([place, *map(str, first["loc"])])[:120]

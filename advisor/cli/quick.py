@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from advisor.cli.crew import There
     from advisor.cli.measuring import Measured
-    from advisor.model.machine import Machine
+    from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
 
 _HPL_SECONDS: Final = 60.0

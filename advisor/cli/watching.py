@@ -15,8 +15,8 @@ from advisor.errors import AdvisorError
 from advisor.host.documents import read_json
 from advisor.host.later import later, since
 from advisor.host.live import LiveHost
-from advisor.model.evidence import Gap
-from advisor.model.watch import Watch
+from advisor.model.hardware.fault_counters import Watch
+from advisor.model.hardware.machine import Gap
 
 if TYPE_CHECKING:
     from advisor.host.base import Host

@@ -7,8 +7,8 @@ from advisor.collect.acpi_tables import checksum_holds, hmat, madt, slit, srat, 
 from advisor.collect.reader import Reader
 from advisor.errors import BadTable
 from advisor.host.base import Host, Reading, Why
-from advisor.model.acpi import Acpi
-from advisor.model.machine import Machine
+from advisor.model.hardware.firmware import Acpi
+from advisor.model.hardware.machine import Machine
 
 FOLDER = "/sys/firmware/acpi/tables"
 PATHS = tuple(f"{FOLDER}/{name}" for name in ("APIC", "SRAT", "SLIT", "HMAT"))

@@ -5,7 +5,7 @@ from struct import unpack_from
 from typing import NamedTuple
 
 from advisor.errors import BadTable
-from advisor.model.acpi import HmatEntry, MadtEntry, SratCpu, SratMemory
+from advisor.model.hardware.firmware import HmatEntry, MadtEntry, SratCpu, SratMemory
 
 HEADER = 36
 LARGEST = 4 << 20

@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from advisor.collect.redfish_bios import bios_of, resource_of
 from advisor.errors import BadCapture
-from advisor.model.bios import Bios, Scalar
-from advisor.model.registry import FLAGS, Allowed, Attribute, Dependency, Registry, Term
+from advisor.model.hardware.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 
 _MOST: Final = 10_000
 """Attributes, values or dependencies of one registry; the largest seen has 738."""

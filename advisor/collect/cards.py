@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from advisor.collect.pci_kinds import AMD, COHERENT, NVIDIA
 from advisor.collect.pci_path import partition
-from advisor.model.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
-from advisor.model.machine import Machine
-from advisor.model.topology import NumaNode, Topology
+from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import NumaNode, Topology
 
 _GIB: Final = 1 << 30
 

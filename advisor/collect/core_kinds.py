@@ -7,10 +7,10 @@ from typing import Final
 from advisor.collect.arm_parts import arm_name
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
-from advisor.model.cpu import CoreKind, Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.units import number
+from advisor.model.hardware.cpu import CoreKind, Cpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.quantity import number
 
 CPUINFO = "/proc/cpuinfo"
 INTEL: Final = {

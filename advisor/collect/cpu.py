@@ -5,10 +5,9 @@ import re
 from advisor.collect.arm_parts import arm_name
 from advisor.collect.reader import CAPTURE_HELP, Reader
 from advisor.host.base import Host, expand
-from advisor.model.cpu import Cpu
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.units import number
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.quantity import number
 
 CPUINFO = "/proc/cpuinfo"
 _MICROCODE = "/sys/devices/system/cpu/cpu*/microcode/version"

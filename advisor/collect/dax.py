@@ -4,8 +4,8 @@ import re
 
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
-from advisor.model.machine import Machine
-from advisor.model.tiers import DaxDevice
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import DaxDevice
 
 _ROOT = "/sys/bus/dax/devices"
 PATHS = (f"{_ROOT}/*@", f"{_ROOT}/*/size", f"{_ROOT}/*/target_node", f"{_ROOT}/*/driver@")

@@ -9,10 +9,10 @@ from advisor.collect.smbios import Structure, clean, dimms, models, processors, 
 from advisor.collect.socket_memory import placed, summed, unknown
 from advisor.errors import BadTable
 from advisor.host.base import Host, Why
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.memory import Memory
-from advisor.model.units import iso_date
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Memory
+from advisor.model.quantity import iso_date
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 ENTRY_POINT = "/sys/firmware/dmi/tables/smbios_entry_point"

@@ -5,8 +5,8 @@ from posixpath import dirname
 
 from advisor.collect.smbios import clean
 from advisor.host.base import Host, expand
-from advisor.model.memory import Dimm
-from advisor.model.units import MIB, number
+from advisor.model.hardware.memory import Dimm
+from advisor.model.quantity import MIB, number
 
 LABELS = "/sys/devices/system/edac/mc/mc*/dimm*/dimm_label"
 FIELDS = ("dimm_label", "dimm_location", "dimm_mem_type", "size")

@@ -5,9 +5,8 @@ import re
 from advisor.collect.cpu import CPUINFO, first_cpu
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.host.base import Host, Ran
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.system import Environment
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.operating_system import Environment
 
 _DMI = "/sys/class/dmi/id"
 _DMI_FILES = tuple(f"{_DMI}/{name}" for name in ("sys_vendor", "product_name", "bios_vendor", "board_vendor"))

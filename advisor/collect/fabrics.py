@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from advisor.collect.pci_kinds import layer_of
-from advisor.model.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Nic, PciDevice, Port
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Nic, PciDevice, Port
+from advisor.model.hardware.machine import Machine
 
 _DEVICE: Final = re.compile(r"cxi\d{1,4}", re.ASCII)
 """What the driver calls a Slingshot adapter, and libfabric after it."""

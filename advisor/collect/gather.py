@@ -13,10 +13,8 @@ from advisor.collect.fabrics import with_fabrics
 from advisor.errors import AdvisorError, CannotWork
 from advisor.host.base import Host
 from advisor.model.cpuset import bounded_sets
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.merge import merge
-from advisor.model.topology import Counts, counts
+from advisor.model.hardware.machine import Gap, Machine, merge
+from advisor.model.hardware.topology import Counts, counts
 
 
 class Source(NamedTuple):

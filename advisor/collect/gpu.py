@@ -11,9 +11,9 @@ from advisor.collect.pci_kinds import GPU_MAKERS
 from advisor.collect.pci_path import ADDRESS, partition
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
-from advisor.model.devices import Gpu
-from advisor.model.machine import Machine
-from advisor.model.units import MIB, number
+from advisor.model.hardware.devices import Gpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.quantity import MIB, number
 
 NVIDIA_SMI = (
     "nvidia-smi",

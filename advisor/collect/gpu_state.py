@@ -8,9 +8,9 @@ from advisor.collect.pci import gpus_on
 from advisor.collect.pci_bus import Bus
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Ran, Why
-from advisor.model.devices import Gpu
-from advisor.model.machine import Machine
-from advisor.model.units import number
+from advisor.model.hardware.devices import Gpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.quantity import number
 
 _DEVICES = "/sys/bus/pci/devices"
 _COMPUTE, _MEMORY = "current_compute_partition", "current_memory_partition"

@@ -8,13 +8,12 @@ from advisor.collect.hwloc_topology import memory_tiers, topology
 from advisor.collect.reader import CAPTURE_HELP, Reader, strange
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
-from advisor.model.cpu import Cpu
-from advisor.model.evidence import Source
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.names import is_name
-from advisor.model.system import Kernel, Limits
-from advisor.model.units import iso_date, number
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine, Source
+from advisor.model.hardware.operating_system import Kernel, Limits
+from advisor.model.quantity import iso_date, number
+from advisor.model.value import is_name
 
 # --disallowed shows the part of the machine that a cgroup hides; hwloc 2.0 does not know the option.
 LSTOPO = ("lstopo-no-graphics", "--disallowed", "--of", "xml", "-")

@@ -8,10 +8,10 @@ from advisor.collect.hwloc_objects import Document, Element, Infos, children_inf
 from advisor.collect.pci_kinds import AMD, GPU_MAKERS, kind_of
 from advisor.collect.pci_path import partition
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
-from advisor.model.names import is_name
-from advisor.model.topology import NumaNode
-from advisor.model.units import number
+from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
+from advisor.model.hardware.topology import NumaNode
+from advisor.model.quantity import number
+from advisor.model.value import is_name
 
 _OSDEV = {2: {"2": "nic", "3": "hca"}, 3: {"16": "nic", "32": "hca", "48": "hca"}}
 """osdev_type is a number in 2.x files and a bit mask in 3.x ones (hwloc NEWS, 3.0)."""

@@ -7,10 +7,10 @@ from advisor.collect.dimm_slots import Board
 from advisor.collect.hwloc_objects import Document, Infos, children_infos, cpuset
 from advisor.collect.smbios import clean
 from advisor.collect.socket_memory import placed
-from advisor.model.cpu import CoreKind
 from advisor.model.cpuset import CpuSet
-from advisor.model.memory import Dimm, Memory
-from advisor.model.units import number
+from advisor.model.hardware.cpu import CoreKind
+from advisor.model.hardware.memory import Dimm, Memory
+from advisor.model.quantity import number
 
 _CORE_TYPES: Final = {"IntelCore": "P-core", "IntelAtom": "E-core"}
 _APART: Final = 1.25

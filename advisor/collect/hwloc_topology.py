@@ -7,9 +7,9 @@ from advisor.collect.hwloc_objects import Document, Element, cpuset, os_index, w
 from advisor.collect.pci_kinds import COHERENT
 from advisor.errors import BadXml
 from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.tiers import MemoryTier
-from advisor.model.topology import L3, Core, Die, Distances, NumaNode, Package, SharedL2, Topology
-from advisor.model.units import number
+from advisor.model.hardware.memory import MemoryTier
+from advisor.model.hardware.topology import L3, Core, Die, Distances, NumaNode, Package, SharedL2, Topology
+from advisor.model.quantity import number
 
 _KINDS = {
     "DRAM": "dram",

@@ -10,9 +10,9 @@ from advisor.collect.reader import Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Hca, Irq, Locality, Port
-from advisor.model.machine import Machine
-from advisor.model.names import is_name
+from advisor.model.hardware.devices import Hca, Irq, Locality, Port
+from advisor.model.hardware.machine import Machine
+from advisor.model.value import is_name
 
 CLASS = "/sys/class/infiniband"
 

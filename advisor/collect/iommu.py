@@ -4,8 +4,8 @@ from advisor.collect.pci_bus import DEVICES, Bus
 from advisor.collect.pci_config import downstream, hidden, redirects
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why, expand
-from advisor.model.machine import Machine
-from advisor.model.system import Iommu
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Iommu
 
 _UNITS = "/sys/class/iommu"
 _TYPES = "/sys/kernel/iommu_groups/*/type"

@@ -6,11 +6,10 @@ from advisor.collect.cpu import CPUINFO, first_cpu
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader, strange
 from advisor.host.base import Host, Why, expand
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.names import is_name
-from advisor.model.system import Hugepages, Kernel
-from advisor.model.units import KIB
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.operating_system import Hugepages, Kernel
+from advisor.model.quantity import KIB
+from advisor.model.value import is_name
 
 _SYS = "/proc/sys"
 _THP = "/sys/kernel/mm/transparent_hugepage"

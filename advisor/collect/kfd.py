@@ -6,7 +6,7 @@ from typing import Final
 
 from advisor.collect.pci_path import partition
 from advisor.collect.reader import Reader
-from advisor.model.devices import Gpu
+from advisor.model.hardware.devices import Gpu
 
 NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
 PATHS: Final = (f"{NODES}/*/properties",)

@@ -9,9 +9,9 @@ from advisor.collect.infiniband import CLASS
 from advisor.collect.pci_path import address_of
 from advisor.collect.reader import ROOT_HELP, Reader
 from advisor.host.base import Host, Ran, Why
-from advisor.model.devices import Hca
-from advisor.model.machine import Machine
-from advisor.model.names import is_name
+from advisor.model.hardware.devices import Hca
+from advisor.model.hardware.machine import Machine
+from advisor.model.value import is_name
 
 # Without a device each asks all of them; mstconfig, of the free mstflint, names them by their PCI address.
 MSTCONFIG = ("mstconfig", "query")

@@ -2,9 +2,9 @@
 
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
-from advisor.model.machine import Machine
-from advisor.model.system import Kernel
-from advisor.model.units import number
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Kernel
+from advisor.model.quantity import number
 
 _MODULE = "/sys/module"
 _NAMES = ("gdrdrv", "knem", "nv_peer_mem", "nvidia_peermem", "xpmem")

@@ -5,8 +5,8 @@ from advisor.collect.pci_locality import Clues, locality
 from advisor.collect.pci_path import ADDRESS, addresses
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
-from advisor.model.devices import Locality, Nic
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Locality, Nic
+from advisor.model.hardware.machine import Machine
 
 NET = "/sys/class/net"
 

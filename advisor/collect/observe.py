@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
 from advisor.model.cpuset import CpuSet, bounded_sets
-from advisor.model.observation import (
+from advisor.model.observed_binding import (
     GPU_VARIABLES,
     LOCAL_VARIABLES,
     RANK_VARIABLES,
     SIZE_VARIABLES,
-    Gathered,
-    Looked,
+    GatheredReports,
     Observation,
     Process,
+    RunningProcesses,
     Thread,
 )
 
@@ -52,11 +52,11 @@ class Listener:
         if len(self._rest) > _LONGEST:
             self._rest = self._rest[-_LONGEST:]
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> GatheredReports:
         """Return what was heard; a last line without its end counts."""
         self._read(self._rest)
         self._rest = b""
-        return Gathered(
+        return GatheredReports(
             ranks=tuple(self._ranks[rank] for rank in sorted(self._ranks)),
             alone=self._alone,
             repeated=tuple(sorted(self._repeated)),
@@ -89,7 +89,7 @@ def observation(line: str) -> Observation | None:
     return Observation(host=host, cpus=allowed, mems=nodes, **numbers, **words)
 
 
-def heard(text: bytes) -> Gathered:
+def heard(text: bytes) -> GatheredReports:
     """Return what the ranks said in a whole output."""
     listener = Listener()
     with bounded_sets():
@@ -109,7 +109,7 @@ def _names(host: Host, pid: str) -> set[str]:
     return {comm, *files[:1], *(file for file in files[1:] if "/" in words[1] or "." in file)} - {""}
 
 
-def looked(host: Host, pids: Iterable[int]) -> Looked:
+def looked(host: Host, pids: Iterable[int]) -> RunningProcesses:
     """Return what /proc says of some processes, and which could not be read."""
     found, unread = [], []
     for pid in dict.fromkeys(pids):
@@ -122,7 +122,7 @@ def looked(host: Host, pids: Iterable[int]) -> Looked:
     if closed:
         unread.append(f"the variables of process {_few(closed)} cannot be read without being their user or root: ranks not known")
     name = (host.read("/proc/sys/kernel/hostname").text or "").strip()
-    return Looked(host=name or None, processes=tuple(found), unread=tuple(unread))
+    return RunningProcesses(host=name or None, processes=tuple(found), unread=tuple(unread))
 
 
 def _few(pids: list[int]) -> str:

@@ -6,9 +6,9 @@ from advisor.collect.pci_kinds import kind_of
 from advisor.collect.pci_path import address_of
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
-from advisor.model.devices import PciDevice
-from advisor.model.machine import Machine
-from advisor.model.names import is_name
+from advisor.model.hardware.devices import PciDevice
+from advisor.model.hardware.machine import Machine
+from advisor.model.value import is_name
 
 _INFINIBAND = "/sys/class/infiniband"
 

@@ -22,8 +22,8 @@ from advisor.collect.reader import Reader
 from advisor.errors import BadInput
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Link, Locality
-from advisor.model.units import number
+from advisor.model.hardware.devices import Link, Locality
+from advisor.model.quantity import number
 
 DEVICES = "/sys/bus/pci/devices"
 _NODES = "/sys/devices/system/node"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from advisor.model.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT
+from advisor.model.hardware.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT
 
 # Class codes: PCI Code and ID Assignment Specification 1.15, section 1.
 _NETWORK, _ETHERNET, _INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS = 0x02, 0x0200, 0x0207, 0x0208, 0x0C06

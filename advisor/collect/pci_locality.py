@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Locality
+from advisor.model.hardware.devices import Locality
 
 
 class Nodes(NamedTuple):

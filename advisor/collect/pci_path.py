@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from advisor.model.devices import Link
+from advisor.model.hardware.devices import Link
 
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII | re.IGNORECASE)
 """Domain, bus, device and function. Domains beyond 16 bits are made by Intel VMD and by Hyper-V."""

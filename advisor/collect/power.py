@@ -7,11 +7,10 @@ from advisor.collect.cpu import CPUINFO, first_cpu
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host
-from advisor.model.cpu import Cpu, IdleState
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.units import number
+from advisor.model.hardware.cpu import Cpu, IdleState
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.quantity import number
 
 _CPU = "/sys/devices/system/cpu"
 _KHZ, _MHZ = 1_000, 1_000_000

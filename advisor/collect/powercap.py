@@ -4,8 +4,8 @@ import re
 
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
-from advisor.model.cpu import Cpu, PowerCap
-from advisor.model.machine import Machine
+from advisor.model.hardware.cpu import Cpu, PowerCap
+from advisor.model.hardware.machine import Machine
 
 _ROOT = "/sys/class/powercap"
 _ZONE = re.compile(r"intel-rapl:\d{1,4}", re.ASCII)

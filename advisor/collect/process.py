@@ -6,9 +6,8 @@ from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.system import Limits
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.operating_system import Limits
 
 _LIMITS = "/proc/self/limits"
 _STATUS = "/proc/self/status"

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import NOT_OFFERED, Gap, Source
-from advisor.model.names import is_name
-from advisor.model.units import number
+from advisor.model.hardware.machine import NOT_OFFERED, Gap, Source
+from advisor.model.quantity import number
+from advisor.model.value import is_name
 
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from advisor.errors import BadCapture
-from advisor.model.bios import Bios, Scalar
+from advisor.model.hardware.firmware import Bios, Scalar
 
 _LARGEST: Final = 4 << 20
 _MOST: Final = 5000

@@ -7,10 +7,9 @@ from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.software import Allocation, SlurmNode
-from advisor.model.units import MIB, number
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.operating_system import Allocation, SlurmNode
+from advisor.model.quantity import MIB, number
 
 _HOSTNAME = "/proc/sys/kernel/hostname"
 _SLURMD = ("slurmd", "-C")

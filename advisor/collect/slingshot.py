@@ -4,8 +4,8 @@ from advisor.collect.pci_bus import LOCALITY_PATHS, Bus
 from advisor.collect.pci_path import address_of
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
-from advisor.model.devices import Hca
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Hca
+from advisor.model.hardware.machine import Machine
 
 CLASS = "/sys/class/cxi"
 

@@ -8,9 +8,8 @@ import re
 
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Ran, Why
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.software import Slurm
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.operating_system import Slurm
 
 _FOLDERS = (
     "/etc/slurm",

@@ -6,9 +6,9 @@ from advisor.collect.process import UNLIMITED
 from advisor.collect.reader import Reader
 from advisor.collect.slurm import SLURM, printed
 from advisor.host.base import Host
-from advisor.model.machine import Machine
-from advisor.model.system import Limits
-from advisor.model.units import number
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Limits
+from advisor.model.quantity import number
 
 _SHOW = (
     "systemctl",

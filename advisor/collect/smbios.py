@@ -4,7 +4,7 @@ from struct import unpack_from
 from typing import Final, NamedTuple
 
 from advisor.errors import BadTable
-from advisor.model.memory import Dimm, Processor
+from advisor.model.hardware.memory import Dimm, Processor
 
 LARGEST = 4 << 20
 """Bytes; real tables have at most some ten thousand."""

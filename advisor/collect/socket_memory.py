@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.collect.dimm_slots import Board, Name, places
-from advisor.model.evidence import Gap
-from advisor.model.memory import Dimm, Processor, SocketMemory
+from advisor.model.hardware.machine import Gap
+from advisor.model.hardware.memory import Dimm, Processor, SocketMemory
 
 NAMES_HELP = "report it with the output of advisor capture: slot names of one more maker can then be read"
 SPEED_HELP = "update the firmware, or read the speed in its setup"

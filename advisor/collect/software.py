@@ -4,9 +4,8 @@ import re
 
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, Reader
 from advisor.host.base import Host, Why
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
-from advisor.model.software import Tool
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.operating_system import Tool
 
 PATHS: tuple[str, ...] = ()
 COMMANDS = (

@@ -8,9 +8,9 @@ from advisor.collect.sysfs_cpus import CPU, UNAME, CpuTree, online_cpus, possibl
 from advisor.collect.sysfs_nodes import GPUS, NODES, distances, numa_nodes
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.topology import NumaNode, Topology
-from advisor.model.units import size
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import NumaNode, Topology
+from advisor.model.quantity import size
 
 PATHS = (
     f"{CPU}/online",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from advisor.collect.reader import Reader
 from advisor.errors import BadCapture, BadInput
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.topology import L3, Core, Die, Package, SharedL2
-from advisor.model.units import size
+from advisor.model.hardware.topology import L3, Core, Die, Package, SharedL2
+from advisor.model.quantity import size
 
 CPU = "/sys/devices/system/cpu"
 MOST_CPUS = 1 << 15

@@ -5,8 +5,8 @@ import re
 from advisor.collect.reader import Reader
 from advisor.errors import BadCapture, BadInput
 from advisor.model.cpuset import CpuSet
-from advisor.model.topology import Distances, NumaNode
-from advisor.model.units import number, size
+from advisor.model.hardware.topology import Distances, NumaNode
+from advisor.model.quantity import number, size
 
 NODES = "/sys/devices/system/node"
 GPUS = "/proc/driver/nvidia/gpus"

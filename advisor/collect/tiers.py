@@ -5,10 +5,10 @@ import re
 from advisor.collect.reader import Reader
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.tiers import MemoryTier
-from advisor.model.units import number, size
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import MemoryTier
+from advisor.model.quantity import number, size
 
 NODES = "/sys/devices/system/node"
 TIERS = "/sys/devices/virtual/memory_tiering"

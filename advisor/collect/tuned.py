@@ -4,8 +4,8 @@ import re
 
 from advisor.collect.reader import Reader
 from advisor.host.base import Host, Why
-from advisor.model.machine import Machine
-from advisor.model.system import Kernel
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Kernel
 
 _ACTIVE = "/etc/tuned/active_profile"
 _FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT
 from advisor.collect.watch_gpus import NVIDIA_SMI, gpus
 from advisor.host.base import Host, Why, expand
-from advisor.model.evidence import Gap, Source
-from advisor.model.units import number
-from advisor.model.watch import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
+from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
+from advisor.model.hardware.machine import Gap, Source
+from advisor.model.quantity import number
 
 _PORTS = "/sys/class/infiniband/*/ports/*"
 _COUNTERS = f"{_PORTS}/counters"

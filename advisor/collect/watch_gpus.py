@@ -2,8 +2,8 @@
 
 from advisor.collect.gpu import bus_id
 from advisor.host.base import Host
-from advisor.model.units import number
-from advisor.model.watch import GpuWatch
+from advisor.model.hardware.fault_counters import GpuWatch
+from advisor.model.quantity import number
 
 NVIDIA_SMI = (
     "nvidia-smi",

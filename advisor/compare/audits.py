@@ -2,11 +2,9 @@
 
 from advisor.compare.machines import devices, facts, identity
 from advisor.compare.topology import renumbered, topology_changes
-from advisor.model.audit import Audit, Row, cost_order
-from advisor.model.difference import Change, Difference, FindingChange
-from advisor.model.finding import Finding
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
+from advisor.model.audit.findings import Audit, Change, Difference, Finding, FindingChange, Row, cost_order
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
 
 
 def difference(

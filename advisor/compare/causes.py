@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from advisor.compare.logical import Logical
-from advisor.model.amounts import count
+from advisor.language.units import count
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.observation import Cause, Observation, Planned, Verdict
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.observed_binding import Cause, Observation, PlannedRank, Verdict
 
 
 @dataclass(frozen=True)
 class Pair:
     """One rank, planned and seen."""
 
-    place: Planned
+    place: PlannedRank
     seen: Observation | None
     host: str | None
     """Where it should be, with the name of the nameless node filled in."""

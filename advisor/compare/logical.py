@@ -1,15 +1,15 @@
 """hwloc's order of the cores, as far as it takes to see that numbers were taken for what they are not."""
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 
 
 class Logical:
     """The cores of a machine in hwloc's order."""
 
     def __init__(self, topology: Topology) -> None:
-        numbers = numbering(topology)
+        numbers = logical_numbering(topology)
         self._cores, self._core = numbers.cores, numbers.core_of
         self._pus, self._pu = numbers.pus, numbers.pu_of
 

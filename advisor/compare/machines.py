@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from advisor.language.say import written
-from advisor.model.amounts import binary, bit_rate, clock, memory_clock
+from advisor.language.sentences import written_value
+from advisor.language.units import binary, bit_rate, clock, memory_clock
+from advisor.model.audit.findings import Change
 from advisor.model.cpuset import CpuSet
-from advisor.model.difference import Change
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 
 _IDENTITY = ("name", "architecture", "firmware", "cpu.model_name", "cpu.microcode", "kernel.release", "kernel.os_name")
 _DEVICES = ("hcas", "gpus", "nics", "pci")
@@ -106,7 +106,7 @@ def _written(name: str, value: Any) -> str:
                 return str(unit(value))
     if last == "cmdline":
         return " ".join(key if word is None else f"{key}={word}" for key, word in value)
-    return written(value) if not isinstance(value, CpuSet) else str(value)
+    return written_value(value) if not isinstance(value, CpuSet) else str(value)
 
 
 def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:

@@ -5,11 +5,20 @@ from collections.abc import Iterable, Sequence
 
 from advisor.compare.causes import Case, Pair, causes
 from advisor.model.cpuset import CpuSet
-from advisor.model.observation import VERDICTS, Comparison, Gathered, Observation, Planned, RankVerdict, Verdict, same_host
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.observed_binding import (
+    VERDICTS,
+    Comparison,
+    GatheredReports,
+    Observation,
+    PlannedRank,
+    RankVerdict,
+    Verdict,
+    same_host,
+)
 
 
-def compare(plan: Sequence[Planned], gathered: Gathered, topology: Topology | None = None) -> Comparison:
+def compare(plan: Sequence[PlannedRank], gathered: GatheredReports, topology: Topology | None = None) -> Comparison:
     """Return in what ranks differ from the plan; a topology, of all nodes alike, tells better what happened."""
     seen = {each.rank: each for each in gathered.ranks if each.rank is not None}
     nameless = next((seen[each.rank].host for each in plan if _anywhere(each) and each.rank in seen), None)
@@ -27,7 +36,7 @@ def compare(plan: Sequence[Planned], gathered: Gathered, topology: Topology | No
     )
 
 
-def _anywhere(place: Planned) -> bool:
+def _anywhere(place: PlannedRank) -> bool:
     """Return whether a place's host has no name of its own: the one node that the job runs on."""
     return place.host is None or place.host in ("localhost", "localhost.localdomain")
 
@@ -40,13 +49,17 @@ def _row(pair: Pair) -> RankVerdict:
     return RankVerdict(rank=pair.place.rank, verdict=pair.verdict, planned=pair.place, seen=pair.seen, shares=pair.shares)
 
 
-def _pair(place: Planned, here: Observation | None, nameless: str | None, crowded: set[int], topology: Topology | None) -> Pair:
+def _pair(
+    place: PlannedRank, here: Observation | None, nameless: str | None, crowded: set[int], topology: Topology | None
+) -> Pair:
     host = nameless if _anywhere(place) else place.host
     shares = here is not None and place.rank in crowded
     return Pair(place, here, host, _verdict(place, here, host, topology, shares=shares), shares)
 
 
-def _verdict(place: Planned, here: Observation | None, host: str | None, topology: Topology | None, *, shares: bool) -> Verdict:
+def _verdict(
+    place: PlannedRank, here: Observation | None, host: str | None, topology: Topology | None, *, shares: bool
+) -> Verdict:
     if here is None:
         return "missing"
     if not same_host(host, here.host):
@@ -60,7 +73,7 @@ def _verdict(place: Planned, here: Observation | None, host: str | None, topolog
     return "overlapping" if shares else "elsewhere"
 
 
-def memory_differs(place: Planned, here: Observation, topology: Topology | None) -> bool:
+def memory_differs(place: PlannedRank, here: Observation, topology: Topology | None) -> bool:
     """Return whether a rank's memory is known to come from other nodes than planned."""
     if not place.memory:
         return False
@@ -90,7 +103,7 @@ def _crowded(places: Iterable[tuple[int, str, CpuSet]], topology: Topology | Non
     return {rank for rank, host, bits in kept if bits & twice[host]}
 
 
-def _notes(gathered: Gathered) -> tuple[str, ...]:
+def _notes(gathered: GatheredReports) -> tuple[str, ...]:
     notes = []
     if gathered.repeated:
         notes.append(

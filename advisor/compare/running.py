@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from advisor.model.amounts import count, plain
+from advisor.language.units import count, plain
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Hca
-from advisor.model.fabric import fabric_of, is_of
-from advisor.model.machine import Machine
-from advisor.model.observation import Caution, Gathered, Looked, Observation, Process
-from advisor.model.topology import Topology
+from advisor.model.hardware.devices import Hca, fabric_of, is_on_fabric
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
+from advisor.model.observed_binding import Caution, GatheredReports, Observation, Process, RunningProcesses
 
 
 def cautions(machine: Machine, processes: Sequence[Process]) -> tuple[Caution, ...]:
@@ -30,7 +29,7 @@ def working(process: Process) -> int:
     return sum(thread.running for thread in process.threads) or len(process.threads) or 1
 
 
-def observed(looked: Looked) -> Gathered:
+def observed(looked: RunningProcesses) -> GatheredReports:
     """Return processes as a probe would have told of them, to be compared with a plan."""
     ranks: dict[int, Observation] = {}
     repeated = set()
@@ -42,7 +41,7 @@ def observed(looked: Looked) -> Gathered:
         if process.rank is not None and ranks.setdefault(process.rank, seen) != seen:
             repeated.add(process.rank)
     alone = sum(process.rank is None for process in looked.processes)
-    return Gathered(ranks=tuple(ranks[rank] for rank in sorted(ranks)), alone=alone, repeated=tuple(sorted(repeated)))
+    return GatheredReports(ranks=tuple(ranks[rank] for rank in sorted(ranks)), alone=alone, repeated=tuple(sorted(repeated)))
 
 
 def who(process: Process) -> str:
@@ -107,7 +106,7 @@ def _far(machine: Machine, topology: Topology, process: Process, every: Sequence
     where = f"{who(process)} runs on node {_listed(own)}, its adapter {name} is at node {_listed(near)}"
     where += f" (distance {min(known)})" if known else ""
     fabric = fabric_of(mine)
-    better = next((hca.name for hca in machine.hcas or () if _nodes(hca) & own and is_of(hca, fabric)), None)
+    better = next((hca.name for hca in machine.hcas or () if _nodes(hca) & own and is_on_fabric(hca, fabric)), None)
     taken = union(each.cpus for each in every)
     beside = union(node.cpuset for node in topology.nodes if node.os_index in near)
     if better:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from advisor.model.amounts import binary
-from advisor.model.difference import Change
-from advisor.model.layout import Layout
-from advisor.model.topology import Topology
+from advisor.language.units import binary
+from advisor.model.audit.findings import Change
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.topology import Topology
 
 
 def topology_changes(a: Topology | None, b: Topology | None, first: Layout, second: Layout) -> tuple[Change, ...]:

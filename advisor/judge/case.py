@@ -5,17 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from advisor.judge.devices import accelerators, adapters
-from advisor.model.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
-from advisor.model.cpu import Cpu
+from advisor.model.audit.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
+from advisor.model.audit.platform import Platform, Scope, best_cut, dies, offered
 from advisor.model.cpuset import CpuSet
-from advisor.model.cut import find_sockets
-from advisor.model.hbm import hbm_mode
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, SocketMemory
-from advisor.model.platform import Platform, Scope, best_cut, dies, offered
-from advisor.model.topology import Topology
-from advisor.model.witness import srat_nodes
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Dimm, SocketMemory
+from advisor.model.hardware.numbering import srat_nodes
+from advisor.model.hardware.partitioning import find_sockets, hbm_mode
+from advisor.model.hardware.topology import Topology
 
 
 def case_of(
@@ -25,7 +24,7 @@ def case_of(
     vendor: str | None = None,
     scope: Scope = "mpi",
 ) -> Case:
-    """Return what rules may ask of the machine; its settings are read afterwards (advisor.judge.standings)."""
+    """Return what rules may ask of the machine; its settings are read afterwards (advisor.judge.settings)."""
     topology = machine.topology if machine.topology and machine.topology.pus else None
     sockets = find_sockets(machine, topology)[0] if topology else None
     shared = {name: getattr(machine, name) for name in _SHARED}

@@ -1,11 +1,23 @@
 """Joins adapters and accelerators with their PCI devices. Pure."""
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Any, Final
 
-from advisor.model.case import Accelerator, Adapter
+from advisor.model.audit.case import Accelerator, Adapter, Case
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Hca, Irq, Locality, PciDevice, bus_of
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Hca, Irq, Locality, PciDevice, Port, bus_of
+from advisor.model.hardware.machine import Machine
+
+_CARDS: Final = {
+    4099: "ConnectX-3", 4103: "ConnectX-3", 4115: "ConnectX-4", 4119: "ConnectX-5", 4121: "ConnectX-5", 4123: "ConnectX-6",
+    4129: "ConnectX-7",
+}  # fmt: skip
+"""What the makers' drivers call MT4119 and its like by (mlx4 and mlx5 of Linux): publications name cards by these words."""
+
+_RATES: Final = {"FDR": 56e9, "EDR": 100e9, "HDR100": 100e9, "HDR": 200e9, "NDR200": 200e9, "NDR": 400e9}
+_RATE_SLACK: Final = 0.05
+"""FDR is 56 Gbit/s in sysfs, and 54.5 of data."""
 
 
 def adapters(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[Adapter, ...] | None:
@@ -99,3 +111,25 @@ def _cpus(machine: Machine, nodes: tuple[int, ...]) -> CpuSet:
 
 def _sockets_of(cpus: CpuSet, sockets: tuple[CpuSet, ...]) -> tuple[int, ...]:
     return tuple(index for index, own in enumerate(sockets) if own & cpus)
+
+
+def is_fabric(fabric: str | None, name: str, case: Case) -> bool:
+    """Return whether an adapter and its port are known to be what a publication names: ``ConnectX-5 EDR``."""
+    adapter = next((each for each in case.adapters or () if each.name == name), None)
+    if adapter is None or fabric is None:
+        return False
+    words = fabric.partition(",")[0].split()
+    card = next((word for word in words if word.startswith("ConnectX")), None)
+    ports = [port for port in adapter.ports or () if port.state == "active"]
+    return card in (None, _card(adapter)) and len(ports) == 1 and _runs(ports[0], words)
+
+
+def _card(adapter: Adapter) -> str | None:
+    number = re.fullmatch(r"MT(\d{4,5})", adapter.kind or "")
+    return _CARDS.get(int(number[1])) if number else None
+
+
+def _runs(port: Port, words: Sequence[str]) -> bool:
+    rate = next((_RATES[word] for word in words if word in _RATES), 100e9 if words[-2:] == ["100", "Gb/s"] else None)
+    on_it = port.link_layer == "infiniband" or bool(port.lid)
+    return rate is not None and port.rate is not None and on_it and abs(port.rate - rate) <= _RATE_SLACK * rate

@@ -1,4 +1,4 @@
-"""Asks every rule of a Case. Pure: values in, Findings out, nothing read, no clock."""
+"""Asks every rule of a Case, and lays a site's waivers over the findings. Pure: nothing read, no clock."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -6,18 +6,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from advisor.judge.evidence import evidence
-from advisor.judge.origins import Origins
+from advisor.judge.evidence import Origins, evidence
 from advisor.judge.rule import Rule
 from advisor.judge.scope import env_of
-from advisor.judge.wants import wants
-from advisor.language.nodes import STEPS, Env, Node, facts_of
-from advisor.language.say import Sentence, written
-from advisor.language.values import Trouble, Unknown
-from advisor.model.case import Case
-from advisor.model.finding import Cost, Finding, Lack
-from advisor.model.rule import Verdict
-from advisor.model.setting import Setting
+from advisor.judge.settings import wanted_values
+from advisor.language.logic import Trouble, Unknown
+from advisor.language.sentences import Sentence, written_value
+from advisor.language.tree import STEPS, Env, Node, facts_of
+from advisor.model.audit.case import Case
+from advisor.model.audit.findings import Cost, Finding, Lack
+from advisor.model.audit.rule import Verdict, Waiver
+from advisor.model.audit.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,13 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
 def _name(variable: str, item: Any) -> str:
     """Return what an item is called: its name, or the variable and its number."""
     if not isinstance(item, (Mapping, BaseModel)):
-        return written(item) if isinstance(item, str) else f"{variable} {written(item)}"
+        return written_value(item) if isinstance(item, str) else f"{variable} {written_value(item)}"
     for key in ("name", "locator", "address", "index", "socket", "number"):
         value = item.get(key) if isinstance(item, Mapping) else getattr(item, key, None)
         if isinstance(value, str):
-            return written(value)
+            return written_value(value)
         if value is not None:
-            return f"{variable} {written(value)}"
+            return f"{variable} {written_value(value)}"
     return variable
 
 
@@ -116,7 +115,7 @@ def finding(asked: Asked, origins: Origins) -> Finding:
         evidence=evidence(_grounds(rule), env, origins) if told else (),
         lacks=lacks(asked, origins),
         cost=_cost(rule, env) if told else None,
-        wants=wants(rule.wants, env) if applies else (),
+        wants=wanted_values(rule.wants, env) if applies else (),
         want=text.want,
         advice=_filled(rule.fix, env) if applies else None,
         fix=(),
@@ -180,3 +179,35 @@ def _number(node: Node | None, env: Env) -> float | None:
     except Trouble:
         return None
     return None if value is None or isinstance(value, Unknown) else float(value)
+
+
+def waive(findings: Iterable[Finding], waivers: tuple[Waiver, ...], host: str | None, today: str) -> tuple[Finding, ...]:
+    """Return the findings, those that a waiver covers today marked so, with its reason."""
+    holding = {w.id: w for w in reversed(waivers) if today <= w.until and any(_fits(pattern, host) for pattern in w.hosts)}
+    return tuple(_waived(finding, holding.get(finding.id)) for finding in findings)
+
+
+def _waived(finding: Finding, waiver: Waiver | None) -> Finding:
+    if waiver is None or finding.verdict != "finding":
+        return finding
+    return finding.model_copy(update={"verdict": "waived", "waived": f"{waiver.reason} (until {waiver.until})"})
+
+
+def _fits(pattern: str, host: str | None) -> bool:
+    """Return whether a pattern with * and ? means the host; a host without a name is meant by * alone."""
+    if host is None:
+        return pattern == "*"
+    pattern, host = pattern.lower(), host.lower()
+    at = here = 0
+    star, kept = -1, 0  # the last *, and where what it stands for ends so far: no pattern takes more than length times length
+    while here < len(host):
+        if at < len(pattern) and pattern[at] == "*":
+            star, kept, at = at, here, at + 1
+        elif at < len(pattern) and pattern[at] in ("?", host[here]):
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            kept += 1
+            at, here = star + 1, kept
+        else:
+            return False
+    return not pattern[at:].strip("*")

@@ -6,15 +6,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from advisor.judge.engine import Asked, lacks
-from advisor.judge.evidence import evaluated
-from advisor.judge.origins import Origins
+from advisor.judge.evidence import Origins, evaluated
 from advisor.judge.rule import Rule
-from advisor.language.lists import Gather, Loop
-from advisor.language.nodes import STEPS, Choose, Constant, Env, Fact, Logic, Node, Not
-from advisor.language.say import written
-from advisor.language.values import Trouble, Unknown
-from advisor.model.explanation import Answer, Explanation, Part, Step
-from advisor.model.platform import Scope
+from advisor.language.functions import Gather, Loop
+from advisor.language.logic import Trouble, Unknown
+from advisor.language.sentences import written_value
+from advisor.language.tree import STEPS, Choose, Constant, Env, Fact, Logic, Node, Not
+from advisor.model.audit.findings import Answer, Explanation, Part, Step
+from advisor.model.audit.platform import Scope
 
 _KEPT = 80
 """Letters that a node keeps of its text (advisor.language.expression)."""
@@ -154,11 +153,11 @@ def _called(variable: str, at: int, item: Any) -> str:
     if isinstance(item, Unknown) or item is None:
         return f"{variable} {at}"
     if not isinstance(item, (BaseModel, dict)):
-        return f"{variable} {written(item)}"
+        return f"{variable} {written_value(item)}"
     for key in ("name", "locator", "address", "index", "socket", "number"):
         value = item.get(key) if isinstance(item, dict) else getattr(item, key, None)
         if value is not None:
-            return f"{variable} {written(value)}"
+            return f"{variable} {written_value(value)}"
     return f"{variable} {at}"
 
 
@@ -172,4 +171,4 @@ def said(value: Any) -> str:
         return "..."
     if isinstance(value, (tuple, list)) and any(isinstance(each, (BaseModel, tuple)) for each in value):
         return f"a list of {len(value)}"
-    return written(value)
+    return written_value(value)

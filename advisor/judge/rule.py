@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from advisor.errors import BadValue, did_you_mean
-from advisor.judge.given import Misgiven, given
-from advisor.judge.wants import wanted
+from advisor.judge.scope import BadExampleFact, example_facts
+from advisor.judge.settings import wanted_node
 from advisor.language.expression import Name, Scope, parse, require
-from advisor.language.gather import items_of
+from advisor.language.functions import fact_of, items_of
 from advisor.language.kinds import NUMBER, TEXT, TRUTH, Kind, Text
-from advisor.language.lists import fact_of
-from advisor.language.nodes import Constant, Fact, Node
-from advisor.language.reader import unfit
-from advisor.language.say import Sentence, read_sentence
-from advisor.model.rule import RuleText
-from advisor.model.setting import Setting, Where
+from advisor.language.sentences import Sentence, read_sentence
+from advisor.language.syntax import unfit
+from advisor.language.tree import Constant, Fact, Node
+from advisor.model.audit.rule import RuleText
+from advisor.model.audit.setting import Setting, Where
 
 Place = tuple[str | int, ...]
 
@@ -118,7 +117,9 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
         subject=_sentence("subject", text.subject, scope),
         gain=_expression(("cost", "gain"), text.cost.gain if text.cost else None, scope, NUMBER),
         measured=_expression(("cost", "measured"), text.cost.measured if text.cost else None, scope, NUMBER),
-        wants=tuple((name, _at(("set", name), wanted, name, value, scope, words.settings)) for name, value in text.set.items()),
+        wants=tuple(
+            (name, _at(("set", name), wanted_node, name, value, scope, words.settings)) for name, value in text.set.items()
+        ),
         fix=_sentence("fix", text.fix, scope),
         check=_at(("check",), read_sentence, text.check, scope),
         undo=_sentence("undo", text.undo, scope),
@@ -228,6 +229,6 @@ def _try_given(text: RuleText, scope: Scope) -> None:
     """Refuse an example that gives a fact there is not, or one that is never so."""
     for at, example in enumerate(text.tests):
         try:
-            given(example.given, scope)
-        except Misgiven as error:
+            example_facts(example.given, scope)
+        except BadExampleFact as error:
             raise Misplaced(("tests", at, "given", error.name), error) from error

@@ -1,14 +1,19 @@
-"""Reads rule files into checked rules: the product's own and a site's."""
+"""Reads rule files into checked rules, gives their JSON Schema, and runs the examples that stand beside each rule."""
 
 import errno
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from advisor.errors import BadSheet, did_you_mean
-from advisor.judge.rule import Misplaced, Rule, Stand, Words, WrongOverride, check_rule
-from advisor.model.rule import RuleText, SiteFile, Waiver
+from advisor.errors import BadInput, BadSheet, did_you_mean
+from advisor.judge.engine import Asked, ask
+from advisor.judge.rule import SITE, Misplaced, Rule, Stand, Words, WrongOverride, check_rule
+from advisor.judge.scope import example_facts
+from advisor.language.expression import Scope
+from advisor.model.audit.case import Case
+from advisor.model.audit.rule import ExampleText, RuleText, SiteFile, Waiver
 from advisor.sheets import Place, Sheet, model_of, read_sheet
 
 NO_RULES = ("settings", "sources")
@@ -129,3 +134,79 @@ def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> Non
 
 def _stranger(sheet: Sheet, place: Place, name: str, rules: Mapping[str, Rule]) -> BadSheet:
     return sheet.wrong(place, f"there is no rule {name[:64]}", did_you_mean(name, rules, "see advisor rules list"))
+
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SPOKEN: Final = {"type": ["string", "number", "boolean"]}
+"""What an expression may be written as: a text, or a number or truth value as it is."""
+
+
+def rule_schema(settings: Collection[str] = (), publications: Collection[str] = ()) -> dict[str, Any]:
+    """Return the schema of a rule file, a list of rules or a site's mapping; with settings and publications, only those."""
+    whole = SiteFile.model_json_schema(ref_template="#/$defs/{model}")
+    parts: dict[str, Any] = whole.pop("$defs")
+    rule = parts["RuleText"]["properties"]
+    rule["let"]["additionalProperties"] = rule["set"]["additionalProperties"] = _SPOKEN
+    for owner, name in (("RuleText", "only"), ("RuleText", "when"), ("CostText", "gain"), ("CostText", "measured")):
+        parts[owner]["properties"][name] = {**_SPOKEN, "description": parts[owner]["properties"][name].get("description", name)}
+    whole["properties"]["let"]["additionalProperties"]["additionalProperties"] = _SPOKEN
+    if settings:
+        rule["set"]["propertyNames"] = {"enum": sorted(settings)}
+    if publications:
+        parts["Publication"] = {"enum": sorted({*publications, SITE}), "title": "Publication"}
+        cited = {"$ref": "#/$defs/Publication"}
+        rule["refs"]["items"] = cited
+        parts["Guide"]["properties"]["ref"] = parts["CostText"]["properties"]["ref"] = cited
+    listed = {"type": "array", "items": {"$ref": "#/$defs/RuleText"}}
+    mapping = {key: value for key, value in whole.items() if key not in ("title", "description")}
+    title, about = "advisor rules", "Rules of advisor: a list of rules, or a site's rules, thresholds and waivers"
+    return {"$schema": DIALECT, "title": title, "description": about, "anyOf": [listed, mapping], "$defs": parts}
+
+
+class ExampleResult(NamedTuple):
+    """One example and how it went."""
+
+    rule: str
+    number: int
+    expected: str
+    found: str
+    problem: str | None
+
+
+def run_examples(rule: Rule, scope: Scope) -> tuple[ExampleResult, ...]:
+    """Return how each example of a rule went; a problem where it went otherwise than expected."""
+    return tuple(_run_example(rule, number, example, scope) for number, example in enumerate(rule.text.tests, 1))
+
+
+def verdicts_without_example(rule: Rule) -> tuple[str, ...]:
+    """Return which of finding, pass and unknown no example shows."""
+    shown = {example.expect for example in rule.text.tests}
+    return tuple(verdict for verdict in ("finding", "pass", "unknown") if verdict not in shown)
+
+
+def _run_example(rule: Rule, number: int, example: ExampleText, scope: Scope) -> ExampleResult:
+    try:
+        asked = asked_of_example(rule, example, scope)
+    except BadInput as error:
+        return ExampleResult(rule.id, number, example.expect, "error", str(error))
+    verdicts = sorted({each.verdict for each in asked}, key=_WEIGHT.index)
+    found = verdicts[0]
+    claims = [each.said or "" for each in asked if each.verdict == found]
+    if found != example.expect:
+        reason = next((each.said or ", ".join(sorted(each.missing)) for each in asked if each.verdict == found), "")
+        return ExampleResult(rule.id, number, example.expect, found, f"expected {example.expect}, found {found}: {reason}"[:300])
+    if example.say and not any(example.say in claim for claim in claims):
+        return ExampleResult(rule.id, number, example.expect, found, f"says {claims[0]!r}, expected words {example.say!r}")
+    return ExampleResult(rule.id, number, example.expect, found, None)
+
+
+_WEIGHT = ["error", "finding", "unknown", "pass", "not-applicable", "waived"]
+"""Of several subjects the worst counts."""
+
+
+def asked_of_example(rule: Rule, example: ExampleText, scope: Scope) -> tuple[Asked, ...]:
+    """Return the verdicts of a rule on the facts of an example."""
+    asked_for = example.scope or rule.text.scope[0]
+    env = example_facts(example.given, scope)
+    env["scope"] = asked_for
+    return tuple(ask(rule, Case(scope=asked_for), env))

@@ -1,4 +1,4 @@
-"""Makes the checklist of an audit: one line for each setting wanted and each state asked for."""
+"""Makes the checklist of an audit: one line for each setting wanted and each state asked for, and notes."""
 
 import re
 from collections import defaultdict
@@ -6,24 +6,37 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from advisor.know.checklist_notes import notes
-from advisor.know.fixes import fix_at
-from advisor.know.places import entries_of, not_offered
-from advisor.know.proofs import Known, bench_of, proofs
+from advisor.know.attributes import entries_of, not_offered
+from advisor.know.benchmarks import Known, bench_of, proofs
+from advisor.know.fixes import AskedValue, asked_by_setting, fix_at, gain_text, value_with_unit, wanted_setting
 from advisor.know.vendors import vendors
-from advisor.know.wishes import Asked, amount, by_setting, wish_of, worth
-from advisor.model.amounts import count
-from advisor.model.audit import Audit, Row
-from advisor.model.bios import Bios
-from advisor.model.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
-from advisor.model.finding import Finding, Fix, Want
-from advisor.model.measured import UNMEASURED
-from advisor.model.plan import Wish
-from advisor.model.platform import Platform
-from advisor.model.publication import Publication
-from advisor.model.rule import SEVERITIES
-from advisor.model.setting import Maker, Setting
-from advisor.model.vendor import Vendor
+from advisor.language.units import count
+from advisor.model.audit.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
+from advisor.model.audit.findings import Audit, Finding, Fix, Row, Want
+from advisor.model.audit.measured_facts import UNMEASURED
+from advisor.model.audit.plan import WantedSetting
+from advisor.model.audit.platform import Platform
+from advisor.model.audit.rule import SEVERITIES, Publication
+from advisor.model.audit.setting import Maker, Setting
+from advisor.model.audit.vendor import Vendor
+from advisor.model.hardware.firmware import Bios
+
+
+def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
+    """Return what holds for several lines: the way to the menus, one restart, the maker's quirks."""
+    left = [item for item in items if not item.done]
+    bios = [item for item in left if item.fix.where == "bios"]
+    restarts = [item for item in left if item.setting and item.fix.reboot != "no"]
+    found = [f"The BIOS menus begin at: {vendor.setup}."] if bios and vendor.setup else []
+    if len(restarts) > 1:
+        found.append(f"{len(restarts)} settings need a restart: make all of them, then restart once.")
+    if any(item.fix.reboot == "power-cycle" for item in restarts):
+        found.append("One of them at least needs the power taken away, not only a restart: make it a power cycle.")
+    if any(item.undo == NOTE_FIRST for item in left):
+        found.append("Where no way back is named, note the present value first: it is the way back.")
+    found += [*vendor.notes, *vendor.tools.notes] if bios else []
+    return tuple(dict.fromkeys(found))
+
 
 _REBOOTS: Final = {"power-cycle": 0, "yes": 1, "no": 2}
 _WEIGHT: Final = ("finding", "waived", "unknown", "pass")
@@ -53,14 +66,14 @@ class Sheets:
     known: Known = field(default_factory=Known)
 
 
-def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[Wish, ...]]:
+def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[WantedSetting, ...]]:
     """Return the checklist, and the wishes of its lines: what a plan is made from."""
     asked = [
         finding
         for finding in audit.findings
         if finding.verdict in _WEIGHT and not _unmeasured(finding) and not _unwatched(finding)
     ]
-    wanted, absent = _offered(by_setting(asked, sheets.decided), sheets, audit.platform_id)
+    wanted, absent = _offered(asked_by_setting(asked, sheets.decided), sheets, audit.platform_id)
     rows = {row.name: row for row in audit.settings}
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
     items = [_proved(item) for item in (*(item for item, _ in lines), *_states(asked))]
@@ -126,10 +139,10 @@ def _order(item: Item) -> tuple[int, int, str]:
 
 
 def _offered(
-    wanted: dict[str, list[Asked]], sheets: Sheets, platform_id: str | None
-) -> tuple[dict[str, list[Asked]], tuple[str, ...]]:
+    wanted: dict[str, list[AskedValue]], sheets: Sheets, platform_id: str | None
+) -> tuple[dict[str, list[AskedValue]], tuple[str, ...]]:
     """Return what can be set here, and in words what this maker does not offer; other processors' settings are in neither."""
-    here: dict[str, list[Asked]] = {}
+    here: dict[str, list[AskedValue]] = {}
     absent = []
     for name, pairs in wanted.items():
         setting = sheets.settings[name]
@@ -144,11 +157,13 @@ def _offered(
     return here, tuple(absent)
 
 
-def _setting(setting: Setting, row: Row | None, pairs: list[Asked], sheets: Sheets, platform_id: str | None) -> tuple[Item, Wish]:
+def _setting(
+    setting: Setting, row: Row | None, pairs: list[AskedValue], sheets: Sheets, platform_id: str | None
+) -> tuple[Item, WantedSetting]:
     """Return the line of one setting, whatever many rules ask for it, and the wish behind it."""
     finding = pairs[0][0]
     hint = sheets.hints.get(setting.name, "")
-    wish = wish_of(setting, row, pairs, sheets.vendor, platform_id, bios=sheets.bios, text=hint)
+    wish = wanted_setting(setting, row, pairs, sheets.vendor, platform_id, bios=sheets.bios, text=hint)
     want = Want(setting=setting.name, value=wish.value)
     fix = fix_at(setting, want, wish.now, sheets.vendor, platform_id, place=wish.place)
     if fix.menu:
@@ -162,7 +177,7 @@ def _setting(setting: Setting, row: Row | None, pairs: list[Asked], sheets: Shee
         done=wish.done,
         verdict=finding.verdict,
         severity=min((found.severity for found, _ in pairs), key=SEVERITIES.index),
-        now=amount(setting, wish.now),
+        now=value_with_unit(setting, wish.now),
         pending=row.pending if row else None,
         wanted=wish.text,
         meaning=setting.values.get(wish.value) if wish.value else None,
@@ -184,7 +199,7 @@ def _inside(menu: str, vendor: Vendor) -> str:
     return menu
 
 
-def _others(pairs: list[Asked], chosen: Want) -> tuple[Other, ...]:
+def _others(pairs: list[AskedValue], chosen: Want) -> tuple[Other, ...]:
     """Return the values that differ from the one chosen, each with the rule that wants it."""
     found = {want.value: finding for finding, want in reversed(pairs) if finding.verdict != "pass" and want.value is not None}
     return tuple(Other(id=each.id, wanted=value, refs=each.refs) for value, each in found.items() if value != chosen.value)
@@ -236,7 +251,7 @@ def _reasons(findings: list[Finding]) -> dict[str, Any]:
     first = findings[0]
     return {
         "why": first.why,
-        "cost": next((worth(f) for f in findings if f.cost), None),
+        "cost": next((gain_text(f) for f in findings if f.cost), None),
         "spare": first.spare,
         "guides": tuple({(guide.says, guide.ref): guide for f in findings for guide in f.guides}.values()),
         "refs": tuple(dict.fromkeys(ref for f in findings for ref in f.refs)),

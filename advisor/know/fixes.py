@@ -1,14 +1,140 @@
-"""What to do, in this machine's own words: a setting and a value become menu, attribute and commands."""
+"""What rules want of each setting, looked up once for pages and files, and the fix in this machine's own words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from advisor.know.keeps import commands_of, undo_of
-from advisor.know.places import not_offered
-from advisor.know.wishes import place_of
-from advisor.model.bios import Bios
-from advisor.model.finding import Finding, Fix, Want
-from advisor.model.setting import Neutral, Setting
-from advisor.model.vendor import Place, Vendor
+from advisor.know.attributes import locate, not_offered
+from advisor.know.settings import commands_of, keeper_of, undo_of
+from advisor.language.units import binary
+from advisor.model.audit.checklist import Other
+from advisor.model.audit.findings import Finding, Fix, Row, Want
+from advisor.model.audit.plan import Wanted, WantedSetting
+from advisor.model.audit.rule import SEVERITIES
+from advisor.model.audit.setting import Neutral, Setting
+from advisor.model.audit.vendor import Place, Vendor
+from advisor.model.hardware.firmware import Bios
+
+AskedValue = tuple[Finding, Want]
+
+_WEIGHT = ("finding", "waived", "unknown", "pass")
+OPEN = ("finding", "waived")
+"""Verdicts of what is not as wanted; what a site waives is told, and never written."""
+
+
+def asked_by_setting(asked: Iterable[Finding], decided: Mapping[str, str | None] | None = None) -> dict[str, list[AskedValue]]:
+    """Return what is asked of each setting, the weightiest verdict first.
+
+    ``decided`` has values that the model decides, and None for a setting whose value nothing decides.
+    """
+    result: dict[str, list[AskedValue]] = {}
+    for finding in asked:
+        for want in finding.wants:
+            open_here = decided is not None and want.setting in decided and decided[want.setting] is None
+            value = None if open_here else want.value if want.value is not None else (decided or {}).get(want.setting)
+            result.setdefault(want.setting, []).append((finding, want.model_copy(update={"value": value})))
+    return {name: sorted(pairs, key=_says_most) for name, pairs in result.items()}
+
+
+def _says_most(asked: AskedValue) -> tuple[bool, int, int]:
+    finding, want = asked
+    return want.value is None, _WEIGHT.index(finding.verdict), SEVERITIES.index(finding.severity)
+
+
+def wanted_setting(
+    setting: Setting,
+    row: Row | None,
+    pairs: list[AskedValue],
+    vendor: Vendor,
+    platform: str | None,
+    *,
+    bios: Bios | None,
+    text: str,
+) -> WantedSetting:
+    """Return what is wanted of a setting, and its place; ``text`` stands where no value is known."""
+    finding, want = pairs[0]
+    current = row.current if row else None
+    done = _done([found.verdict for found, _ in pairs], so=current is not None and {want.value for _, want in pairs} == {current})
+    if done and current is not None and may_stay(setting, current):
+        want = want.model_copy(update={"value": current})
+    place = place_of(setting, want.value, vendor, platform, bios)
+    return WantedSetting(
+        setting=setting.name,
+        title=setting.title,
+        where=setting.where,
+        value=want.value,
+        text=value_with_unit(setting, want.value) or text or finding.want or "depends on the machine",
+        now=current,
+        stands=value_with_unit(setting, current),
+        done=done,
+        wanted=tuple(_wanted(found, asked) for found, asked in pairs),
+        others=tuple(_contradictions(pairs, want)) if not done else (),
+        guides=tuple({(guide.says, guide.ref): guide for found, _ in pairs for guide in found.guides}.values()),
+        place=place,
+        kept=keeper_of(setting, setting.neutral(want.value), current) if want.value is not None else None,
+        menu=f"{place.path} > {place.label}" if place and place.path else setting.menu[0] if setting.menu else setting.title,
+        only_with=setting.only_with.get(want.value) if want.value is not None else None,
+    )
+
+
+def place_of(setting: Setting, value: str | None, vendor: Vendor, platform: str | None, bios: Bios | None) -> Place | None:
+    """Return where a setting of the BIOS is found; None for one of the operating system, and where nothing is known."""
+    if setting.set is not None or setting.where != "bios":
+        return None
+    return locate(vendor, platform, setting, any_value(setting) if value is None else setting.neutral(value), bios)
+
+
+def any_value(setting: Setting) -> Neutral:
+    """Return some value, to find the menu of a setting whose wanted value is not known."""
+    return setting.neutral(next(iter(setting.values), "0"))
+
+
+def _wanted(finding: Finding, want: Want) -> Wanted:
+    dissent = finding.severity == "low" and any(guide.otherwise for guide in finding.guides)
+    return Wanted(
+        id=finding.id,
+        verdict=finding.verdict,
+        severity=finding.severity,
+        gain=gain_text(finding),
+        contested=finding.severity == "info" or dissent,
+        value=want.value,
+    )
+
+
+def gain_text(finding: Finding) -> str | None:
+    """Return what a finding costs in words, with its source."""
+    cost = finding.cost
+    if cost is None:
+        return None
+    part = f"{100 * cost.gain:.0f} % of {cost.of}" if cost.gain is not None else cost.of
+    return f"{part}, {cost.basis}{f' [{cost.ref}]' if cost.ref else ''}"
+
+
+def _contradictions(pairs: list[AskedValue], chosen: Want) -> Iterator[Other]:
+    """Yield the values that findings of weight want instead of the one chosen; what is taste yields to what is not."""
+    weight = [(found, want) for found, want in pairs if found.verdict == "finding" and want.value is not None]
+    serious = [(found, want) for found, want in weight if found.severity != "info"] or weight
+    for found, want in serious:
+        if want.value is not None and want.value != chosen.value:
+            yield Other(id=found.id, wanted=want.value, refs=found.refs)
+
+
+def value_with_unit(setting: Setting, value: str | None) -> str | None:
+    """Return a value with its unit: ``132 MiB`` for bytes."""
+    if value is None or not setting.unit or not value.isdigit():
+        return value
+    return binary(int(value)) if setting.unit == "B" else f"{value} {setting.unit}"
+
+
+def _done(verdicts: list[str], *, so: bool) -> bool | None:
+    """Return whether all rules are content; where one cannot tell, whether the value is the wanted one."""
+    if any(verdict in OPEN for verdict in verdicts):
+        return False
+    return True if so or all(verdict == "pass" for verdict in verdicts) else None
+
+
+def may_stay(setting: Setting, current: str) -> bool:
+    """Return whether a present value is one that could be written."""
+    return setting.takes(setting.neutral(current)) and current not in setting.only_read
+
 
 _OPEN = "the value for this machine"
 

@@ -1,13 +1,16 @@
-"""The platform sheets: all of them, the one that fits a machine, and the one of a name."""
+"""The platform sheets: all of them, the one that fits a machine, the one of a name, and that of a processor on order."""
 
 import re
 from functools import cache
 
+from pydantic import Field
+
 from advisor.errors import BadSheet, BadValue, did_you_mean
-from advisor.model.cpu import Cpu
-from advisor.model.machine import Machine
-from advisor.model.platform import Match, Platform, for_model
-from advisor.model.topology import Topology
+from advisor.model.audit.platform import Match, Platform, for_model
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
+from advisor.model.value import Value
 from advisor.paths import rules
 from advisor.sheets import load_sheet
 
@@ -62,3 +65,75 @@ def platform_by_id(name: str) -> Platform:
     if wanted in known:
         return known[wanted]
     raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))
+
+
+class Model(Value):
+    """One model as its maker describes it."""
+
+    name: str = ""
+    platform: str
+    cores: int | None = None
+    dies: int | None = Field(default=None, description="compute dies of a socket; None where that is not known or does not count")
+    source: str = Field(default="", description="publication")
+
+
+class Series(Value):
+    """Models of one platform, told by their name alone."""
+
+    name: str = Field(max_length=120)
+    platform: str
+
+
+class Processors(Value):
+    """The sheet of all models."""
+
+    series: tuple[Series, ...]
+    models: dict[str, Model]
+
+
+@cache
+def processors() -> Processors:
+    """Return every model and series."""
+    return load_sheet(rules() / "processors" / "models.yaml", Processors)
+
+
+def model_of(name: str) -> Model:
+    """Return what is known of a model, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
+    plain = _plain(name)
+    known = {_plain(each).lower(): each for each in processors().models}
+    if plain.lower() in known:
+        own = known[plain.lower()]
+        return processors().models[own].model_copy(update={"name": own})
+    there = {platform.id for platform in platforms()}
+    for series in processors().series:
+        if series.platform in there and re.fullmatch(series.name, plain, re.IGNORECASE):
+            return Model(name=plain, platform=series.platform)
+    cure = did_you_mean(plain, _near(plain), "name its generation with --platform")
+    raise BadValue(f"{name[:60]} is no processor that is known here", cure=cure)
+
+
+def _near(plain: str) -> list[str]:
+    """Return the models that a misspelt name may mean: those of a number as long that begins alike."""
+    number = re.search(r"\d{3,}", plain)
+    return [each for each in processors().models if number and re.search(rf"\b{number[0][0]}\w{{{len(number[0]) - 1}}}", each)]
+
+
+def _plain(name: str) -> str:
+    """Return a model's name without marks, makers and what follows the number: EPYC 7702."""
+    words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
+    words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
+    words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)
+    found = re.sub(r"^(Bronze|Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
+    found = re.sub(r"^Xeon 6 (?=\d{4})", "Xeon ", found, flags=re.IGNORECASE)
+    return re.sub(r"^(\d\w{3}\w?)$", r"EPYC \1", found) if re.fullmatch(r"7\w\d[1-3][PX]?|9\d\d[45][PFX]?", found) else found
+
+
+def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, Model | None]:
+    """Return the platform of hardware on order, and its model where that was named; the two must not contradict."""
+    if cpu is None:
+        return platform_by_id(platform or ""), None
+    model = model_of(cpu)
+    named = platform_by_id(platform) if platform is not None else None
+    if named is not None and named.id != model.platform:
+        raise BadValue(f"{model.name} is {model.platform}, and --platform says {named.id}", cure="give one of the two")
+    return for_model(platform_by_id(model.platform), model.name), model

@@ -1,10 +1,11 @@
-"""The neutral settings of rules/settings.yaml, and what to type on Linux to set those that the system itself keeps."""
+"""The neutral settings of rules/settings.yaml: where Linux keeps each, what to type, and how it goes back."""
 
 import shlex
 from functools import cache
 
 from advisor.errors import BadValue, did_you_mean
-from advisor.model.setting import Means, Neutral, Setting, Vocabulary
+from advisor.model.audit.plan import Keeper, Kept
+from advisor.model.audit.setting import Means, Neutral, Setting, Vocabulary
 from advisor.paths import rules
 from advisor.sheets import load_sheet
 
@@ -24,7 +25,7 @@ def setting(name: str) -> Setting:
     raise BadValue(f"{name[:60]} is no setting", cure=did_you_mean(name, known, "see rules/settings.yaml"))
 
 
-def written(setting: Setting, value: Neutral) -> str:
+def text_written(setting: Setting, value: Neutral) -> str:
     """Return what is written for a neutral value: "0" for off, kilobytes for bytes."""
     means = setting.set or Means()
     if isinstance(value, int) and means.divide > 1:
@@ -39,7 +40,7 @@ def _means(setting: Setting, value: Neutral) -> Means:
 
 def lines_now(setting: Setting, value: Neutral) -> tuple[str, ...]:
     """Return the shell lines that set a value until the next start; () where nothing but a restart does."""
-    means, text = _means(setting, value), written(setting, value)
+    means, text = _means(setting, value), text_written(setting, value)
     if means.command:
         return (means.command.replace("{value}", text if text in means.writes.values() else shlex.quote(text)),)
     if means.sysctl:
@@ -55,7 +56,7 @@ def lines_now(setting: Setting, value: Neutral) -> tuple[str, ...]:
 
 def lines_kept(setting: Setting, value: Neutral) -> tuple[str, ...]:
     """Return the shell lines that set a value for every start from the next on; () where no such line is known."""
-    means, text = _means(setting, value), written(setting, value)
+    means, text = _means(setting, value), text_written(setting, value)
     if means.sysctl:
         return (f"echo {shlex.quote(f'{means.sysctl} = {text}')} > /etc/sysctl.d/90-{means.sysctl}.conf",)
     if means.limits:
@@ -79,8 +80,78 @@ def _boot(setting: Setting, means: Means, text: str) -> tuple[str, ...]:
 
 def tuned_lines(setting: Setting, value: Neutral) -> tuple[str, ...]:
     """Return section and option of a tuned profile that holds a value; () where tuned does not know it."""
-    means, text = _means(setting, value), written(setting, value)
+    means, text = _means(setting, value), text_written(setting, value)
     if means.tuned:
         section, _, option = means.tuned.partition("] ")
         return (f"{section}]", option.replace("{value}", text))
     return ("[sysctl]", f"{means.sysctl}={text}") if means.sysctl else ()
+
+
+def commands_of(setting: Setting, value: Neutral) -> tuple[str, ...]:
+    """Return the lines that set a value in the operating system: at once, then for every start from the next on."""
+    now, kept = lines_now(setting, value), lines_kept(setting, value)
+    return kept if setting.set and setting.set.service else (*now, *kept)
+
+
+def undo_of(setting: Setting, current: str | None, value: Neutral | None = None) -> str | None:
+    """Return the way back: the files that were written are removed, the value that was is written again."""
+    if current is None:
+        return None
+    former = setting.neutral(current)
+    wrote = () if value is None else commands_of(setting, value)
+    files = [line.rpartition(" > ")[2] for line in wrote if " > /etc/" in line]
+    known = setting.takes(former) and former not in setting.only_read
+    back = [] if not known else commands_of(setting, former) if not files else lines_now(setting, former)
+    return "; ".join([*(f"rm {file}" for file in files), *back]) or f"set it back to {current}"
+
+
+def keeper_of(setting: Setting, value: Neutral, current: str | None = None) -> Kept | None:
+    """Return what keeps a value; None where nothing but a person can."""
+    means = setting.set
+    if means is None or value in setting.only_read:
+        return None
+    text = text_written(setting, value)
+    ways: tuple[tuple[Keeper, str | None], ...] = (
+        ("sysctl", means.sysctl),
+        ("limits", means.limits),
+        ("service", means.service),
+        ("sysfs", means.sysfs),
+        ("cmdline", means.cmdline),
+        ("command", means.command),
+    )
+    keeper, key = next(((keeper, key) for keeper, key in ways if key), (None, None))
+    if keeper is None or key is None:
+        return None
+    section, line = tuned_lines(setting, value) or (None, None)
+    return Kept(
+        setting=setting.name,
+        keeper=keeper,
+        key=key.replace("{value}", text) if keeper in ("cmdline", "command") else key,
+        value=("off" if value == "off" else "on") if keeper == "service" else text,
+        option=_option(means, text),
+        gone=_gone(setting, means, text),
+        section=section.strip("[]") if section else None,
+        line=line,
+        back=_back(setting, current),
+    )
+
+
+def _back(setting: Setting, current: str | None) -> str:
+    """Return what writes the present value again."""
+    former = None if current is None else setting.neutral(current)
+    if former is None or not setting.takes(former) or former in setting.only_read:
+        return "" if current is None else f"set it back to {current}"
+    return "; ".join(lines_now(setting, former) or commands_of(setting, former)) or f"set it back to {current}"
+
+
+def _option(means: Means, text: str) -> str:
+    return (means.cmdline or "").replace("{value}", text).strip()
+
+
+def _gone(setting: Setting, means: Means, text: str) -> tuple[str, ...]:
+    """Return the options of the setting's other values."""
+    if setting.type != "choice" or not means.cmdline:
+        return ()
+    mine = _option(means, text).split()
+    words = (word for other in means.writes.values() for word in _option(means, other).split())
+    return tuple(dict.fromkeys(word for word in words if word not in mine))

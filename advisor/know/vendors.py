@@ -1,15 +1,24 @@
-"""The makers' sheets of rules/vendors, and which of them a machine goes by."""
+"""The makers' sheets of rules/vendors, the publications they cite, and which sheet, and words of it, a machine goes by."""
 
 import re
 from functools import cache
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
-from advisor.know.publications import publications
+from advisor.know.platforms import platforms
 from advisor.know.settings import settings
-from advisor.model.firmware import Firmware
-from advisor.model.vendor import Match, Vendor
+from advisor.model.audit.rule import Publication, Publications
+from advisor.model.audit.vendor import Entry, Match, Vendor
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.firmware import Firmware
 from advisor.paths import rules
 from advisor.sheets import load_sheet
+
+
+@cache
+def publications() -> dict[str, Publication]:
+    """Return every publication by the id under which it is cited."""
+    return load_sheet(rules() / "sources.yaml", Publications).root
+
 
 FALLBACK = "generic"
 """The sheet for a vendor that has none."""
@@ -82,3 +91,34 @@ def _begins(name: str | None, words: tuple[str, ...] | None) -> bool:
 def _plain(name: str | None) -> str:
     """Return a product's name without marks: HPE_CRAY_EX235A and HPE Cray EX235a are one."""
     return re.sub(r"[^a-z0-9]+", " ", (name or "").lower())
+
+
+_MAKERS = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}
+"""CPUID vendor -> maker as platform sheets call it; every other maker's processors here are Arm's kin."""
+
+
+def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *, known_maker: bool) -> Vendor:
+    """Return a sheet without the words that cannot be this machine's.
+
+    Where the processor's generation is not known its maker still is: an AMD CBS menu is no answer for a Xeon or an Arm
+    server, and the usual words of a sheet it falls back to are guesses then. ``known_maker`` says that a maker was named,
+    and has no sheet of its own if the sheet serves unknown makers: its key at start is not Del or F2 because others' is.
+    """
+    if not sheet.match and known_maker:
+        sheet = sheet.model_copy(update={"setup": ""})
+    if platform_id is not None:
+        return sheet
+    maker = _MAKERS.get(cpu.vendor or "", "Arm") if cpu and cpu.vendor else None
+    kept = {name: tuple(each for each in entries if _serves(sheet, each, maker)) for name, entries in sheet.settings.items()}
+    return sheet.model_copy(update={"settings": {name: entries for name, entries in kept.items() if entries}, "falls_back": None})
+
+
+def _serves(sheet: Vendor, entry: Entry, maker: str | None) -> bool:
+    """Return whether an entry is of some generation whose processors this maker builds."""
+    words = entry.platforms or tuple(sheet.generations)
+    ids = {each for word in words for each in sheet.generations.get(word, (word,))}
+    return maker is not None and any(platform.id in ids and _of(platform.vendor) == maker for platform in platforms())
+
+
+def _of(vendor: str) -> str:
+    return vendor if vendor in ("AMD", "Intel") else "Arm"

@@ -6,31 +6,152 @@ executed: Python's own parser makes the tree, and only the parts named here are 
 """
 
 import ast
+import operator
 import warnings
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
-from advisor.errors import BadValue
-from advisor.language import calls, names, operators
-from advisor.language.kinds import Kind, alike
-from advisor.language.nodes import Node
-from advisor.language.reader import Name, Reader, Readers, Scope
+from advisor.errors import BadValue, did_you_mean
+from advisor.language import syntax
+from advisor.language.functions import Items, items_of
+from advisor.language.kinds import CPUS, NOTHING, NUMBER, TRUTH, Kind, Text, alike, joined
+from advisor.language.logic import both, either
+from advisor.language.syntax import Name, Reader, Readers, Scope
+from advisor.language.tree import Apply, Choose, Compare, Constant, Logic, Member, Node, Not
+
+Function = Callable[[Any, Any], Any]
+
+_ARITHMETIC: dict[type[ast.operator], Function] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_SETS: dict[type[ast.operator], Function] = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Sub: operator.sub}
+_ORDER: dict[type[ast.cmpop], Function] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_SAME: dict[type[ast.cmpop], Function] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
+
+
+def logic(reader: Reader, tree: ast.BoolOp) -> Node:
+    """Return ``and`` or ``or``."""
+    operands = tuple(reader.truth(value) for value in tree.values)
+    return Logic(reader.words(tree), TRUTH, both if isinstance(tree.op, ast.And) else either, operands)
+
+
+def unary(reader: Reader, tree: ast.UnaryOp) -> Node:
+    """Return ``not`` or a signed number."""
+    if isinstance(tree.op, ast.Not):
+        return Not(reader.words(tree), TRUTH, reader.truth(tree.operand))
+    if isinstance(tree.op, ast.USub):
+        return Apply(reader.words(tree), NUMBER, operator.neg, (reader.number(tree.operand),))
+    return reader.refuse(tree, f"{reader.words(tree)} is not part of the rule language")
+
+
+def arithmetic(reader: Reader, tree: ast.BinOp) -> Node:
+    """Return arithmetic on numbers, or algebra on sets of CPUs."""
+    left, right = reader.read(tree.left), reader.read(tree.right)
+    if CPUS in (left.kind, right.kind) and alike(left.kind, right.kind) and type(tree.op) in _SETS:
+        return Apply(reader.words(tree), CPUS, _SETS[type(tree.op)], (left, right))
+    function = _ARITHMETIC.get(type(tree.op))
+    if function is None:
+        reader.refuse(tree, f"{reader.words(tree)}: numbers take + - * / // %")
+    for node in (left, right):
+        if not alike(node.kind, NUMBER):
+            reader.refuse(tree, f"{node.text} is a {node.kind}, arithmetic needs numbers")
+    return Apply(reader.words(tree), NUMBER, function, (left, right))
+
+
+def compare(reader: Reader, tree: ast.Compare) -> Node:
+    """Return a comparison, or membership."""
+    operands = tuple(reader.read(each) for each in (tree.left, *tree.comparators))
+    if isinstance(tree.ops[0], (ast.In, ast.NotIn)):
+        if len(tree.ops) > 1:
+            reader.refuse(tree, "in does not stand in a chain")
+        return _member(reader, tree, operands[0], operands[1])
+    tests = tuple(_test(reader, tree, op, a, b) for op, a, b in zip(tree.ops, operands, operands[1:], strict=False))
+    return Compare(reader.words(tree), TRUTH, operands, tests)
+
+
+def _test(reader: Reader, tree: ast.Compare, op: ast.cmpop, left: Node, right: Node) -> Function:
+    """Return the function of one comparison after looking at its kinds."""
+    if not alike(left.kind, right.kind):
+        cure = "for an empty set there is size(...) == 0" if CPUS in (left.kind, right.kind) else None
+        reader.refuse(tree, f"{left.text} is a {left.kind}, {right.text} a {right.kind}: they cannot be compared", cure)
+    if type(op) in _SAME:
+        _spelt(reader, tree, left, right)
+        return _SAME[type(op)]
+    if type(op) not in _ORDER:
+        reader.refuse(tree, "only == != < <= > >= and in compare", "write == or !=, and known(...) for what could be read")
+    if any(not alike(node.kind, NUMBER) and node.kind != CPUS for node in (left, right)):
+        reader.refuse(tree, f"{left.text} and {right.text} have no order", "numbers and sets of CPUs have; see before, older")
+    return _ORDER[type(op)]
+
+
+def _spelt(reader: Reader, tree: ast.AST, left: Node, right: Node) -> None:
+    """Refuse words that a fact never is; two literals are nobody's mistake."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return
+    fact, word = (right, left) if isinstance(left, Constant) else (left, right)
+    _is_one(reader, tree, fact, _options(fact), _options(word))
+
+
+def _options(node: Node) -> tuple[str, ...]:
+    inner = items_of(node.kind) or node.kind
+    return inner.options if isinstance(inner, Text) else ()
+
+
+def _is_one(reader: Reader, tree: ast.AST, fact: Node, options: tuple[str, ...], said: tuple[str, ...]) -> None:
+    if options and said and not set(options) & set(said):
+        cure = did_you_mean(said[0], options, f"it is one of {', '.join(options)}"[:200], cutoff=0.4)
+        reader.refuse(tree, f"{fact.text} is never {said[0]!r}", cure)
+
+
+def _member(reader: Reader, tree: ast.Compare, item: Node, group: Node) -> Node:
+    """Return ``in`` or ``not in``."""
+    inside = NUMBER if group.kind == CPUS else items_of(group.kind)
+    if inside is None and group.kind != NOTHING:
+        reader.refuse(tree, f"{group.text} is a {group.kind}, in needs a list", "for texts there are contains() and starts()")
+    if inside is not None and not alike(item.kind, inside):
+        reader.refuse(tree, f"{item.text} is a {item.kind}, {group.text} a {group.kind}")
+    for each in group.operands if isinstance(group, Items) else ():
+        _spelt(reader, tree, item, each)
+    if isinstance(item, Constant) and not isinstance(group, Items):
+        _is_one(reader, tree, group, _options(group), _options(item))
+    return Member(reader.words(tree), TRUTH, item, group, isinstance(tree.ops[0], ast.In))
+
+
+def choose(reader: Reader, tree: ast.IfExp) -> Node:
+    """Return ``A if C else B``."""
+    then, otherwise = reader.read(tree.body), reader.read(tree.orelse)
+    if not alike(then.kind, otherwise.kind):
+        problem = f"{then.text} is a {then.kind}, {otherwise.text} a {otherwise.kind}"
+        reader.refuse(tree, problem, "both must be of one kind")
+    return Choose(reader.words(tree), joined(then.kind, otherwise.kind), reader.truth(tree.test), then, otherwise)
+
 
 __all__ = ["LONGEST", "Name", "Scope", "parse", "require"]
 
 LONGEST: Final = 600
 
 _READERS: Final[Readers] = {
-    ast.Constant: names.constant,
-    ast.Name: names.fact,
-    ast.Attribute: names.fact,
-    ast.BoolOp: operators.logic,
-    ast.UnaryOp: operators.unary,
-    ast.BinOp: operators.arithmetic,
-    ast.Compare: operators.compare,
-    ast.IfExp: operators.choose,
-    ast.List: calls.items,
-    ast.Call: calls.call,
-    ast.GeneratorExp: calls.loop,
+    ast.Constant: syntax.constant,
+    ast.Name: syntax.fact,
+    ast.Attribute: syntax.fact,
+    ast.BoolOp: logic,
+    ast.UnaryOp: unary,
+    ast.BinOp: arithmetic,
+    ast.Compare: compare,
+    ast.IfExp: choose,
+    ast.List: syntax.items,
+    ast.Call: syntax.call,
+    ast.GeneratorExp: syntax.loop,
 }
 
 

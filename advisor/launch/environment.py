@@ -6,9 +6,18 @@ from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
 from advisor.launch.hosts import devices_differ, kinds
-from advisor.model.devices import OMNI_PATH, SLINGSHOT, Hca
-from advisor.model.fabric import NAMES, fabric_of, is_active, is_of, ports_of, shown_ports
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import (
+    NAMES,
+    OMNI_PATH,
+    SLINGSHOT,
+    Hca,
+    fabric_of,
+    is_active,
+    is_on_fabric,
+    ports_of,
+    shown_ports,
+)
+from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement, Slot
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -53,7 +62,7 @@ def device(hca: str, machines: Iterable[Machine]) -> str:
     if not _DEVICE.fullmatch(hca):
         raise BadValue(f"{hca!a} is no adapter's name")
     there = [(each, fabric_of(machine.hcas or ())) for machine in machines for each in machine.hcas or () if each.name == hca]
-    ports = [port for each, fabric in there for port in ports_of(each, fabric if is_of(each, fabric) else None) or ()]
+    ports = [port for each, fabric in there for port in ports_of(each, fabric if is_on_fabric(each, fabric) else None) or ()]
     return f"{hca}:{next((port.number for port in ports if is_active(port)), 1)}"
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering, ordered
+from advisor.model.hardware.numbering import logical_numbering, ordered
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Slot
-from advisor.model.topology import Topology
 
 OBJECTS = ("hwthread", "core", "l3cache", "numa", "socket")
 """Hydra's names, the smallest thing first."""
@@ -13,7 +13,7 @@ OBJECTS = ("hwthread", "core", "l3cache", "numa", "socket")
 
 def objects(topology: Topology) -> dict[str, tuple[CpuSet, ...]]:
     """Return the CPUs of everything that ranks can be bound to or dealt over, by Hydra's names and in hwloc's order."""
-    known, inside = numbering(topology), topology.inside
+    known, inside = logical_numbering(topology), topology.inside
     # Where some nodes have memory alone, Hydra 5.0.2 counts these too, and its proxy dies of -map-by numa now and then.
     alone = any(not node.cpuset for node in inside.nodes)
     parts = {

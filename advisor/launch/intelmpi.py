@@ -10,9 +10,9 @@ from advisor.launch.base import Avoided, Launch, Lines, Wish
 from advisor.launch.hosts import FEW, Run, counted, devices_differ, filled, kinds, memory_notes, names, passed, refuse_colon, runs
 from advisor.launch.hydra import alike, objects
 from advisor.model.cpuset import CpuSet
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
-from advisor.model.topology import Topology
 
 NAME = "intelmpi"
 ALIASES = ("impi", "intel", "intel-mpi")
@@ -103,7 +103,7 @@ def domains(topology: Topology, slots: Sequence[Slot], wish: Wish) -> Iterator[s
 
 
 def _packed(topology: Topology, size: int) -> list[CpuSet]:
-    pus = numbering(topology).pus
+    pus = logical_numbering(topology).pus
     return [CpuSet(pus[i : i + size]) for i in range(0, len(pus) - size + 1, size)] if size else []
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from advisor.errors import BadValue
 from advisor.launch.hosts import kinds
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import Numbering, numbering, ordered
+from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering, ordered
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import NodePlan, Placement
-from advisor.model.topology import Topology
 
 LEVELS = {"l3cache": "L3 groups", "numa": "NUMA nodes", "socket": "sockets", "package": "sockets"}
 """What ranks can be dealt to, in Open MPI's words and in ours; ``package`` is 5.x's word for a socket."""
@@ -46,7 +46,7 @@ class Uneven(BadValue):
     """The parts of the node are not alike, and Open MPI does not do there what the form says."""
 
 
-def parts(level: str, topology: Topology, known: Numbering) -> tuple[CpuSet, ...]:
+def parts(level: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuSet, ...]:
     """Return the parts of a node at one level in hwloc's order; raise Uneven where no form may count in them."""
     inside = topology.inside
     if level == "numa":
@@ -65,7 +65,7 @@ def parts(level: str, topology: Topology, known: Numbering) -> tuple[CpuSet, ...
 
 def places(form: Form, topology: Topology) -> tuple[CpuSet, ...]:
     """Return the CPUs that the local ranks of a full node get, in their order; raise BadValue where that cannot be told."""
-    known = numbering(topology)
+    known = logical_numbering(topology)
     if form == Form("core"):
         return known.cores
     if listed := _PE_LIST.fullmatch(form.map_by):
@@ -88,7 +88,7 @@ def places(form: Form, topology: Topology) -> tuple[CpuSet, ...]:
 
 def forms(plan: NodePlan, first: str, package: str) -> Iterator[Form]:
     """Yield the short forms that might be a plan, the plainest first; ``first`` is the level that the job counts in."""
-    known = numbering(plan.topology)
+    known = logical_numbering(plan.topology)
     slots = [slot.cpus for slot in plan.slots]
     width = len(known.core_numbers(slots[0]))
     if width == 1:

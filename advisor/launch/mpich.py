@@ -23,8 +23,8 @@ from advisor.launch.hosts import (
 )
 from advisor.launch.hydra import alike, bound, forms, objects, shortest
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
-from advisor.model.topology import Topology
 
 NAME = "mpich"
 ALIASES = ("hydra", "mpiexec.hydra")

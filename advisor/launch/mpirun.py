@@ -10,9 +10,9 @@ from advisor.launch.base import Avoided, Lines, Wish
 from advisor.launch.hosts import devices_differ, homeless, kinds, memory_notes, runs
 from advisor.launch.mapping import Form, Uneven, fits, forms
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import NodePlan, Placement
-from advisor.model.topology import Topology
 
 MOST_HOSTS = 64
 """More hosts than these go into a hostfile: a line stays one that a person can read."""
@@ -61,7 +61,7 @@ def used(placement: Placement) -> list[NodePlan]:
 
 def whole_cores(plans: Iterable[NodePlan]) -> bool:
     """Whether every rank has cores with all their hardware threads, rather than single threads."""
-    return all(known.whole(slot.cpus) for plan in plans for known in (numbering(plan.topology),) for slot in plan.slots)
+    return all(known.whole(slot.cpus) for plan in plans for known in (logical_numbering(plan.topology),) for slot in plan.slots)
 
 
 def alike(plans: Iterable[NodePlan]) -> bool:
@@ -72,7 +72,7 @@ def alike(plans: Iterable[NodePlan]) -> bool:
 def _looks(topology: Topology) -> tuple[object, ...]:
     inside = topology.inside
     groups = (inside.packages, inside.nodes, inside.l3)
-    return (numbering(topology).cores, *(tuple(part.cpuset for part in group) for group in groups))
+    return (logical_numbering(topology).cores, *(tuple(part.cpuset for part in group) for group in groups))
 
 
 def outside(plans: Iterable[NodePlan]) -> bool:

@@ -9,8 +9,8 @@ from advisor.launch.base import Lines
 from advisor.launch.mapping import Form, places
 from advisor.launch.rankfile import LOCAL, Count, parse_rankfile
 from advisor.model.cpuset import CpuSet
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
 """Each rank's host and CPUs; None as CPUs: not bound."""
@@ -95,7 +95,7 @@ def _count(line: Line, *, threads: bool) -> Count:
 
 def _made(line: Line, topology: Topology, devices: Mapping[str, CpuSet]) -> tuple[CpuSet, ...]:
     """Return the CPUs of the local ranks of a full node."""
-    known = numbering(topology)
+    known = logical_numbering(topology)
     device = line.parameters.get("rmaps_dist_device")
     if device is not None:
         return tuple(known.cores[number] for number in known.core_numbers(devices[device]))

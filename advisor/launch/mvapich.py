@@ -7,8 +7,8 @@ from advisor.launch import mpich, wrapper
 from advisor.launch.base import Avoided, Launch, Lines, Wish
 from advisor.launch.hosts import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
-from advisor.model.topology import Topology
 
 NAME = "mvapich"
 ALIASES = ("mvapich2", "mvapich3", "mpirun_rsh")

@@ -7,7 +7,7 @@ from advisor.launch.mpirun import Fault, Release
 from advisor.launch.mpirun_line import parse
 from advisor.launch.rankfile import Count, longest, rankfile
 from advisor.model.cpuset import CpuSet
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import NodePlan, Placement
 
 __all__ = ["ALIASES", "FAULTS", "NAME", "launch", "parse"]
@@ -106,7 +106,7 @@ def _near(placement: Placement, plans: list[NodePlan], wish: Wish) -> str | None
 
 def _from_the_first(plan: NodePlan) -> bool:
     """Whether a plan's slots are the first cores of one NUMA node, one each, in order."""
-    known = numbering(plan.topology)
+    known = logical_numbering(plan.topology)
     home = next((node.cpuset for node in plan.topology.inside.cpu_nodes if plan.slots[0].cpus <= node.cpuset), CpuSet())
     numbers = list(known.core_numbers(home))[: len(plan.slots)]
     return [known.cores[number] for number in numbers] == [slot.cpus for slot in plan.slots]

@@ -7,7 +7,7 @@ from advisor.launch.mapping import Form, fits
 from advisor.launch.mpirun import MAIN, Fault, Release
 from advisor.launch.mpirun_line import parse
 from advisor.launch.rankfile import longest, rankfile
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import NodePlan, Placement
 
 __all__ = ["ALIASES", "FAULTS", "NAME", "launch", "parse"]
@@ -92,7 +92,7 @@ def _listed(placement: Placement, plans: list[NodePlan], wish: Wish) -> Form | N
     if mpirun.outside(plans):  # 5.0 takes the cores of a list that are in no socket for a rank across sockets, and ends
         return None
     longest_plan = max(plans, key=lambda plan: len(plan.slots))
-    known = numbering(longest_plan.topology)
+    known = logical_numbering(longest_plan.topology)
     numbers = [known.core_numbers(slot.cpus) for slot in longest_plan.slots]
     if len(numbers) > _MOST_LISTED or any(len(number) != 1 for number in numbers) or mpirun.overlapping(plans):
         return None

@@ -11,9 +11,9 @@ from typing import Literal
 
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.logical import Numbering, numbering
+from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import NodePlan, Placement
-from advisor.model.topology import Topology
 
 Count = Literal["core", "thread", "os core", "os"]
 """What a rankfile's numbers are.
@@ -37,7 +37,7 @@ class Seat:
     cpus: CpuSet
 
 
-def slot_text(cpus: CpuSet, known: Numbering, count: Count) -> str:
+def slot_text(cpus: CpuSet, known: LogicalNumbering, count: Count) -> str:
     """Return a rank's slot list."""
     if count == "os":
         return str(cpus)
@@ -72,13 +72,13 @@ def longest(placement: Placement, count: Count, *, with_host: bool) -> int:
 
 
 def _texts(plan: NodePlan, count: Count) -> list[str]:
-    known = numbering(plan.topology)
+    known = logical_numbering(plan.topology)
     return [slot_text(slot.cpus, known, count) for slot in plan.slots]
 
 
 def parse_rankfile(lines: Iterable[str], topologies: Mapping[str, Topology], count: Count = "core") -> dict[int, Seat]:
     """Return where each rank sits, in the kernel's CPU numbers; raise BadValue at what either version would get wrong."""
-    known = {host: numbering(topology) for host, topology in topologies.items()}
+    known = {host: logical_numbering(topology) for host, topology in topologies.items()}
     seats: dict[int, Seat] = {}
     seen: dict[tuple[str, str], Seat] = {}
     for position, line in enumerate(lines, 1):
@@ -95,7 +95,7 @@ def parse_rankfile(lines: Iterable[str], topologies: Mapping[str, Topology], cou
     return seats
 
 
-def _entry(text: str, rank: int, known: Mapping[str, Numbering]) -> tuple[str, str]:
+def _entry(text: str, rank: int, known: Mapping[str, LogicalNumbering]) -> tuple[str, str]:
     match = _LINE.fullmatch(text)
     if not match:
         raise BadValue(f"{text[:60]!r} is not a rank", cure="expected such as: rank 0=node01 slot=0-3")
@@ -106,7 +106,7 @@ def _entry(text: str, rank: int, known: Mapping[str, Numbering]) -> tuple[str, s
     return match[2], match[3]
 
 
-def _cpus(slots: str, known: Numbering, count: Count) -> CpuSet:
+def _cpus(slots: str, known: LogicalNumbering, count: Count) -> CpuSet:
     numbers = CpuSet.parse(slots)
     if count == "core":
         return known.cores_cpus(numbers)

@@ -12,7 +12,7 @@ from typing import Final, cast
 from advisor.errors import BadValue, did_you_mean
 from advisor.launch.base import Launcher
 from advisor.launch.hosts import version_of
-from advisor.model.software import Tool
+from advisor.model.hardware.operating_system import Tool
 
 _SUPPOSED: Final = "openmpi"
 """What most clusters have."""

@@ -9,9 +9,9 @@ from advisor.launch.base import Avoided, Launch, Lines, Wish
 from advisor.launch.hosts import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.launch.hydra import alike, objects
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
-from advisor.model.topology import Topology
 
 NAME = "srun"
 ALIASES = ("slurm",)
@@ -64,7 +64,7 @@ def _unnamed(placement: Placement, wish: Wish) -> Avoided | None:
     """
     for plan in kinds(placement):
         node = placement.plans[plan]
-        cores = numbering(node.topology).cores
+        cores = logical_numbering(node.topology).cores
         if len({len(core) for core in cores}) > 1:
             return Avoided("--cpu-bind", "some cores have more hardware threads than others, and Slurm counts all alike")
         sockets = union(package.cpuset for package in node.topology.inside.packages)
@@ -119,7 +119,7 @@ def _chunks(cores: Sequence[CpuSet], size: int) -> list[CpuSet]:
 
 
 def _threads(placement: Placement) -> str:
-    threads = {len(numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
+    threads = {len(logical_numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
     return " or ".join(f"{count} thread{'s' * (count > 1)}" for count in sorted(threads))
 
 

@@ -8,8 +8,8 @@ from advisor.errors import BadValue
 from advisor.launch.base import Launch, Lines, Wish
 from advisor.launch.hosts import filled, kinds, names, runs
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
-from advisor.model.topology import Topology
 from advisor.paths import template
 
 NAME = "wrapper"

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from advisor.errors import CannotWork
 from advisor.host.base import Ran, Why
 from advisor.measure.cache import by_descriptor, held
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 
 _SHARED: Final = ("kernel.c",)
 _PATIENCE: Final = 180.0

@@ -6,9 +6,9 @@ from typing import Final
 from advisor.measure.ground import Ground
 from advisor.measure.sizes import of_node
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.memory import SocketMemory
+from advisor.model.hardware.topology import NumaNode
 from advisor.model.measurement import Result
-from advisor.model.memory import SocketMemory
-from advisor.model.topology import NumaNode
 
 _ALIKE: Final = 0.1
 """Nodes of a socket whose memory differs by more than this have not the same channels."""

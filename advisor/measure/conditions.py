@@ -2,7 +2,7 @@
 
 from advisor.host.base import Host
 from advisor.measure.sizes import free_now
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Conditions
 
 

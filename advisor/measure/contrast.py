@@ -9,10 +9,17 @@ from typing import Final
 from advisor.errors import BadValue, CannotWork
 from advisor.measure.network import KERNEL
 from advisor.measure.together import began
-from advisor.model.beforeafter import NOISE, SURE, BeforeAfter, Contrast, Said, Side
-from advisor.model.measurement import Measurements, Result
-from advisor.model.ranktest import least_p, rank_sum_p
-from advisor.model.told import text
+from advisor.model.measurement import Measurements, Result, reported_text
+from advisor.model.measurement_statistics import (
+    NEGLIGIBLE,
+    SIGNIFICANT,
+    BeforeAfter,
+    Contrast,
+    Outcome,
+    Side,
+    least_p,
+    rank_sum_p,
+)
 
 _LARGEST: Final = 1 << 40
 _CURE: Final = "compare two runs of the same hosts, launcher and sizes"
@@ -97,9 +104,9 @@ def sizes_told(listed: str) -> tuple[int, ...]:
 def setup_of(results: Sequence[Result]) -> Setup:
     """Return with what some results were measured."""
     return Setup(
-        text(results[0], "hosts_named"),
-        text(results[0], "launcher"),
-        tuple(dict.fromkeys(text(each, "hca") for each in results)),
+        reported_text(results[0], "hosts_named"),
+        reported_text(results[0], "launcher"),
+        tuple(dict.fromkeys(reported_text(each, "hca") for each in results)),
         tuple(sorted({each.bytes or 0 for each in results})),
         _pairs(results[0]),
     )
@@ -139,7 +146,7 @@ def _rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterato
         if first and second:
             p, ratio = rank_sum_p(first, second), median(second) / median(first) if median(first) else 1.0
             yield Contrast(
-                hca=text(one, "hca") or None,
+                hca=reported_text(one, "hca") or None,
                 what="message rate" if rate else "bandwidth",
                 bytes=size,
                 pairs=_pairs(one),
@@ -154,8 +161,8 @@ def _rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterato
 
 def _values(runs: _Found, like: Result, size: int, *, starts: bool) -> list[float]:
     """Return what runs gave of one thing: of several starts the median of each, else every repeat."""
-    key = text(like, "hca"), like.bytes
-    found = [each for run in runs for each in run if (text(each, "hca"), each.bytes) == key]
+    key = reported_text(like, "hca"), like.bytes
+    found = [each for run in runs for each in run if (reported_text(each, "hca"), each.bytes) == key]
     values = [each.median for each in found] if starts else [value for each in found for value in each.values]
     return [value / size for value in values]
 
@@ -164,9 +171,9 @@ def _side(values: list[float]) -> Side:
     return Side(number=len(values), median=median(values), low=min(values), high=max(values))
 
 
-def said(p: float, ratio: float) -> Said:
+def said(p: float, ratio: float) -> Outcome:
     """Return in words what a p and a ratio of medians show."""
-    if p > SURE or abs(ratio - 1) < NOISE:
+    if p > SIGNIFICANT or abs(ratio - 1) < NEGLIGIBLE:
         return "no difference shown"
     return "faster" if ratio > 1 else "slower"
 
@@ -192,6 +199,6 @@ def _too_few(rows: Iterable[Contrast], *, starts: bool) -> Iterator[str]:
             "save five of each setting into a folder, and compare the folders"
         )
     fewest = min(((row.before.number, row.after.number) for row in rows), default=(0, 0))
-    if least_p(*fewest) > SURE:
+    if least_p(*fewest) > SIGNIFICANT:
         what = "starts" if starts else "repeats"
         yield f"{fewest[0]} and {fewest[1]} {what} cannot show a difference; 5 and 5 can"

@@ -6,7 +6,7 @@ from typing import Final
 
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 
 MOMENT: Final = 1.0
 """Seconds between the two looks before anything is measured."""

@@ -6,10 +6,10 @@ from functools import cached_property
 
 from advisor.errors import CannotWork
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.cut import find_sockets
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import NumaNode
 from advisor.model.measurement import Distance, Part
-from advisor.model.topology import NumaNode
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Final
 from advisor.errors import BadInput
 from advisor.measure.network_read import misplaced
 from advisor.measure.read import object_of, results_of
-from advisor.model.cpu import Cpu
+from advisor.model.hardware.cpu import Cpu
 from advisor.model.measurement import Result, Task
-from advisor.model.observation import Planned
+from advisor.model.observed_binding import PlannedRank
 
 KERNEL: Final = "hpl"
 BLOCKS: Final = (128, 192, 256)
@@ -170,7 +170,7 @@ def _result(task: Task, rate: float, details: dict[str, float | int | str | bool
     )
 
 
-def read_own(task: Task, lines: Iterable[bytes], planned: Sequence[Planned], everywhere: Iterable[int]) -> Result | None:
+def read_own(task: Task, lines: Iterable[bytes], planned: Sequence[PlannedRank], everywhere: Iterable[int]) -> Result | None:
     """Return what our kernel said, refused where a rank was elsewhere than planned; None where it said nothing."""
     wide = task.model_copy(update={"cpus": tuple(everywhere)})
     for line in lines:

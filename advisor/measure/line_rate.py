@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.model.devices import Hca, Port
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Hca, Port
+from advisor.model.hardware.machine import Machine
 
 _CODED: Final = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 """Share of the rate in sysfs that is data: the kernel counts these before line coding, FDR10, EDR and later after it."""

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from advisor.errors import BadValue, CannotWork
 from advisor.measure.ground import Ground
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Locality
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Part, Purpose, Task
 
 KERNEL: Final = "mbw_mr"

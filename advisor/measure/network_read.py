@@ -9,9 +9,9 @@ from advisor.measure.line_rate import LineRate, line_rate
 from advisor.measure.network import Leg, home_of
 from advisor.measure.read import object_of, results_of
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Result, Task
-from advisor.model.observation import Planned, same_host
+from advisor.model.observed_binding import PlannedRank, same_host
 
 _ABOVE: Final = 1.02
 """Of the line: a timer ticks."""
@@ -22,7 +22,7 @@ class Seat:
     """How a leg was started: the hosts, and where each rank was to be."""
 
     hosts: tuple[str, ...]
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedRank, ...]
     machine: Machine
     launcher: str
     asked: bool = True
@@ -75,7 +75,7 @@ def _told(leg: Leg, seat: Seat, data: Mapping[str, Any], limit: LineRate | None)
     return {name: value for name, value in told.items() if value not in {"", 0.0}}
 
 
-def misplaced(places: Any, planned: Sequence[Planned]) -> str | None:
+def misplaced(places: Any, planned: Sequence[PlannedRank]) -> str | None:
     """Return in words the first rank that was not where it was to be; None where all were."""
     hosts, cpus = (places.get(name) if isinstance(places, dict) else None for name in ("host", "cpus"))
     if not isinstance(hosts, list) or not isinstance(cpus, list) or not len(hosts) == len(cpus) == len(planned):
@@ -91,7 +91,7 @@ def misplaced(places: Any, planned: Sequence[Planned]) -> str | None:
     return None
 
 
-def _is_on(wanted: str, host: str, names: dict[str, str], planned: Sequence[Planned]) -> bool:
+def _is_on(wanted: str, host: str, names: dict[str, str], planned: Sequence[PlannedRank]) -> bool:
     """Return whether a host is the planned one: by its name, or by standing for it alone where it is called otherwise."""
     if host in names:
         return names[host] == wanted

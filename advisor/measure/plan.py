@@ -10,7 +10,7 @@ from advisor.measure.ground import Ground, Piece
 from advisor.measure.tasks import Spot, Tasks
 from advisor.measure.wish import Wish
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Missing, Order, Part, Purpose, Task
 
 _TABLE: Final = ("load", "copy-nt", "triad", "triad-nt")

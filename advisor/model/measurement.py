@@ -1,4 +1,4 @@
-"""What was measured on a machine: every repeat, where it ran, under which conditions, and what is not believed."""
+"""What was measured on a machine: every repeat, where it ran, conditions, what is not believed, and on which machine."""
 
 from collections.abc import Iterator
 from math import inf
@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from advisor.model.hardware.machine import Machine
 from advisor.model.value import Value
 
 MEASUREMENTS_SCHEMA: Final = 1
@@ -171,3 +172,51 @@ class Measurements(Value):
                 and index in (None, result.index)
             ):
                 yield result
+
+
+def reported_text(result: Result, name: str) -> str:
+    """Return a word; empty where it is none."""
+    value = result.details.get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+def reported_number(result: Result, name: str) -> float | None:
+    """Return a number above 0; None where it is none."""
+    value = result.details.get(name)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+
+
+def reported_or_zero(result: Result, name: str) -> float:
+    """Return a number above 0, to be shown or counted with; 0 where it is none."""
+    return reported_number(result, name) or 0.0
+
+
+def reported_integer(result: Result, name: str) -> int | None:
+    """Return a whole number above 0; None where it is none."""
+    found = reported_number(result, name)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def identity_of(machine: Machine) -> Identity:
+    """Return what tells a machine, as it is cut now, from others."""
+    topology = machine.topology
+    return Identity(
+        name=machine.name,
+        cpu=machine.cpu.model_name if machine.cpu else None,
+        cpus=len(topology.pus) if topology else None,
+        nodes=tuple(str(node.cpuset) for node in topology.nodes) if topology else (),
+    )
+
+
+def machine_mismatch(measured: Identity, machine: Machine) -> str | None:
+    """Return in what the machine that was measured differs from another, in words; None where it is the same."""
+    own = identity_of(machine)
+    for theirs, ours in ((measured.name, own.name), (measured.cpu, own.cpu)):
+        if theirs and ours and theirs != ours:
+            return f"measured on {theirs}, and this is {ours}"
+    for many, few, what in ((measured.cpus, own.cpus, "CPUs"), (len(measured.nodes), len(own.nodes), "NUMA nodes")):
+        if many and few and many != few:
+            return f"measured with {many} {what}, and the machine has {few} now"
+    if measured.nodes and own.nodes and measured.nodes != own.nodes:
+        return "measured with other CPUs in the NUMA nodes than the machine has now"
+    return None

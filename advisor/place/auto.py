@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from advisor.model.job import Strategy
-from advisor.model.placement import Measured
+from advisor.model.placement import Measured, Strategy
 from advisor.place.devices import adapters, gpus
 from advisor.place.fill import Field
 from advisor.place.ground import Device

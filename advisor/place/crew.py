@@ -6,8 +6,8 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape, Per, Strategy
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape, Per, Strategy
 from advisor.place.deal import dealt
 from advisor.place.devices import named
 from advisor.place.fill import Field, field

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Gpu, Hca, Locality
-from advisor.model.fabric import NAMES, fabric_of, is_active, is_of, other_layers, ports_of
+from advisor.model.hardware.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
 from advisor.place.ground import Device, Ground
 from advisor.place.seats import Seat
 
@@ -13,7 +12,7 @@ from advisor.place.seats import Seat
 def adapters(ground: Ground) -> tuple[Device, ...]:
     """Return the HCAs to use, all of one link layer: with an active port of the highest rate, or all where none is active."""
     fabric = fabric_of(ground.machine.hcas or ())
-    hcas = [hca for hca in ground.machine.hcas or () if is_of(hca, fabric)]
+    hcas = [hca for hca in ground.machine.hcas or () if is_on_fabric(hca, fabric)]
     rates = {hca.name: _rate(hca, fabric) for hca in hcas}
     best = max((rate for rate in rates.values() if rate is not None), default=None)
     return tuple(_adapter(ground, hca) for hca in hcas if rates[hca.name] == best)
@@ -30,7 +29,7 @@ def passed_over(ground: Ground) -> Iterator[tuple[str, str]]:
         if layers and fabric:
             words = ", ".join(NAMES.get(layer, layer) for layer in layers)
             yield hca.name, f"{words}, and a plan keeps to one network: {NAMES.get(fabric, fabric)}"
-        elif not is_of(hca, fabric):
+        elif not is_on_fabric(hca, fabric):
             yield hca.name, f"its network is not known, and the plan keeps to {NAMES.get(fabric or '', 'another')}"
         else:
             yield hca.name, "no active port, or a slower one"

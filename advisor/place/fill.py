@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.model.job import JobShape, Per, Strategy
+from advisor.model.placement import JobShape, Per, Strategy
 from advisor.place.devices import adapters, gpus, named
 from advisor.place.ground import Device, Ground
 from advisor.place.seats import Chunk, Key, Level, Seat, cell, core, l3, node, parts, socket, split, whole

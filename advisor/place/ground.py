@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.cut import find_sockets
-from advisor.model.machine import Machine
-from advisor.model.topology import NumaNode, Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import NumaNode, Topology
 from advisor.place.seats import Seat
 
 

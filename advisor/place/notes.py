@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.fabric import is_active
-from advisor.model.job import Strategy
-from advisor.model.placement import NodePlan
+from advisor.model.hardware.devices import is_active
+from advisor.model.placement import NodePlan, Strategy
 from advisor.place.crew import Crew
 from advisor.place.devices import accelerators, adapters, gpus, passed_over
 from advisor.place.fill import NATURAL, Field

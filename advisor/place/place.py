@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape, Strategy
-from advisor.model.machine import Machine
-from advisor.model.placement import HostPlan, Measured, Placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import HostPlan, JobShape, Measured, Placement, Strategy
 from advisor.place.auto import LOSES, candidates
 from advisor.place.crew import Crew, crew
 from advisor.place.notes import notes

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.model.job import Strategy
+from advisor.model.placement import Strategy
 
 WALLS: Final[dict[Strategy, str]] = {
     "compact": "no rank straddles sockets",

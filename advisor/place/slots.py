@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import Strategy
-from advisor.model.placement import NodePlan, Slot
+from advisor.model.placement import NodePlan, Slot, Strategy
 from advisor.place.devices import adapters, beside, gpus, nearest
 from advisor.place.fill import Field
 from advisor.place.ground import Device, Ground

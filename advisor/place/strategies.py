@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.model.job import Strategy
+from advisor.model.placement import Strategy
 from advisor.place.deal import dealt, spread
 from advisor.place.ground import Device, Ground
 from advisor.place.seats import Chunk, Seat, cell, fenced, l3, node, parts, seated, socket

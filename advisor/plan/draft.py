@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from advisor.model.bios import Scalar
-from advisor.model.plan import Left, Mark, Wish
-from advisor.model.rule import SEVERITIES
-from advisor.model.vendor import VendorValue
+from advisor.model.audit.plan import Mark, NotWritten, WantedSetting
+from advisor.model.audit.rule import SEVERITIES
+from advisor.model.audit.vendor import VendorValue
+from advisor.model.hardware.firmware import Scalar
 
 Kind = Literal["wanted", "first", "again"]
 _LAST: Final = len(SEVERITIES) - 1
@@ -20,7 +20,7 @@ class Draft:
     attribute: str
     value: VendorValue
     now: Scalar | None = None
-    wishes: tuple[Wish, ...] = ()
+    wishes: tuple[WantedSetting, ...] = ()
     kind: Kind = "wanted"
     group: str | None = None
     label: str = ""
@@ -53,7 +53,7 @@ class Draft:
         return " and ".join(dict.fromkeys(wish.title for wish in self.own)) or self.label or self.attribute
 
     @property
-    def own(self) -> tuple[Wish, ...]:
+    def own(self) -> tuple[WantedSetting, ...]:
         """Return the wishes for this attribute itself; a profile may answer others."""
         return tuple(wish for wish in self.wishes if wish.place and wish.place.attribute == self.attribute)
 
@@ -61,9 +61,9 @@ class Draft:
         """Return the write with who wants it: ``ProcCStates=Enabled (power-cstates-off)``."""
         return f"{self.attribute}={self.value}" + (f" ({', '.join(self.rules)})" if self.rules else "")
 
-    def left(self, reason: str) -> Left:
+    def left(self, reason: str) -> NotWritten:
         """Return it as something that is not written, with the reason."""
-        return Left(
+        return NotWritten(
             title=self.title,
             wanted=f"{self.attribute}={self.value}",
             reason=reason,
@@ -91,12 +91,12 @@ class Draft:
 class Lists:
     """Everything that is wanted and not written."""
 
-    look_up: list[Left] = field(default_factory=list)
-    contested: list[Left] = field(default_factory=list)
-    absent: list[Left] = field(default_factory=list)
-    by_hand: list[Left] = field(default_factory=list)
-    refused: list[Left] = field(default_factory=list)
-    content: dict[str, tuple[VendorValue, Wish]] = field(default_factory=dict)
+    look_up: list[NotWritten] = field(default_factory=list)
+    contested: list[NotWritten] = field(default_factory=list)
+    absent: list[NotWritten] = field(default_factory=list)
+    by_hand: list[NotWritten] = field(default_factory=list)
+    refused: list[NotWritten] = field(default_factory=list)
+    content: dict[str, tuple[VendorValue, WantedSetting]] = field(default_factory=dict)
     """What is as wanted already: attribute -> value, and the wish that is content."""
 
     def refuse(self, drafts: Iterable[Draft], reason: Callable[[Draft], str]) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from advisor.model.bios import Bios, Scalar
-from advisor.model.plan import Include
-from advisor.model.registry import Allowed, Attribute, Registry
-from advisor.model.vendor import Lock, Vendor, VendorValue, is_named
+from advisor.model.audit.plan import Include
+from advisor.model.audit.vendor import Lock, Vendor, VendorValue, is_named
+from advisor.model.hardware.firmware import Allowed, Attribute, Bios, Registry, Scalar
 from advisor.plan.registry import static
 
 _NOT_THERE: Final = {

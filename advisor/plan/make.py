@@ -2,10 +2,21 @@
 
 from collections.abc import Iterable
 
-from advisor.model.bios import Scalar
-from advisor.model.plan import Back, Change, Left, Mark, Plan, System, Wish
-from advisor.model.toolline import Target, filled, look_up_line, one_a_line
-from advisor.model.vendor import Vendor, VendorValue
+from advisor.model.audit.plan import (
+    Back,
+    Change,
+    Mark,
+    NotWritten,
+    Plan,
+    System,
+    Target,
+    WantedSetting,
+    filled_lines,
+    look_up_line,
+    one_a_line,
+)
+from advisor.model.audit.vendor import Vendor, VendorValue
+from advisor.model.hardware.firmware import Scalar
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 from advisor.plan.needs import consistent, one_each, with_needs
@@ -23,10 +34,10 @@ _MARKS: dict[Mark, str] = {
 
 
 def plan_of(
-    wishes: Iterable[Wish],
+    wishes: Iterable[WantedSetting],
     ground: Ground,
     *,
-    states: Iterable[Left] = (),
+    states: Iterable[NotWritten] = (),
     system: System | None = None,
     machine: str | None = None,
     platform: str | None = None,
@@ -60,11 +71,11 @@ def plan_of(
     )
 
 
-def _each_once(found: list[Left]) -> tuple[Left, ...]:
+def _each_once(found: list[NotWritten]) -> tuple[NotWritten, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _look_up(found: list[Left], vendor: Vendor) -> str | None:
+def _look_up(found: list[NotWritten], vendor: Vendor) -> str | None:
     """Return one command that reads all present values that are not known."""
     targets = tuple(Target(each.attribute, "", each.group) for each in found if each.attribute and each.now is None)
     if not targets:
@@ -116,7 +127,7 @@ def _told(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scalar
     return {name: value for name, value in ground.told_by_sheet(draft.attribute, draft.value).items() if name not in own}
 
 
-def _moved_anyway(found: list[Left], drafts: list[Draft], ground: Ground) -> list[Left]:
+def _moved_anyway(found: list[NotWritten], drafts: list[Draft], ground: Ground) -> list[NotWritten]:
     """Return what is left, and where a profile that is written changes it all the same, with that told."""
     moved = {
         name: (value, draft)
@@ -127,7 +138,7 @@ def _moved_anyway(found: list[Left], drafts: list[Draft], ground: Ground) -> lis
     return [_also(each, *moved[each.attribute]) if each.attribute in moved else each for each in found]
 
 
-def _also(left: Left, value: Scalar | None, by: Draft) -> Left:
+def _also(left: NotWritten, value: Scalar | None, by: Draft) -> NotWritten:
     return left.model_copy(update={"reason": f"{left.reason}; {by.attribute}={by.value} sets it to {value} anyway"})
 
 
@@ -171,7 +182,7 @@ def _command(draft: Draft, value: VendorValue, vendor: Vendor) -> str | None:
     """Return the line that stages one attribute, of a tool that takes one a line."""
     lines = [line for line in vendor.tools.set if one_a_line([line])]
     target = Target(draft.attribute, value, draft.group, draft.label, draft.menu)
-    return filled(lines[:1], (target,))[0] if lines else None
+    return filled_lines(lines[:1], (target,))[0] if lines else None
 
 
 def _notes(ground: Ground) -> Iterable[str]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from advisor.model.bios import Scalar
-from advisor.model.vendor import Lock, Require, VendorValue, is_named
+from advisor.model.audit.vendor import Lock, Require, VendorValue, is_named
+from advisor.model.hardware.firmware import Scalar
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 

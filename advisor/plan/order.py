@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from advisor.model.bios import Scalar
-from advisor.model.registry import Registry
+from advisor.model.hardware.firmware import Registry, Scalar
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 from advisor.plan.needs import consistent

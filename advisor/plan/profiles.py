@@ -14,9 +14,9 @@ being changed unless it stands at its free value (Custom). So:
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from advisor.model.bios import Scalar
-from advisor.model.plan import Mark, Wish
-from advisor.model.vendor import Lock, VendorValue, is_named
+from advisor.model.audit.plan import Mark, WantedSetting
+from advisor.model.audit.vendor import Lock, VendorValue, is_named
+from advisor.model.hardware.firmware import Scalar
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 from advisor.plan.needs import frees
@@ -188,7 +188,7 @@ class _Profile:
     def _behind(self, held: list[Draft]) -> list[Draft]:
         return [replace(draft, first=tuple(dict.fromkeys((self.name, *draft.first)))) for draft in held]
 
-    def _first(self, wishes: tuple[Wish, ...], why: tuple[str, ...], value: VendorValue | None = None) -> Draft:
+    def _first(self, wishes: tuple[WantedSetting, ...], why: tuple[str, ...], value: VendorValue | None = None) -> Draft:
         return Draft(
             attribute=self.name,
             value=value if value is not None else self.free if self.free is not None else self.lock.value,

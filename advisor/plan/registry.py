@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.model.bios import Scalar
-from advisor.model.registry import FLAGS, Dependency, Registry, Term
+from advisor.model.hardware.firmware import FLAGS, Dependency, Registry, Scalar, Term
 
 Values = Mapping[str, Scalar | None]
 

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable
 
-from advisor.model.bios import Scalar
-from advisor.model.plan import Left, Mark, Wish
-from advisor.model.vendor import Place, VendorValue
+from advisor.model.audit.plan import Mark, NotWritten, WantedSetting
+from advisor.model.audit.vendor import Place, VendorValue
+from advisor.model.hardware.firmware import Scalar
 from advisor.plan.draft import Draft, Lists
 from advisor.plan.ground import Ground
 
 _SMALL = ("low", "info")
 
 
-def sort(wishes: Iterable[Wish], ground: Ground, lists: Lists) -> list[Draft]:
+def sort(wishes: Iterable[WantedSetting], ground: Ground, lists: Lists) -> list[Draft]:
     """Return the writes that the wishes for the BIOS may become; everything else goes into the lists."""
     drafts = [draft for wish in wishes if wish.where == "bios" and wish.kept is None and (draft := _draft(wish, ground, lists))]
     return accompanied(drafts, lists)
 
 
-def _draft(wish: Wish, ground: Ground, lists: Lists) -> Draft | None:
+def _draft(wish: WantedSetting, ground: Ground, lists: Lists) -> Draft | None:
     place = wish.place
     if wish.done:
         _content(wish, ground, lists)
@@ -51,7 +51,7 @@ def _draft(wish: Wish, ground: Ground, lists: Lists) -> Draft | None:
     return _weighed(wish, place, value, now, ground=ground, lists=lists)
 
 
-def _content(wish: Wish, ground: Ground, lists: Lists) -> None:
+def _content(wish: WantedSetting, ground: Ground, lists: Lists) -> None:
     """Note what is as wanted already, so that nothing else moves it."""
     place = wish.place
     if place and place.attribute and place.vendor_value is not None and place.exact:
@@ -59,20 +59,22 @@ def _content(wish: Wish, ground: Ground, lists: Lists) -> None:
         lists.content[place.attribute] = (place.vendor_value if now is None else now, wish)
 
 
-def _now(wish: Wish, place: Place, ground: Ground) -> Scalar | None:
+def _now(wish: WantedSetting, place: Place, ground: Ground) -> Scalar | None:
     """Return the present value in the maker's word: as the BIOS says, or as its sheet calls what the system shows."""
     if ground.bios is not None:
         return ground.now(place.attribute or "")
     return place.spoken.get(wish.now) if wish.now is not None else None
 
 
-def _contradiction(wish: Wish) -> str:
+def _contradiction(wish: WantedSetting) -> str:
     """Return the wishes that cannot both be met, each with who has it."""
     mine = f"{', '.join(dict.fromkeys(each.id for each in wish.speak))} wants {wish.value}"
     return ", ".join([mine, *(f"{other.id} wants {other.wanted}" for other in wish.others)])
 
 
-def _weighed(wish: Wish, place: Place, value: VendorValue, now: Scalar | None, *, ground: Ground, lists: Lists) -> Draft | None:
+def _weighed(
+    wish: WantedSetting, place: Place, value: VendorValue, now: Scalar | None, *, ground: Ground, lists: Lists
+) -> Draft | None:
     """Return a draft, marked where it is one to look at twice, or list it where it is not asked for."""
     marks: list[Mark] = ["contested"] if wish.contested else []
     unknown = now is None or not wish.found
@@ -116,11 +118,11 @@ def accompanied(drafts: list[Draft], lists: Lists) -> list[Draft]:
     return kept
 
 
-def _left(wish: Wish, reason: str) -> Left:
+def _left(wish: WantedSetting, reason: str) -> NotWritten:
     place = wish.place
     named = place is not None and place.attribute is not None and place.exact
     word = place.vendor_value if place and named and wish.value is not None else None
-    return Left(
+    return NotWritten(
         title=wish.title,
         wanted=f"{place.attribute}={word}" if place and word is not None else wish.text,
         reason=reason,
@@ -132,7 +134,7 @@ def _left(wish: Wish, reason: str) -> Left:
     )
 
 
-def _nameless(wish: Wish) -> str:
+def _nameless(wish: WantedSetting) -> str:
     if wish.value is None:
         return "the machine decides the value"
     if wish.place and wish.place.attribute and wish.place.vendor_value is not None:

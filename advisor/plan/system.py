@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from advisor.model.plan import Include, Kept, Left, Mark, System, Wish
+from advisor.model.audit.plan import Include, Kept, Mark, NotWritten, System, WantedSetting
 
 PROFILE = "os.tuned"
 """The setting that names a tuned profile; a profile of ours builds on it."""
@@ -11,16 +11,16 @@ _SMALL = ("low", "info")
 
 
 def system_of(
-    wishes: Iterable[Wish], states: Iterable[str] = (), include: frozenset[Include] = frozenset(), *, order: bool = False
+    wishes: Iterable[WantedSetting], states: Iterable[str] = (), include: frozenset[Include] = frozenset(), *, order: bool = False
 ) -> System:
     """Return what the system shall hold: what is so already, and what findings want; ``states`` are told beside."""
     kept: list[Kept] = []
-    left: list[Left] = []
+    left: list[NotWritten] = []
     profile = None
     for wish in (wish for wish in wishes if wish.value is not None and (wish.kept is not None or wish.setting == PROFILE)):
         reason = None if wish.done else _left_out(wish, include, order=order)
         if reason is not None:
-            left.append(Left(title=wish.title, wanted=wish.text, reason=reason, rules=wish.rules, setting=wish.setting))
+            left.append(NotWritten(title=wish.title, wanted=wish.text, reason=reason, rules=wish.rules, setting=wish.setting))
         elif wish.setting == PROFILE:
             profile = wish.value
         elif wish.kept is not None:
@@ -28,7 +28,7 @@ def system_of(
     return System(kept=tuple(kept), profile=profile, by_hand=tuple(states), left=tuple(left))
 
 
-def _left_out(wish: Wish, include: frozenset[Include], *, order: bool) -> str | None:
+def _left_out(wish: WantedSetting, include: frozenset[Include], *, order: bool) -> str | None:
     """Return why a wish is not written; None where it is."""
     if wish.others:
         wants = [f"{', '.join(wish.rules)} wants {wish.value}", *(f"{other.id} wants {other.wanted}" for other in wish.others)]
@@ -43,13 +43,13 @@ def _left_out(wish: Wish, include: frozenset[Include], *, order: bool) -> str | 
     return "guides differ about it" if wish.contested and "contested" not in include else None
 
 
-def _kept(wish: Wish, kept: Kept, *, order: bool) -> Kept:
+def _kept(wish: WantedSetting, kept: Kept, *, order: bool) -> Kept:
     marks = () if wish.done else tuple(_marks(wish, order=order))
     active = bool(wish.done) or not order or not {"contested", "low"}.intersection(marks)
     return kept.model_copy(update={"done": wish.done, "marks": marks, "active": active, "about": tuple(_about(wish, kept))})
 
 
-def _marks(wish: Wish, *, order: bool) -> Iterator[Mark]:
+def _marks(wish: WantedSetting, *, order: bool) -> Iterator[Mark]:
     if wish.contested:
         yield "contested"
     elif order and wish.speak[0].severity in _SMALL:
@@ -58,7 +58,7 @@ def _marks(wish: Wish, *, order: bool) -> Iterator[Mark]:
         yield "unknown"
 
 
-def _about(wish: Wish, kept: Kept) -> Iterator[str]:
+def _about(wish: WantedSetting, kept: Kept) -> Iterator[str]:
     """Yield what it is, what it was, who asks, how it goes back, and where guides differ."""
     was = "so already, kept" if wish.done else f"was {wish.stands}" if wish.now is not None else "present value not known"
     yield f"{wish.title}: {wish.text} ({was}; {', '.join(wish.rules)})"

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from advisor.model.checklist import NOTE_FIRST, Checklist, Item
-from advisor.model.finding import Fix
-from advisor.model.plan import Change, Left, Plan
-from advisor.model.toolline import Target, filled
-from advisor.model.vendor import Vendor
+from advisor.model.audit.checklist import NOTE_FIRST, Checklist, Item
+from advisor.model.audit.findings import Fix
+from advisor.model.audit.plan import Change, NotWritten, Plan, Target, filled_lines
+from advisor.model.audit.vendor import Vendor
 from advisor.plan.make import SAVED
 
 LISTS = ("look up first", "guides differ", "not on this machine", "by hand", "refused")
@@ -53,7 +52,7 @@ def _written(fix: Fix, change: Change, plan: Plan, vendor: Vendor) -> Fix:
     first = [each for each in plan.writes if each.attribute in change.first]
     targets = tuple(Target(each.attribute, each.value, each.group, each.label, each.menu) for each in (*first, change))
     update: dict[str, object] = {
-        "commands": (*vendor.tools.prepare, *filled(vendor.tools.set, targets)),
+        "commands": (*vendor.tools.prepare, *filled_lines(vendor.tools.set, targets)),
         "before": tuple(f"{each.attribute} = {each.value}: {'; '.join(each.why)}" for each in first),
     }
     if fix.attribute == change.attribute:
@@ -74,6 +73,6 @@ def _reasons(setting: str, change: Change | None, plan: Plan) -> Iterator[str]:
     """Yield why a setting is not written."""
     if change is not None:
         yield "; ".join(change.marks) or SAVED
-    lists: tuple[tuple[Left, ...], ...] = (plan.look_up, plan.contested, plan.absent, plan.by_hand, plan.refused)
+    lists: tuple[tuple[NotWritten, ...], ...] = (plan.look_up, plan.contested, plan.absent, plan.by_hand, plan.refused)
     for name, found in zip(LISTS, lists, strict=True):
         yield from (f"{name}: {each.reason}" for each in found if each.setting == setting)

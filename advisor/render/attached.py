@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from advisor.model.amounts import binary, bit_rate, count, plain
-from advisor.model.devices import ETHERNET, INFINIBAND, Gpu, Hca, Locality, Nic, PciDevice, Port
-from advisor.model.fabric import NAMES
-from advisor.model.machine import Machine
+from advisor.language.units import binary, bit_rate, count, plain
+from advisor.model.hardware.devices import ETHERNET, INFINIBAND, NAMES, Gpu, Hca, Locality, Nic, PciDevice, Port
+from advisor.model.hardware.machine import Machine
 from advisor.render.pcie import held_back, hindrance, link_words
 from advisor.render.shapes import Block, Box, Device, State
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 
-from advisor.model.audit import Audit
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
-from advisor.model.publication import Publication
+from advisor.model.audit.findings import Audit
+from advisor.model.audit.rule import Publication
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
 from advisor.render.commandline import folded, word
 from advisor.render.details import details
 from advisor.render.findings import findings, tally

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from advisor.model.amounts import printable
+from advisor.language.units import printable
 from advisor.render.commandline import exports, folded, script_word
 from advisor.render.lines import Line, labelled
 from advisor.render.page import Page

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.placement import NodePlan, Placement
 from advisor.render.commandline import exports, folded
 from advisor.render.lines import Line, Span, labelled

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.topology import L3, NumaNode, Topology
+from advisor.model.hardware.topology import L3, NumaNode, Topology
 from advisor.render.cpulists import listed
 from advisor.render.shapes import Block, Box, Group, Member, Store
 

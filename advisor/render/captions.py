@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from advisor.model.amounts import binary, count, plain, span
+from advisor.language.units import binary, count, plain, span
 from advisor.model.cpuset import CpuSet
 from advisor.render.cpulists import listed, numbered, threads
 from advisor.render.shapes import Block, Box, Device, Group, Member, Picture, Store

@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from advisor.errors import CannotWork
-from advisor.model.amounts import plain
+from advisor.language.units import plain
 from advisor.model.measurement import Measurements, Result
 from advisor.render.measured_words import how
 

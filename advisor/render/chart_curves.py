@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from advisor.model.amounts import binary
+from advisor.language.units import binary
 from advisor.model.measurement import Measurements, Unit
 from advisor.render.chart_canvas import COLOURS, DASHES, FAINT, MARKERS, Label, beside, entitle, sheet
 from advisor.render.measured_data import Curve

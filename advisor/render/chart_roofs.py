@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from advisor.model.amounts import count
+from advisor.language.units import count
 from advisor.model.measurement import Measurements, Part, Result
 from advisor.render.measured_data import sound
 from advisor.render.measured_peak import kind

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.errors import BadValue, CannotWork, did_you_mean
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render import chart_curves, chart_roofline, chart_squares
 from advisor.render.chart_canvas import Form, need_matplotlib, settings, written

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from advisor.model.amounts import count, plain, printable
-from advisor.model.checklist import NOTE_FIRST, Checklist, Group, Item
+from advisor.language.units import count, plain, printable
+from advisor.model.audit.checklist import NOTE_FIRST, Checklist, Group, Item
 from advisor.render import checklist_proofs
 from advisor.render.lines import Line, labelled, wrapped
 from advisor.render.page import Page

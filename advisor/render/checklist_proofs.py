@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from advisor.model.amounts import plain
-from advisor.model.checklist import Checklist, Expected, Item, Proof
+from advisor.language.units import plain
+from advisor.model.audit.checklist import Checklist, Expected, Item, Proof
 from advisor.render.lines import Line, wrapped
 
 HEADING: Final = "What the benchmarks should show"

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from advisor.model.amounts import printable
+from advisor.language.units import printable
 
 HERE = "\0"
 """Stands in a word for the folder that a script lies in: no argument of a program can hold it."""

@@ -2,13 +2,12 @@
 
 from typing import Any, Final
 
-from advisor.model.audit import Audit
-from advisor.model.devices import Gpu, Hca, Locality
-from advisor.model.explanation import Explanation
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
-from advisor.model.topology import Counts, Topology, counts
-from advisor.model.watch import Watch
+from advisor.model.audit.findings import Audit, Explanation
+from advisor.model.hardware.devices import Gpu, Hca, Locality
+from advisor.model.hardware.fault_counters import Watch
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Counts, Topology, counts
 from advisor.render.unseen import missing
 
 SCHEMA: Final = "advisor-topology/1"

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from advisor.model.amounts import binary, bit_rate, clock, duration, link, memory_clock, plain, throughput
+from advisor.language.units import binary, bit_rate, clock, duration, link, memory_clock, plain, throughput
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Link
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Link
+from advisor.model.hardware.machine import Machine
 from advisor.model.value import Value
 from advisor.render.lines import Line, Span, labelled, wrapped
 

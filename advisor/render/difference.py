@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from advisor.model.amounts import count, plain
-from advisor.model.difference import Change, Difference, FindingChange
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Change, Difference, FindingChange
 from advisor.render.lines import Line, wrapped
 from advisor.render.page import Page
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from advisor.model.topology import Distances, NumaNode, Topology
+from advisor.model.hardware.topology import Distances, NumaNode, Topology
 from advisor.render.shapes import Table
 
 NAMED = 4

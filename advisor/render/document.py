@@ -16,7 +16,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from advisor.errors import BadInput
-from advisor.model.amounts import plain
+from advisor.language.units import plain
 
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
 _LONGEST = 4000

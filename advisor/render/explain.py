@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from advisor.model.amounts import count, plain
-from advisor.model.explanation import Answer, Explanation, Part, Step
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Answer, Explanation, Part, Step
 from advisor.render.lines import Line, wrapped
 from advisor.render.page import Page
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from advisor.model.amounts import count, plain
-from advisor.model.audit import Audit
-from advisor.model.finding import Cost, Evidence, Finding, Fix
-from advisor.model.rule import SEVERITIES
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Audit, Cost, Evidence, Finding, Fix
+from advisor.model.audit.rule import SEVERITIES
 from advisor.render.lines import Line, Span, wrapped
 
 MARK = 8

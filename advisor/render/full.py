@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from advisor.model.amounts import count, plain
-from advisor.model.audit import Audit
-from advisor.model.finding import Finding, Fix
-from advisor.model.publication import Publication
-from advisor.model.rule import Guide
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Audit, Finding, Fix
+from advisor.model.audit.rule import Guide, Publication
 from advisor.render.findings import LONGEST, Group, cost_words, evidence_words, grouped, mark
 from advisor.render.lines import Line, Span, labelled, wrapped
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from advisor.model.amounts import count, plain
+from advisor.language.units import count, plain
 from advisor.model.cpuset import CpuSet
-from advisor.model.lint import TITLES, Lint, LintRank, LintTranslation, LintWarning
+from advisor.model.launch_line import TITLES, Lint, LintRank, LintTranslation, LintWarning
 from advisor.render.lines import Line, cut, wrapped
 from advisor.render.page import Page
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import RenderableType
 
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements, Task
 from advisor.render import (
     measured_bandwidth,

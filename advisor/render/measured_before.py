@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from advisor.model.amounts import binary, count, plain
-from advisor.model.beforeafter import NOISE, SURE, BeforeAfter, Contrast, Side
+from advisor.language.units import binary, count, plain
+from advisor.model.measurement_statistics import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, Chart, heading, table
 from advisor.render.measured_words import SCALES, amount, number, percent
@@ -47,7 +47,7 @@ def lines(found: BeforeAfter, width: int) -> list[Line]:
 _N: Final = {"starts": "n: starts of each setting, by their medians. ", "repeats": "n: repeats of each. "}
 _MEANS: Final = (
     "p: how often chance alone sets them as far apart (Mann-Whitney, two-sided). Faster or slower is said where p is at "
-    f"most {SURE:g} and the medians differ by {percent(NOISE)} or more."
+    f"most {SIGNIFICANT:g} and the medians differ by {percent(NEGLIGIBLE)} or more."
 )
 
 

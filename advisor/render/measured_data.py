@@ -9,7 +9,7 @@ from statistics import median
 
 from advisor.errors import BadInput
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Distance, Kernel, Measurements, Order, Part, Purpose, Result, Unit
 from advisor.render.measured_words import DISTANCES, PATTERNS, distance
 

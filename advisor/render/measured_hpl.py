@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from advisor.model import told
-from advisor.model.amounts import count, plain
+from advisor.language.units import count, plain
+from advisor.model import measurement
 from advisor.model.measurement import Measurements, Result
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, heading, table
@@ -37,27 +37,29 @@ def _scaling(found: Sequence[Result], width: int) -> list[Line]:
     first, last = found[0], found[-1]
     head = ("on", "cores", "N", "P x Q", "GFLOP/s", "spread", f"of {_on(first)}", "of base", "of load")
     rows = [[_on(each), *_sizes(each), *_rates(each)[:2], _against(each, first), *_rates(each)[2:4]] for each in found]
-    about = ", ".join(word for word in (*_program(last), f"NB {told.amount(last, 'nb'):.0f}", _repeats(last)) if word)
+    about = ", ".join(
+        word for word in (*_program(last), f"NB {measurement.reported_or_zero(last, 'nb'):.0f}", _repeats(last)) if word
+    )
     lines = [*heading("HPL scaling", about, width), *table(head, rows, width, "lrrlrrrrr", short=3)]
     return [*lines, *_peaks(last, width), *_doubt(last, width)]
 
 
 def _on(result: Result) -> str:
     """Return what a run had: ``4 hosts``, ``NUMA node 0``, ``machine``."""
-    hosts = int(told.amount(result, "hosts"))
+    hosts = int(measurement.reported_or_zero(result, "hosts"))
     if result.part == "machine" and (hosts > 1 or _text(result, "hosts_named")):
         return count(hosts, "host")
     return part_name(result.part, result.index)
 
 
 def _sizes(result: Result) -> list[Cell]:
-    whole = {name: f"{told.amount(result, name):.0f}" for name in ("cores", "n", "p", "q")}
+    whole = {name: f"{measurement.reported_or_zero(result, name):.0f}" for name in ("cores", "n", "p", "q")}
     return [whole["cores"], whole["n"], f"{whole['p']} x {whole['q']}"]
 
 
 def _against(result: Result, first: Result) -> str:
     """Return how much of the first run's rate is left to each core."""
-    cores, then = told.amount(result, "cores"), told.amount(first, "cores")
+    cores, then = measurement.reported_or_zero(result, "cores"), measurement.reported_or_zero(first, "cores")
     return percent(result.median / cores / (first.median / then)) if cores and then else "-"
 
 
@@ -65,7 +67,7 @@ def _against(result: Result, first: Result) -> str:
 
 
 def _about(result: Result) -> str:
-    words = (*_program(result), f"{told.amount(result, 'ranks'):.0f} ranks", _repeats(result))
+    words = (*_program(result), f"{measurement.reported_or_zero(result, 'ranks'):.0f} ranks", _repeats(result))
     return ", ".join(word for word in words if word)
 
 
@@ -79,7 +81,7 @@ def _repeats(result: Result) -> str:
 
 
 def _row(result: Result) -> list[Cell]:
-    whole = {name: f"{told.amount(result, name):.0f}" for name in ("n", "nb", "p", "q", "threads")}
+    whole = {name: f"{measurement.reported_or_zero(result, name):.0f}" for name in ("n", "nb", "p", "q", "threads")}
     return [whole["n"], whole["nb"], f"{whole['p']} x {whole['q']}", whole["threads"], *_rates(result)]
 
 
@@ -90,17 +92,17 @@ def _rates(result: Result) -> list[Cell]:
 
 
 def _share(result: Result, name: str) -> str:
-    peak = told.amount(result, name)
+    peak = measurement.reported_or_zero(result, name)
     return percent(result.median / peak) if peak else "-"
 
 
 def _peaks(result: Result, width: int) -> list[Line]:
-    base, load = told.amount(result, "peak_base"), told.amount(result, "peak_load")
+    base, load = measurement.reported_or_zero(result, "peak_base"), measurement.reported_or_zero(result, "peak_load")
     parts = [
         f"base clock times the flop a cycle of all cores: {amount(base, 'flop/s')}" if base else "no peak at base clock is known",
         f"FMA on all cores under load: {amount(load, 'flop/s')}" if load else "no peak under load was measured",
     ]
-    dgemm = told.amount(result, "dgemm_all")
+    dgemm = measurement.reported_or_zero(result, "dgemm_all")
     parts += [f"DGEMM on all ranks at once: {amount(dgemm, 'flop/s')}"] if dgemm else []
     return wrapped([("; ".join(parts), "dim")], width)
 
@@ -111,4 +113,4 @@ def _doubt(result: Result, width: int) -> list[Line]:
 
 
 def _text(result: Result, name: str) -> str:
-    return plain(told.text(result, name), 120)
+    return plain(measurement.reported_text(result, name), 120)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from advisor.model.amounts import binary
+from advisor.language.units import binary
 from advisor.model.measurement import Measurements
 from advisor.render.lines import Line
 from advisor.render.measured_bandwidth import alike

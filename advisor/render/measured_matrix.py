@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from advisor.model.amounts import count
+from advisor.language.units import count
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Kernel, Measurements
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Span, cut, width_of, wrapped

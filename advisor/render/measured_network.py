@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from advisor.model import told
-from advisor.model.amounts import binary, plain
+from advisor.language.units import binary, plain
+from advisor.model import measurement
 from advisor.model.measurement import Measurements, Purpose, Result
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured_paint import Cell, heading, table
@@ -34,7 +34,7 @@ def tables(measurements: Measurements, width: int) -> list[Line]:
 
 
 def _text(result: Result, name: str) -> str:
-    return plain(told.text(result, name), 80)
+    return plain(measurement.reported_text(result, name), 80)
 
 
 def _by_place(results: Iterable[Result]) -> list[Found]:
@@ -47,7 +47,7 @@ def _by_place(results: Iterable[Result]) -> list[Found]:
 def _about(results: Sequence[Result]) -> str:
     first = results[0]
     hosts = _text(first, "hosts_named").split(",")
-    inside = not told.amount(first, "across")
+    inside = not measurement.reported_or_zero(first, "across")
     where = f"inside {hosts[0]}, shared memory" if inside else " and ".join(hosts)
     words = [where, _text(first, "launcher"), _adapter(first) or ("" if inside else "no adapter chosen"), _limit(results)]
     repeats = f"median of {len(first.values)} repeats"
@@ -155,8 +155,8 @@ def _part(found: Found, small: int, near: float | None) -> list[Cell]:
     return [
         (f"{name}{few}", "title" if _is_node(found) and _near(found) else ""),
         (mark, "good" if mark.endswith("here") else "dim"),
-        f"{told.amount(some, 'pairs'):.0f}",
-        figure(told.amount(rate, "messages") / 1e6) if rate else "",
+        f"{measurement.reported_or_zero(some, 'pairs'):.0f}",
+        figure(measurement.reported_or_zero(rate, "messages") / 1e6) if rate else "",
         number(best.median, "bytes/s") if best else "",
         _size(best.bytes or 0) if best else "",
         _share(best),

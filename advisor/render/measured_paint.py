@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.style import Style
 from rich.text import Text
 
-from advisor.model.amounts import printable
+from advisor.language.units import printable
 from advisor.render.heatmap import AWAY, BETWEEN, HOME
 from advisor.render.lines import Line, Span, cut, width_of, wrapped
 from advisor.render.page import STYLES, Page

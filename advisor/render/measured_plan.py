@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from advisor.model.amounts import count, plain
+from advisor.language.units import count, plain
 from advisor.model.measurement import Purpose, Task
 from advisor.render.cpulists import numbered
 from advisor.render.lines import Line, cut

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from advisor.model.amounts import UNKNOWN, count, duration, plain
+from advisor.language.units import UNKNOWN, count, duration, plain
 from advisor.model.measurement import Conditions, Identity, Measurements, Missing, Result
 from advisor.render.cpulists import numbered
 from advisor.render.lines import Line, wrapped

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import floor, isfinite, log10
 from typing import Final
 
-from advisor.model.amounts import UNKNOWN, binary, count, plain
+from advisor.language.units import UNKNOWN, binary, count, plain
 from advisor.model.measurement import Distance, Part, Purpose, Result, Unit
 
 SCALES: Final[dict[Unit, tuple[float, str]]] = {

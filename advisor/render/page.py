@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from advisor.model.amounts import printable
+from advisor.language.units import printable
 from advisor.render.lines import Line
 
 STYLES = {

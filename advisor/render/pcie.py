@@ -1,7 +1,7 @@
 """A card's way to the processor in words: how it runs, what the card could do, and what holds it back."""
 
-from advisor.model.amounts import generation, link, link_state, slower
-from advisor.model.devices import Link, PciDevice
+from advisor.language.units import generation, link, link_state, slower
+from advisor.model.hardware.devices import Link, PciDevice
 
 QUIET = ("nic", "nvme", "accelerator")
 """Kinds of which an unknown link is not worth a word."""

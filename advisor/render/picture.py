@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from advisor.model.amounts import binary, count, plain
+from advisor.language.units import binary, count, plain
 from advisor.model.cpuset import CpuSet
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology, counts
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology, counts
 from advisor.render.attached import attach, devices
 from advisor.render.blocks import blocks
 from advisor.render.cpulists import listed

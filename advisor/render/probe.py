@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from advisor.model.observation import GPU_VARIABLES, LOCAL_VARIABLES, RANK_VARIABLES, SIZE_VARIABLES
+from advisor.model.observed_binding import GPU_VARIABLES, LOCAL_VARIABLES, RANK_VARIABLES, SIZE_VARIABLES
 
 NAME: Final = "advisor-probe"
 _NUMBERS = (("rank", RANK_VARIABLES), ("size", SIZE_VARIABLES), ("local", LOCAL_VARIABLES))

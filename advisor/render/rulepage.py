@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
-from advisor.model.publication import Publication
-from advisor.model.rule import ExampleText, RuleText
+from advisor.model.audit.rule import ExampleText, Publication, RuleText
 
 
 def rule_page(text: RuleText, topic: str, where: str, publications: Mapping[str, Publication] | None = None) -> str:

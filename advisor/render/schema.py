@@ -2,13 +2,12 @@
 
 from typing import Any, Final
 
-from advisor.model.audit import Audit, Row
-from advisor.model.evidence import Gap
-from advisor.model.finding import Finding
-from advisor.model.layout import Layout
-from advisor.model.topology import Counts
+from advisor.model.audit.findings import Audit, Finding, Row
+from advisor.model.hardware.fault_counters import Watch
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Gap
+from advisor.model.hardware.topology import Counts
 from advisor.model.value import Value
-from advisor.model.watch import Watch
 from advisor.render.data import AUDIT_SCHEMA
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

@@ -4,11 +4,10 @@ import json
 import shlex
 from collections.abc import Iterator
 
-from advisor.model.amounts import plain, printable
-from advisor.model.checklist import NOTE_FIRST, Checklist
-from advisor.model.plan import Back, Left, Plan, System
-from advisor.model.toolline import spoken
-from advisor.model.vendor import Vendor
+from advisor.language.units import plain, printable
+from advisor.model.audit.checklist import NOTE_FIRST, Checklist
+from advisor.model.audit.plan import Back, NotWritten, Plan, System, value_text
+from advisor.model.audit.vendor import Vendor
 from advisor.render import checklist_proofs
 
 
@@ -63,7 +62,7 @@ def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         yield "Note", list(plan.notes)
 
 
-def _line(left: Left) -> str:
+def _line(left: NotWritten) -> str:
     where = f"{left.menu}: " if left.menu and left.attribute is None else ""
     rules = f" ({', '.join(left.rules)})" if left.rules else ""
     return f"{where}{left.title}: {left.wanted}: {left.reason}{rules}"
@@ -90,4 +89,4 @@ def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
 
 def _undo(back: Back) -> str:
     """Return the line that writes a value back, quoted as a shell takes it."""
-    return back.command or shlex.quote(printable(f"{back.attribute}={spoken(back.value if back.value is not None else '')}"))
+    return back.command or shlex.quote(printable(f"{back.attribute}={value_text(back.value if back.value is not None else '')}"))

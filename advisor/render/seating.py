@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from advisor.model.amounts import count
+from advisor.language.units import count
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.placement import Slot
 from advisor.render.cpulists import listed, threads
 from advisor.render.picture import picture

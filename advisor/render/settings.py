@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from itertools import groupby
 
-from advisor.model.amounts import count, plain
-from advisor.model.audit import Audit, Row
-from advisor.model.rule import WHERES
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Audit, Row
+from advisor.model.audit.rule import WHERES
 from advisor.render.lines import Line, cut, labelled, wrapped
 
 ROWS = 9

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from advisor.model.amounts import binary, clock, count, memory_clock, plain, throughput
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, SocketMemory
-from advisor.model.system import Kernel, Limits
-from advisor.model.topology import counts
+from advisor.language.units import binary, clock, count, memory_clock, plain, throughput
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Dimm, SocketMemory
+from advisor.model.hardware.operating_system import Kernel, Limits
+from advisor.model.hardware.topology import counts
 from advisor.render.attached import Placed, devices, together
 from advisor.render.captions import device_facts, device_name
 from advisor.render.cpulists import numbered

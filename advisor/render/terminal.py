@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
 from advisor.render.alike import collapsed
 from advisor.render.captions import (
     block_facts,

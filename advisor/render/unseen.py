@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from advisor.model.amounts import count, plain
-from advisor.model.audit import Audit
-from advisor.model.evidence import NOT_OFFERED
-from advisor.model.measured import MEASURED
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Audit
+from advisor.model.audit.measured_facts import MEASURED
+from advisor.model.hardware.machine import NOT_OFFERED
 from advisor.render.lines import Line, Span, wrapped
 
 FEW = 3

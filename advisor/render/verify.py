@@ -4,10 +4,19 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from advisor.model.amounts import UNKNOWN, count, plain
+from advisor.language.units import UNKNOWN, count, plain
 from advisor.model.cpuset import CpuSet
-from advisor.model.observation import VERDICTS, Caution, Comparison, Looked, Observation, Planned, Process, RankVerdict
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.observed_binding import (
+    VERDICTS,
+    Caution,
+    Comparison,
+    Observation,
+    PlannedRank,
+    Process,
+    RankVerdict,
+    RunningProcesses,
+)
 from advisor.render.cpulists import listed, numbered
 from advisor.render.lines import Line, cut, wrapped
 from advisor.render.page import Page
@@ -74,7 +83,7 @@ def _planned(row: RankVerdict) -> str:
     return _place(place.host if _tells_host(row) else None, place.cpus, _memory(place) if row.verdict == "memory" else None)
 
 
-def _memory(place: Planned) -> str:
+def _memory(place: PlannedRank) -> str:
     return f"memory of node {numbered(place.memory or ())}"
 
 
@@ -113,7 +122,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> li
 
 
 def running_page(
-    looked: Looked,
+    looked: RunningProcesses,
     cautions: Sequence[Caution],
     topology: Topology,
     comparison: Comparison | None = None,
@@ -124,7 +133,7 @@ def running_page(
 
 
 def _running(
-    looked: Looked, cautions: Sequence[Caution], topology: Topology, comparison: Comparison | None, width: int
+    looked: RunningProcesses, cautions: Sequence[Caution], topology: Topology, comparison: Comparison | None, width: int
 ) -> list[Line]:
     many = count(len(looked.processes), "process", "processes")
     lines = [*_comparison(comparison, width), ()] if comparison else []
@@ -179,7 +188,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
 
 
 def running_document(
-    looked: Looked, cautions: Sequence[Caution], topology: Topology, comparison: Comparison | None
+    looked: RunningProcesses, cautions: Sequence[Caution], topology: Topology, comparison: Comparison | None
 ) -> dict[str, Any]:
     """Return the document of ``advisor verify --pid --json``."""
     return {

@@ -4,11 +4,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from advisor.model.amounts import plain
-from advisor.model.assumption import Assumption
-from advisor.model.difference import Difference
-from advisor.model.evidence import Gap
-from advisor.model.machine import Machine
+from advisor.language.units import plain
+from advisor.model.audit.findings import Difference
+from advisor.model.hardware.layout import Assumption
+from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.value import Value
 from advisor.render.commandline import word
 from advisor.render.difference import difference_page

@@ -8,11 +8,10 @@ from advisor.change.transform import transform
 from advisor.collect.gather import collect_machine
 from advisor.host.source import open_host
 from advisor.know.platforms import match_platform
-from advisor.model.assumption import parse_assumption
-from advisor.model.cut import infer_layout
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.layout import Layout, parse_assumption
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.model.hardware.topology import Topology
 from tests.machines.catalogue import write_root
 
 

@@ -10,8 +10,8 @@ from advisor.collect.gather import collect_machine
 from advisor.errors import AdvisorError
 from advisor.host.source import open_host
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
 from tests.change.changed import after, layout, topology
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))

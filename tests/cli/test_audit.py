@@ -12,7 +12,7 @@ import pytest
 from advisor.cli.commands import audit as command
 from advisor.cli.main import status
 from advisor.cli.pipeline import load
-from advisor.model.audit import Audit
+from advisor.model.audit.findings import Audit
 from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
 from tests.render import audits

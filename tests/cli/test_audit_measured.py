@@ -15,9 +15,8 @@ from advisor.cli.measuring import Measured, saved
 from advisor.cli.pipeline import load
 from advisor.errors import CannotWork
 from advisor.measure.wish import Wish
-from advisor.model.identity import identity_of
-from advisor.model.machine import Machine
-from advisor.model.measurement import Conditions, Measurements, Result
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Conditions, Measurements, Result, identity_of
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]

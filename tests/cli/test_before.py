@@ -10,8 +10,7 @@ from advisor.cli import network_run
 from advisor.cli.main import status
 from advisor.cli.measuring import Measured
 from advisor.cli.networking import Experiment
-from advisor.model.identity import identity_of
-from advisor.model.measurement import Measurements
+from advisor.model.measurement import Measurements, identity_of
 from tests.machines.catalogue import write_archive
 from tests.measure.test_contrast import result, run
 

@@ -15,7 +15,7 @@ from advisor.host.base import Ran, Reading, Why
 from advisor.host.record import record
 from advisor.host.store import Link, MemoryStore
 from advisor.host.tree import TreeHost
-from advisor.model.watch import Count
+from advisor.model.hardware.fault_counters import Count
 from tests.machines.catalogue import tree, write_archive
 from tests.machines.tree import Link as Made
 from tests.machines.tree import relative

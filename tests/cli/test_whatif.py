@@ -6,8 +6,8 @@ import pytest
 from advisor.cli.assume import assumed, changed
 from advisor.cli.main import status
 from advisor.cli.pipeline import load, machine_from_json
-from advisor.model.assumption import Assumption
-from advisor.model.bios import Bios
+from advisor.model.hardware.firmware import Bios
+from advisor.model.hardware.layout import Assumption
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]

@@ -10,10 +10,8 @@ from advisor.collect import acpi
 from advisor.collect.acpi_tables import HMAT_ENTRIES, LARGEST
 from advisor.collect.reader import ROOT_HELP
 from advisor.host.base import Why
-from advisor.model.acpi import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
-from advisor.model.evidence import Gap, Source
-from advisor.model.machine import Machine
-from advisor.model.merge import merge
+from advisor.model.hardware.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
+from advisor.model.hardware.machine import Gap, Machine, Source, merge
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
 

@@ -5,8 +5,7 @@ import pytest
 
 from advisor.collect.bios_registry import parse_either, with_other_names
 from advisor.errors import BadCapture
-from advisor.model.bios import Bios
-from advisor.model.registry import Registry
+from advisor.model.hardware.firmware import Bios, Registry
 
 AMI: dict[str, Any] = {
     "Id": "BiosAttributeRegistry0ABCD.1.0.0",

@@ -1,11 +1,11 @@
 """What several sources tell together of cards and of memory without CPUs."""
 
 from advisor.collect.cards import with_cards
-from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Gpu, Link, PciDevice
-from advisor.model.machine import Machine
-from advisor.model.topology import NumaNode
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.devices import Gpu, Link, PciDevice
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import NumaNode
 from tests.model import shapes
 
 GIB = 1 << 30

@@ -1,7 +1,7 @@
 from advisor.collect.core_kinds import PATHS, collect
 from advisor.collect.cpu import collect as cpu
-from advisor.model.cpu import CoreKind
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.cpu import CoreKind
 from tests.collect.device_host import Server, uncovered
 
 ARM = "processor\t: {}\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: {}\n\n"

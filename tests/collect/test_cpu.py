@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from advisor.collect import cpu
 from advisor.host.base import Why
-from advisor.model.cpu import Cpu
-from advisor.model.machine import Machine
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost, covered
 
 EPYC = """processor\t: {n}

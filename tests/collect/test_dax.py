@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 from advisor.collect.dax import PATHS, collect
 from advisor.host.base import Why
-from advisor.model.cpu import Cpu
-from advisor.model.firmware import Firmware
-from advisor.model.hbm import hbm_mode
-from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, Memory
-from advisor.model.tiers import DaxDevice, MemoryTier
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import DaxDevice, Dimm, Memory, MemoryTier
+from advisor.model.hardware.partitioning import hbm_mode
 from tests.collect.device_host import DeviceHost, uncovered
 from tests.collect.os_host import FakeHost
 

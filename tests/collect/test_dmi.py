@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 from advisor.collect import dmi
 from advisor.collect.reader import ROOT_HELP
 from advisor.host.base import Why
-from advisor.model.evidence import Gap, Source
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, Memory, SocketMemory
-from advisor.model.merge import merge
-from advisor.model.units import GIB, MIB
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Gap, Machine, Source, merge
+from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
+from advisor.model.quantity import GIB, MIB
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.collect import environment
 from advisor.host.base import Ran, Why
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost, covered, printed
 
 VM, CONTAINER = ("systemd-detect-virt", "--vm"), ("systemd-detect-virt", "--container")

@@ -3,8 +3,8 @@
 import pytest
 
 from advisor.collect.fabrics import with_fabrics
-from advisor.model.devices import Hca, PciDevice, Port
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Hca, PciDevice, Port
+from advisor.model.hardware.machine import Machine
 
 AT = "0000:21:00.0"
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from advisor.collect.gpu import PATHS, Told, bus_id, collect, nvidia_gpus, rocm_gpus
 from advisor.host.base import Ran, Why
-from advisor.model.devices import Gpu, Locality
-from advisor.model.evidence import Gap
-from advisor.model.units import MIB
+from advisor.model.hardware.devices import Gpu, Locality
+from advisor.model.hardware.machine import Gap
+from advisor.model.quantity import MIB
 from tests.collect.device_host import CONNECTX, Server, uncovered
 
 H200 = {"class": "0x030200", "vendor": "0x10de", "device": "0x2335"}

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from advisor.collect.gpu_state import NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
 from advisor.host.base import Ran, Why
-from advisor.model.devices import Gpu
+from advisor.model.hardware.devices import Gpu
 from tests.collect.os_host import FakeHost, covered, printed
 
 H100 = "0, 00000000:3B:00.0, Enabled, Enabled, Enabled, 1980, 500.00, 700.00\n"

@@ -6,8 +6,8 @@ from advisor.collect.hwloc import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xm
 from advisor.errors import BadXml
 from advisor.host.base import Ran, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Locality
-from advisor.model.topology import Counts, counts
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.topology import Counts, counts
 from tests.collect.os_host import FakeHost
 from tests.collect.xmls import CONNECTX, adapter, core, cores, document, info, node, thing
 

@@ -4,8 +4,8 @@ import pytest
 
 from advisor.collect.hwloc import machine_from_xml
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Locality
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
 from tests.collect.xmls import core, cores, document, info, mask, node, thing
 from tests.place.nodes import bridge, card, from_xml
 

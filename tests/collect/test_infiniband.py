@@ -2,8 +2,8 @@ import pytest
 
 from advisor.collect.infiniband import PATHS, collect, rate, word
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Hca, Irq, Locality, Port
-from advisor.model.evidence import Gap
+from advisor.model.hardware.devices import Hca, Irq, Locality, Port
+from advisor.model.hardware.machine import Gap
 from tests.collect.device_host import CONNECTX, ETHERNET, Server, uncovered
 
 CARD = "pci0000:60/0000:60:01.1/0000:61:00.0"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from advisor.collect import iommu
 from advisor.collect.pci_config import downstream, redirects
 from advisor.host.base import Why
-from advisor.model.system import Iommu
+from advisor.model.hardware.operating_system import Iommu
 from tests.collect.device_host import Server, uncovered
 
 ROOT = "pci0000:60/0000:60:01.1"

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from advisor.collect import kernel
 from advisor.host.base import Ran, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.system import Hugepages, Kernel
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Hugepages, Kernel
 from tests.collect.os_host import FakeHost, covered, printed
 
 NODE = "/sys/devices/system/node"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from advisor.collect.mlxconfig import MLXCONFIG, MSTCONFIG, PATHS, Own, Told, collect, devices, matched
 from advisor.host.base import Ran, Why
-from advisor.model.devices import Hca
+from advisor.model.hardware.devices import Hca
 from tests.collect.device_host import CONNECTX, Server, uncovered
 
 BY_ADDRESS = """

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from advisor.collect.modules import PATHS, collect
 from advisor.host.base import Why
-from advisor.model.system import Kernel
+from advisor.model.hardware.operating_system import Kernel
 from tests.collect.os_host import FakeHost, covered
 
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"

@@ -2,8 +2,8 @@ import pytest
 
 from advisor.collect.network import PATHS, bits, card_of, collect, state
 from advisor.host.base import Why
-from advisor.model.devices import Locality, Nic
-from advisor.model.evidence import Gap
+from advisor.model.hardware.devices import Locality, Nic
+from advisor.model.hardware.machine import Gap
 from tests.collect.device_host import BRIDGE, CONNECTX, ETHERNET, Server, uncovered
 
 CARD = "pci0000:60/0000:60:01.1/0000:61:00.0"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from advisor.collect.observe import Listener, heard, looked, named, observation
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.observation import Observation
+from advisor.model.observed_binding import Observation
 from tests.collect.os_host import FakeHost
 
 LINE = (

@@ -6,8 +6,8 @@ from advisor.collect.pci import PATHS, collect
 from advisor.collect.pci_kinds import kind_of
 from advisor.collect.pci_path import link
 from advisor.host.base import Why
-from advisor.model.devices import Locality, PciDevice
-from advisor.model.evidence import Gap
+from advisor.model.hardware.devices import Locality, PciDevice
+from advisor.model.hardware.machine import Gap
 from tests.collect.device_host import BRIDGE, CONNECTX, ETHERNET, GEN4, GEN5, Server, uncovered
 
 ROOT = "pci0000:60/0000:60:01.1"

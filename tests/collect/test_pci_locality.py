@@ -2,7 +2,7 @@ import pytest
 
 from advisor.collect.pci_locality import Clues, Nodes, locality
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Locality
+from advisor.model.hardware.devices import Locality
 
 
 def nodes(*lists: str) -> Nodes:

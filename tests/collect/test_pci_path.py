@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.collect.pci_path import Edge, address_of, addresses, edges, hierarchy, link, narrowest, root_bus, speed, width
-from advisor.model.devices import Link
+from advisor.model.hardware.devices import Link
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from advisor.collect import power
 from advisor.host.base import Why
-from advisor.model.cpu import Cpu, IdleState
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.cpu import Cpu, IdleState
+from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost, covered
 
 CPU = "/sys/devices/system/cpu"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from advisor.collect.powercap import PATHS, collect
 from advisor.host.base import Why
-from advisor.model.cpu import PowerCap
+from advisor.model.hardware.cpu import PowerCap
 from tests.collect.os_host import FakeHost, covered
 
 RAPL = "/sys/class/powercap"

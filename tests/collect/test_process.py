@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from advisor.collect import process
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.system import Limits
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Limits
 from tests.collect.os_host import FakeHost, covered
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units

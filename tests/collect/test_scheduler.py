@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from advisor.collect import scheduler
 from advisor.host.base import Ran, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.software import Allocation, SlurmNode
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Allocation, SlurmNode
 from tests.collect.os_host import FakeHost, covered, printed
 
 SLURMD, SCONTROL = ("slurmd", "-C"), ("scontrol", "--oneliner", "show", "node")

@@ -1,7 +1,7 @@
 from advisor.collect.fabrics import with_fabrics
 from advisor.collect.gather import collect_machine
 from advisor.collect.slingshot import PATHS, collect
-from advisor.model.devices import Hca, Locality, Port
+from advisor.model.hardware.devices import Hca, Locality, Port
 from tests.collect.device_host import Server, uncovered
 
 CASSINI = {"class": "0x020000", "vendor": "0x17db", "device": "0x0501"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.collect.slurm import CGROUP, GRES, SLURM, collect, question
 from advisor.host.base import Ran, Why
-from advisor.model.software import Slurm
+from advisor.model.hardware.operating_system import Slurm
 from tests.collect.os_host import FakeHost
 
 SEEN = "file=read\n"

@@ -5,7 +5,7 @@ import pytest
 from advisor.collect import slurmd
 from advisor.collect.slurm import SLURM
 from advisor.host.base import Ran
-from advisor.model.system import Limits
+from advisor.model.hardware.operating_system import Limits
 from tests.collect.os_host import FakeHost, printed
 
 UNIT = "LoadState=loaded\nMainPID=812\nLimitMEMLOCK=infinity\nLimitSTACK=infinity\nLimitNOFILE=131072\n"

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from advisor.collect import software
 from advisor.host.base import Ran, Why
-from advisor.model.machine import Machine
-from advisor.model.software import Tool
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Tool
 from tests.collect.os_host import FakeHost, printed
 
 HYDRA = """HYDRA build details:

@@ -17,7 +17,7 @@ from advisor.collect.kernel import collect as kernel
 from advisor.collect.network import collect as interfaces
 from advisor.collect.pci import collect as cards
 from advisor.errors import BadMachine
-from advisor.model.names import is_name
+from advisor.model.value import is_name
 from tests.collect.device_host import CONNECTX, Server
 from tests.render.made import naples
 

@@ -6,7 +6,7 @@ from advisor.collect.gather import sources
 from advisor.collect.sysfs import PATHS, collect
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.topology import Counts, counts
+from advisor.model.hardware.topology import Counts, counts
 from tests.collect.os_host import FakeHost, covered
 
 CPU, NODE = "/sys/devices/system/cpu", "/sys/devices/system/node"

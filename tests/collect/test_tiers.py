@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.collect.tiers import PATHS, collect
-from advisor.model.tiers import MemoryTier
+from advisor.model.hardware.memory import MemoryTier
 from tests.collect.os_host import FakeHost, covered
 
 NODE = "/sys/devices/system/node"

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.collect import tuned
 from advisor.host.base import Why
-from advisor.model.system import Kernel
+from advisor.model.hardware.operating_system import Kernel
 from tests.collect.os_host import FakeHost, covered
 
 LIB, ETC = "/usr/lib/tuned", "/etc/tuned"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from advisor.collect.watch import COMMANDS, PATHS, look, watched
 from advisor.collect.watch_gpus import NVIDIA_SMI
 from advisor.host.base import Ran, Why
-from advisor.model.evidence import Gap
-from advisor.model.watch import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch
+from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch
+from advisor.model.hardware.machine import Gap
 from tests.collect.device_host import CONNECTX, DeviceHost, Server, uncovered
 from tests.collect.os_host import FakeHost, printed
 

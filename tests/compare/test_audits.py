@@ -1,10 +1,8 @@
 from advisor.compare.audits import difference
-from advisor.model.audit import Audit, Row
-from advisor.model.cut import infer_layout
-from advisor.model.difference import Difference
-from advisor.model.finding import Finding
-from advisor.model.machine import Machine
-from advisor.model.rule import Severity, Verdict
+from advisor.model.audit.findings import Audit, Difference, Finding, Row
+from advisor.model.audit.rule import Severity, Verdict
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 
 
 def finding(name: str, verdict: Verdict = "finding", severity: Severity = "high", subject: str | None = None) -> Finding:

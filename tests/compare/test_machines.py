@@ -1,11 +1,10 @@
 from advisor.compare.machines import devices, facts, identity
-from advisor.model.cpu import Cpu
-from advisor.model.devices import Hca, Link, Locality, PciDevice, Port
-from advisor.model.difference import Change
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.software import Tool
-from advisor.model.system import Kernel, Limits
+from advisor.model.audit.findings import Change
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.devices import Hca, Link, Locality, PciDevice, Port
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Kernel, Limits, Tool
 
 
 def hca(node: int = 6, state: str = "active", name: str = "mlx5_0", firmware: str = "16.35") -> Hca:

@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from advisor.compare.observed import compare
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.observation import Comparison, Gathered, Observation, Planned, planned, same_host
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
+from advisor.model.observed_binding import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
+from advisor.model.placement import JobShape
 from advisor.place.place import place
 from tests.model.shapes import machine, shape
 
@@ -15,10 +15,10 @@ EIGHT = shape(2, 2, 2, 8)
 """Two sockets of two nodes, 16 cores, one L3 group a node."""
 
 
-def ranks(*cpus: str, host: str | None = None, first: int = 0, memory: tuple[int, ...] | None = None) -> list[Planned]:
+def ranks(*cpus: str, host: str | None = None, first: int = 0, memory: tuple[int, ...] | None = None) -> list[PlannedRank]:
     """Return ranks on a host, planned on these CPUs."""
     sets = enumerate(cpus)
-    return [Planned(rank=first + i, host=host, local=i, cpus=CpuSet.parse(c), memory=memory, nodes=memory) for i, c in sets]
+    return [PlannedRank(rank=first + i, host=host, local=i, cpus=CpuSet.parse(c), memory=memory, nodes=memory) for i, c in sets]
 
 
 def saw(*cpus: str, host: str = "n1", first: int = 0, policy: str = "default", mems: str = "0-3") -> list[Observation]:
@@ -27,9 +27,9 @@ def saw(*cpus: str, host: str = "n1", first: int = 0, policy: str = "default", m
     return [Observation(rank=first + i, host=host, cpus=CpuSet.parse(c), policy=policy, mems=nodes) for i, c in enumerate(cpus)]
 
 
-def compared(plan: list[Planned], seen: list[Observation], topology: Topology | None = None) -> Comparison:
+def compared(plan: list[PlannedRank], seen: list[Observation], topology: Topology | None = None) -> Comparison:
     """Return the comparison of a plan with observations."""
-    return compare(plan, Gathered(ranks=tuple(seen)), topology)
+    return compare(plan, GatheredReports(ranks=tuple(seen)), topology)
 
 
 def verdicts(found: Comparison) -> list[tuple[int, str]]:
@@ -53,9 +53,9 @@ SHAPES = st.builds(
 )
 
 
-def placed(job: JobShape, node: Machine) -> list[Planned]:
+def placed(job: JobShape, node: Machine) -> list[PlannedRank]:
     """Return a job's plan."""
-    return list(planned(place(job, [node])))
+    return list(planned_ranks(place(job, [node])))
 
 
 @settings(max_examples=60, deadline=None)
@@ -187,7 +187,7 @@ SMT = shape(2, 1, 2, 4, threads=2)
     ],
 )
 def test_the_pattern_tells_what_happened(
-    plan: list[Planned], seen: list[Observation], topology: Topology | None, cause: list[tuple[str, str]]
+    plan: list[PlannedRank], seen: list[Observation], topology: Topology | None, cause: list[tuple[str, str]]
 ) -> None:
     """Every usual accident is known by the pattern that it makes, and its ranks are named."""
     assert said(compared(plan, seen, topology)) == cause
@@ -195,5 +195,5 @@ def test_the_pattern_tells_what_happened(
 
 def test_what_was_heard_of_is_noted() -> None:
     """Ranks that two processes claim, processes without a rank and damaged lines are told of."""
-    found = compare(ranks("0"), Gathered(ranks=tuple(saw("0")), alone=2, repeated=(0,), damaged=1))
+    found = compare(ranks("0"), GatheredReports(ranks=tuple(saw("0")), alone=2, repeated=(0,), damaged=1))
     assert (found.equal, len(found.notes)) == (True, 3)

@@ -1,9 +1,9 @@
 from advisor.compare.observed import compare
 from advisor.compare.running import cautions, observed
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Hca, Locality, Port
-from advisor.model.machine import Machine
-from advisor.model.observation import Looked, Planned, Process, Thread
+from advisor.model.hardware.devices import Hca, Locality, Port
+from advisor.model.hardware.machine import Machine
+from advisor.model.observed_binding import PlannedRank, Process, RunningProcesses, Thread
 from tests.model.shapes import machine, shape
 
 NODE = machine(shape(2, 2, 4, 8))
@@ -83,7 +83,9 @@ def test_an_adapter_of_another_network_is_not_nearer() -> None:
 
 def test_running_ranks_compare_with_a_plan() -> None:
     """A running application is an observation; a process without a rank is noted."""
-    found = observed(Looked(host="n1", processes=(process(10, "0", rank=0), process(20, "3", rank=1), process(30, "3"))))
-    plan = [Planned(rank=i, host="n1.cluster", cpus=CpuSet([i])) for i in range(2)]
+    found = observed(
+        RunningProcesses(host="n1", processes=(process(10, "0", rank=0), process(20, "3", rank=1), process(30, "3")))
+    )
+    plan = [PlannedRank(rank=i, host="n1.cluster", cpus=CpuSet([i])) for i in range(2)]
     result = compare(plan, found)
     assert ([row.rank for row in result.differ], len(result.notes)) == ([1], 1)

@@ -1,7 +1,7 @@
 from advisor.compare.topology import renumbered, topology_changes
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.model.hardware.topology import Topology
 from tests.model.shapes import ROME, machine, shape
 
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from advisor.collect.hwloc import machine_from_xml
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement
 from tests.fakenode.lab import workshop
 from tests.fakenode.run import Observed

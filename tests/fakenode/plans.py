@@ -6,9 +6,8 @@ from pathlib import Path
 
 from advisor.collect.hwloc import machine_from_xml
 from advisor.errors import BadValue
-from advisor.model.job import STRATEGIES, JobShape
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 from tests.machines.catalogue import MACHINES, write_root
 from tests.machines.hwloc_xml import xml

@@ -10,11 +10,10 @@ from typing import Any
 from advisor.collect.hwloc import machine_from_xml
 from advisor.errors import AdvisorError, BadValue
 from advisor.launch.base import Launch, Lines
-from advisor.model.job import STRATEGIES, JobShape
-from advisor.model.logical import numbering
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))
@@ -35,12 +34,12 @@ def usable(name: str) -> bool:
         topology = machine(name).topology
     except AdvisorError:
         return False
-    return topology is not None and min(len(numbering(topology).cores), len(topology.inside.pus)) > 1
+    return topology is not None and min(len(logical_numbering(topology).cores), len(topology.inside.pus)) > 1
 
 
 def shapes(topology: Topology) -> Iterator[dict[str, Any]]:
     """Yield the shapes of jobs that leave a strategy the choice: half of the cores, a third, hardware threads by threes."""
-    cores = numbering(topology).cores
+    cores = logical_numbering(topology).cores
     yield {"ranks_per_node": max(1, len(cores) // 4), "threads": 2}
     yield {"ranks_per_node": max(2, len(cores) * 3 // 8), "hosts": TWO}
     if any(len(core) > 1 for core in cores):

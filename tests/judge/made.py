@@ -5,16 +5,15 @@ from functools import cache
 from typing import Any
 
 from advisor.judge.engine import ask, finding
-from advisor.judge.given import given
-from advisor.judge.origins import Origins
+from advisor.judge.evidence import Origins
 from advisor.judge.rule import Rule, Stand, Words, check_rule
-from advisor.judge.scope import scope_with
-from advisor.model.case import Case
-from advisor.model.evidence import Gap, Source
-from advisor.model.finding import Finding
-from advisor.model.platform import Scope
-from advisor.model.rule import RuleText
-from advisor.model.setting import Setting
+from advisor.judge.scope import example_facts, scope_with
+from advisor.model.audit.case import Case
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.platform import Scope
+from advisor.model.audit.rule import RuleText
+from advisor.model.audit.setting import Setting
+from advisor.model.hardware.machine import Gap, Source
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     "numa.nps": {"where": "bios", "type": "number", "values": {"1": "one", "4": "four"}, "reboot": "yes"},
@@ -51,5 +50,5 @@ def origins(case: Case | None = None) -> Origins:
 
 def found(made: Rule, scope: Scope = "mpi", **facts: Any) -> tuple[Finding, ...]:
     """Return the findings of a rule on facts; a dot in a name is written with two lines under."""
-    env = {**given({name.replace("__", "."): value for name, value in facts.items()}, words().scope), "scope": scope}
+    env = {**example_facts({name.replace("__", "."): value for name, value in facts.items()}, words().scope), "scope": scope}
     return tuple(finding(asked, origins()) for asked in ask(made, Case(scope=scope), env))

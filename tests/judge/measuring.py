@@ -6,10 +6,9 @@ from itertools import pairwise
 
 from advisor.measure.plan import plan
 from advisor.measure.wish import Wish
-from advisor.model.identity import identity_of
-from advisor.model.machine import Machine
-from advisor.model.measurement import Conditions, Measurements, Result, Task, Unit
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
+from advisor.model.measurement import Conditions, Measurements, Result, Task, Unit, identity_of
 
 
 @dataclass(frozen=True)

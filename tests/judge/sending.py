@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from advisor.measure.network import Leg, legs
-from advisor.model.identity import identity_of
-from advisor.model.machine import Machine
-from advisor.model.measurement import Conditions, Measurements, Result
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Conditions, Measurements, Result, identity_of
 
 ARTICLE = {"local": 12.3e9, "same-socket": 12.1e9, "other-socket": 6.8e9}
 """[000] Table 2: all cores of a NUMA node of two R7425 with EDR, by their distance from the adapter."""

@@ -1,12 +1,12 @@
 from advisor.judge.case import case_of, with_standings
-from advisor.model.case import Standing
-from advisor.model.cpu import Cpu, IdleState
+from advisor.model.audit.case import Standing
 from advisor.model.cpuset import CpuSet
-from advisor.model.cut import infer_layout
-from advisor.model.devices import Hca, Irq, Locality, PciDevice, Port
-from advisor.model.machine import Machine
-from advisor.model.system import Kernel, Limits
-from advisor.model.topology import Topology
+from advisor.model.hardware.cpu import Cpu, IdleState
+from advisor.model.hardware.devices import Hca, Irq, Locality, PciDevice, Port
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Kernel, Limits
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.model.hardware.topology import Topology
 from tests.model.shapes import shape
 
 TWO = Machine(topology=shape(2, 4, 8, 32, threads=2))

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from advisor.judge.engine import judge
-from advisor.judge.origins import ASK_BIOS
-from advisor.model.case import Case
-from advisor.model.finding import Cost
-from advisor.model.system import Kernel
+from advisor.judge.evidence import ASK_BIOS
+from advisor.model.audit.case import Case
+from advisor.model.audit.findings import Cost
+from advisor.model.hardware.operating_system import Kernel
 from tests.judge.made import SETTINGS, found, origins, rule
 
 EACH: dict[str, Any] = {"each": "socket in sockets", "when": "socket.nodes > 2", "say": "{socket.nodes} nodes"}

@@ -1,15 +1,15 @@
 import pytest
 
 from advisor.judge.engine import Asked
+from advisor.judge.evidence import Origins
 from advisor.judge.explain import answer
-from advisor.judge.origins import Origins
 from advisor.judge.rule import Stand, Words, check_rule
+from advisor.judge.rulebook import asked_of_example
 from advisor.judge.scope import scope_with
-from advisor.judge.trials import asked_of
-from advisor.model.case import Case
-from advisor.model.evidence import Source
-from advisor.model.explanation import Answer, Step
-from advisor.model.rule import ExampleText, RuleText
+from advisor.model.audit.case import Case
+from advisor.model.audit.findings import Answer, Step
+from advisor.model.audit.rule import ExampleText, RuleText
+from advisor.model.hardware.machine import Source
 
 ORIGINS = Origins((Source(fact="kernel.swappiness", where="/proc/sys/vm/swappiness"),), (), Case(), {})
 
@@ -35,7 +35,7 @@ def answers(when: str, **given: object) -> list[Answer]:
     )
     rule = check_rule(text, Words(scope_with(None), {}, frozenset()), Stand("x", "x.yaml", 1))
     facts = {name.replace("__", "."): value for name, value in given.items()}
-    asked: tuple[Asked, ...] = asked_of(rule, ExampleText(given=facts, expect="pass"), scope_with(None))
+    asked: tuple[Asked, ...] = asked_of_example(rule, ExampleText(given=facts, expect="pass"), scope_with(None))
     return [answer(each, ORIGINS) for each in asked]
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.given import Misgiven, given
+from advisor.judge.scope import BadExampleFact, example_facts
 from advisor.model.cpuset import CpuSet
 from tests.judge.made import words
 
@@ -22,7 +22,7 @@ from tests.judge.made import words
 )
 def test_facts_become_values(facts: dict[str, Any], expected: dict[str, Any]) -> None:
     """Dotted names nest; sets of CPUs, boot options and units are written as people write them."""
-    env = given(facts, words().scope)
+    env = example_facts(facts, words().scope)
     assert {name: value for name, value in env.items() if name != "_steps"} == expected
 
 
@@ -43,6 +43,6 @@ def test_facts_become_values(facts: dict[str, Any], expected: dict[str, Any]) ->
 )  # fmt: skip
 def test_a_fact_that_cannot_be_is_refused(facts: dict[str, Any], says: str) -> None:
     """A name that is none, or a value of another kind, is refused with the name it stands under."""
-    with pytest.raises(Misgiven) as error:
-        given(facts, words().scope)
+    with pytest.raises(BadExampleFact) as error:
+        example_facts(facts, words().scope)
     assert (error.value.name in facts, says in str(error.value)) == (True, True)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from advisor.cli.judgement import judged
 from advisor.cli.main import status
 from advisor.cli.pipeline import load
-from advisor.language.nodes import STEPS
-from advisor.language.say import as_word, read_sentence
-from advisor.model import names
-from advisor.model.finding import Finding
-from advisor.model.machine import Machine
-from advisor.model.platform import Scope
+from advisor.language.sentences import as_word, read_sentence
+from advisor.language.tree import STEPS
+from advisor.model import value
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.platform import Scope
+from advisor.model.hardware.machine import Machine
 from tests.language.words import SCOPE
 from tests.machines.catalogue import write_archive
 
@@ -115,7 +115,7 @@ def test_no_page_lets_a_name_steer_the_terminal(
     name: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were it let into the Machine: no control character reaches it, and in a line to copy the name is quoted."""
-    monkeypatch.setattr(names, "is_name", bool)
+    monkeypatch.setattr(value, "is_name", bool)
     file = tmp_path / "machine.json"
     file.write_text(json.dumps({"machine": json.loads(renamed(server(), name).model_dump_json())}))
     first, *rest = command.split(" ")

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from advisor.judge.case import case_of
-from advisor.judge.linpack import linpack, published_hpl
-from advisor.judge.measured import measured_facts
+from advisor.judge.measured.facts import measured_facts
+from advisor.judge.measured.hpl import linpack, published_hpl
 from advisor.know.platforms import match_platform
-from advisor.model.case import Case
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.measured import Clock, Compared, Linpack
+from advisor.model.audit.case import Case
+from advisor.model.audit.measured_facts import Clock, Compared, Linpack
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Environment
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements, Result
-from advisor.model.system import Environment
 from tests.judge.sending import measurements, solved
 from tests.model.shapes import NAPLES, shape
 

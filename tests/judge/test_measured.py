@@ -3,12 +3,12 @@
 import pytest
 
 from advisor.judge.case import case_of
-from advisor.judge.measured import measured_facts, with_measurements
+from advisor.judge.measured.facts import measured_facts, with_measurements
 from advisor.know.platforms import match_platform
-from advisor.model.case import Case
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.measured import MeasuredFacts
+from advisor.model.audit.case import Case
+from advisor.model.audit.measured_facts import MeasuredFacts
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements, Missing
 from tests.judge.measuring import World, measured
 from tests.model.shapes import NAPLES, ROME, shape

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import pytest
 
 from advisor.judge.case import case_of
-from advisor.judge.measured import measured_facts
-from advisor.judge.messages import adapters, ways
+from advisor.judge.measured.facts import measured_facts
+from advisor.judge.measured.network import adapter_ways, adapters
 from advisor.know.platforms import match_platform
-from advisor.model.case import Case
-from advisor.model.cut import infer_layout
-from advisor.model.devices import Hca, Locality, Port
-from advisor.model.machine import Machine
-from advisor.model.measured import AdapterWay, MeasuredAdapter
+from advisor.model.audit.case import Case
+from advisor.model.audit.measured_facts import AdapterWay, MeasuredAdapter
+from advisor.model.hardware.devices import Hca, Locality, Port
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from tests.judge.sending import Fabric, sent
 from tests.model.shapes import NAPLES, shape
@@ -43,7 +43,7 @@ def adapter(fabric: Fabric | None = None, machine: Machine = R7425) -> MeasuredA
 
 def by_distance(fabric: Fabric | None = None) -> Mapping[str, AdapterWay]:
     """Return what is kept at each distance."""
-    return {way.distance: way for way in ways(sent(R7425, fabric), case())}
+    return {way.distance: way for way in adapter_ways(sent(R7425, fabric), case())}
 
 
 def changed(run: Measurements, **details: object) -> Measurements:
@@ -141,7 +141,7 @@ def test_too_few_repeats_tell_no_spread() -> None:
     """Of two repeats nobody can say how far they lie apart."""
     run = sent(R7425)
     short = run.model_copy(update={"results": tuple(each.model_copy(update={"values": each.values[:2]}) for each in run.results)})
-    assert [way.spread for way in ways(short, case())] == [None, None]
+    assert [way.spread for way in adapter_ways(short, case())] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_too_few_repeats_tell_no_spread() -> None:
 def test_messages_that_may_have_gone_elsewhere_are_of_no_adapter(told: dict[str, object]) -> None:
     """Shared memory, TCP, or whatever an MPI takes that was told nothing."""
     run = changed(sent(R7425), **told)
-    assert (adapters(run, case()), ways(run, case())) == ((), ())
+    assert (adapters(run, case()), adapter_ways(run, case())) == ((), ())
 
 
 def test_what_is_refused_counts_for_nothing() -> None:
@@ -168,7 +168,7 @@ def test_an_adapter_whose_node_is_not_known_has_no_near_and_far() -> None:
     run = changed(sent(R7425), hca_distance="")
     (found,) = adapters(run, case(lost))
     assert (found.near, found.share, found.gap, found.everyone is not None) == (None, None, None, True)
-    assert ways(run, case(lost)) == ()
+    assert adapter_ways(run, case(lost)) == ()
 
 
 def test_the_same_adapter_between_other_hosts() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
-from advisor.judge.origins import origin
-from advisor.model.case import Case, Standing
-from advisor.model.measured import MeasuredFacts
+from advisor.judge.evidence import origin
+from advisor.model.audit.case import Case, Standing
+from advisor.model.audit.measured_facts import MeasuredFacts
 from tests.judge.made import origins
 
 

@@ -3,15 +3,15 @@
 import pytest
 
 from advisor.judge.case import case_of
-from advisor.judge.measured import measured_facts
+from advisor.judge.measured.facts import measured_facts
 from advisor.know.platforms import match_platform
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.measured import Compared
+from advisor.model.audit.measured_facts import Compared
+from advisor.model.audit.platform import Reference
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Memory, SocketMemory
+from advisor.model.hardware.operating_system import Environment
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements, Result
-from advisor.model.memory import Memory, SocketMemory
-from advisor.model.platform import Reference
-from advisor.model.system import Environment
 from tests.judge.measuring import World, measured
 from tests.model.shapes import NAPLES, ROME, shape
 

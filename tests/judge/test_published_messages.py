@@ -3,15 +3,15 @@
 import pytest
 
 from advisor.judge.case import case_of
-from advisor.judge.measured import measured_facts
+from advisor.judge.measured.facts import measured_facts
 from advisor.know.platforms import match_platform
-from advisor.model.cpu import IdleState
+from advisor.model.audit.measured_facts import Compared
 from advisor.model.cpuset import CpuSet
-from advisor.model.cut import infer_layout
-from advisor.model.devices import Port
-from advisor.model.machine import Machine
-from advisor.model.measured import Compared
-from advisor.model.system import Environment
+from advisor.model.hardware.cpu import IdleState
+from advisor.model.hardware.devices import Port
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Environment
+from advisor.model.hardware.partitioning import infer_layout
 from tests.judge.sending import Fabric, sent
 from tests.judge.test_messages import CARD, EDR, R7425
 

@@ -1,13 +1,13 @@
 """Round trips between cores, and which caches they show."""
 
 from advisor.judge.case import case_of
-from advisor.judge.roundtrips import caches
-from advisor.model.case import Case
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.measured import Caches
+from advisor.judge.measured.core_to_core import shared_caches
+from advisor.model.audit.case import Case
+from advisor.model.audit.measured_facts import Caches
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Environment
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Conditions, Identity, Measurements, Result
-from advisor.model.system import Environment
 from tests.judge.measuring import neighbours
 from tests.model.shapes import shape
 
@@ -39,14 +39,14 @@ def every(size: int, count: int = 8) -> dict[tuple[int, int], float]:
 
 def found(times: dict[tuple[int, int], float], l3: int, *, virtual: str = "none") -> Caches:
     """Return what the times tell."""
-    told = caches(run(times), case(l3, virtual=virtual))
+    told = shared_caches(run(times), case(l3, virtual=virtual))
     assert told
     return told
 
 
 def test_none_were_measured() -> None:
     """No round trips, no facts."""
-    assert caches(run({}), case(2)) is None
+    assert shared_caches(run({}), case(2)) is None
 
 
 def test_the_firmware_is_confirmed() -> None:
@@ -96,7 +96,7 @@ def test_a_stray_pair_does_not_contradict() -> None:
     """One of very many pairs may be disturbed in all its repeats."""
     machine = Machine(topology=shape(2, 1, 4, 16), environment=Environment(virtual="none"))
     times = {**every(4, 32), (0, 1): FAR * 2}
-    told = caches(run(times), case_of(machine, infer_layout(machine), None))
+    told = shared_caches(run(times), case_of(machine, infer_layout(machine), None))
     assert told
     assert told.agrees is True
 
@@ -105,6 +105,6 @@ def test_threads_of_a_core_are_the_core() -> None:
     """A round trip inside a core is none between cores, whatever the CPU's number."""
     machine = Machine(topology=shape(1, 1, 2, 8, threads=2), environment=Environment(virtual="none"))
     times = {(8 + a, b) if a == 0 else (a, b): time for (a, b), time in every(4).items()}
-    told = caches(run({**times, (0, 8): 9e-9}), case_of(machine, infer_layout(machine), None))
+    told = shared_caches(run({**times, (0, 8): 9e-9}), case_of(machine, infer_layout(machine), None))
     assert told
     assert (told.agrees, told.near) == (True, NEAR)

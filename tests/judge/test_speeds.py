@@ -3,11 +3,11 @@
 import pytest
 
 from advisor.judge.case import case_of
-from advisor.judge.speeds import interleaving, speeds, ways
+from advisor.judge.measured.bandwidth import interleaving, remote_memory, speeds
 from advisor.know.platforms import match_platform
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.measured import Way
+from advisor.model.audit.measured_facts import Way
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from tests.judge.measuring import World, measured
 from tests.model.shapes import NAPLES, shape
@@ -64,7 +64,7 @@ def test_a_lonely_part_has_no_siblings() -> None:
 
 def test_remote_memory_against_local() -> None:
     """Bandwidth as a share, latency as a multiple, and what the platform's publication says of the same."""
-    found = ways(quick(), CASE) or ()
+    found = remote_memory(quick(), CASE) or ()
     assert [way.distance for way in found] == ["same-socket", "other-socket"]
     assert [way.bandwidth for way in found] == pytest.approx([0.7, 0.35])
     assert [way.latency for way in found] == pytest.approx([1.4, 2.0])
@@ -74,7 +74,7 @@ def test_remote_memory_against_local() -> None:
 def test_nothing_remote_was_measured() -> None:
     """One node has no other."""
     one = Machine(name="n1", topology=shape(1, 1, 2, 8))
-    assert ways(measured(one), case_of(one, infer_layout(one), None)) is None
+    assert remote_memory(measured(one), case_of(one, infer_layout(one), None)) is None
 
 
 def test_interleaving_is_estimated_from_the_ways() -> None:

@@ -2,11 +2,11 @@ import pytest
 
 from advisor.errors import BadSheet
 from advisor.judge.scope import env_of
-from advisor.judge.standings import BIOS, readers, standings
+from advisor.judge.settings import BIOS, setting_readers, settings_in_effect
 from advisor.know.settings import settings as vocabulary
-from advisor.model.case import Adapter, Case, Standing
-from advisor.model.setting import Reading, Setting
-from advisor.model.system import Kernel
+from advisor.model.audit.case import Adapter, Case, Standing
+from advisor.model.audit.setting import Reading, Setting
+from advisor.model.hardware.operating_system import Kernel
 from tests.judge.made import SETTINGS
 
 
@@ -30,25 +30,25 @@ KERNEL = Case(kernel=Kernel(thp="always", numa_balancing=0, irqbalance=True))
 def test_the_first_way_that_tells_counts(ways: tuple[str, ...], value: str, how: str) -> None:
     """A way that cannot tell, or cannot be computed, gives place to the next."""
     known = settings(*ways)
-    (only,) = standings(KERNEL, known, readers(known), {}, {})
+    (only,) = settings_in_effect(KERNEL, known, setting_readers(known), {}, {})
     assert (only.value, only.how, only.seen) == (value, how, value)
 
 
 def test_the_bios_is_believed_where_the_system_shows_nothing() -> None:
     """What the system shows is in effect; the BIOS's word and what is pending stand beside it."""
     shown = settings("'on'")
-    (seen,) = standings(KERNEL, shown, readers(shown), {"cpu.boost": "off"}, {"cpu.boost": "on"})
+    (seen,) = settings_in_effect(KERNEL, shown, setting_readers(shown), {"cpu.boost": "off"}, {"cpu.boost": "on"})
     assert (seen.value, seen.seen, seen.applied, seen.pending) == ("on", "on", "off", "on")
     hidden = settings("unknown")
-    (told,) = standings(KERNEL, hidden, readers(hidden), {"cpu.boost": "off"}, {})
+    (told,) = settings_in_effect(KERNEL, hidden, setting_readers(hidden), {"cpu.boost": "off"}, {})
     assert (told.value, told.sure, told.how, told.seen) == ("off", "high", BIOS, None)
-    assert standings(KERNEL, hidden, readers(hidden), {}, {}) == ()
+    assert settings_in_effect(KERNEL, hidden, setting_readers(hidden), {}, {}) == ()
 
 
 def test_a_wrong_way_names_the_setting() -> None:
     """An expression that does not fit is refused, with the setting's name."""
     with pytest.raises(BadSheet, match=r"cpu\.boost: column 1: there is no fact kernl"):
-        readers(settings("kernl.thp"))
+        setting_readers(settings("kernl.thp"))
 
 
 def test_settings_are_values_of_their_kind() -> None:
@@ -73,5 +73,5 @@ def test_an_option_of_adapters_firmware_stands_as_all_of_them_tell(words: tuple[
         Adapter(name=f"mlx5_{at}", firmware_options=None if word is None else {"PCI_WR_ORDERING": word})
         for at, word in enumerate(words)
     )
-    found = standings(Case(adapters=cards), vocabulary(), readers(vocabulary()), {}, {})
+    found = settings_in_effect(Case(adapters=cards), vocabulary(), setting_readers(vocabulary()), {}, {})
     assert {each.name: each.value for each in found}.get("fabric.relaxed_ordering") == value

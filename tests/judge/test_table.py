@@ -1,8 +1,8 @@
-from advisor.judge.table import table
-from advisor.model.case import Standing
-from advisor.model.finding import Finding, Want
-from advisor.model.rule import Verdict
-from advisor.model.setting import Setting
+from advisor.judge.settings import settings_table
+from advisor.model.audit.case import Standing
+from advisor.model.audit.findings import Finding, Want
+from advisor.model.audit.rule import Verdict
+from advisor.model.audit.setting import Setting
 
 SETTINGS = {
     "os.thp": Setting(
@@ -24,7 +24,7 @@ def stands(value: str | None) -> tuple[Standing, ...]:
 
 def row(findings: tuple[Finding, ...], value: str | None) -> tuple[str | None, str | None, bool | None]:
     """Return what the row shows."""
-    made = table(stands(value), findings, SETTINGS)[0]
+    made = settings_table(stands(value), findings, SETTINGS)[0]
     return made.current, made.wanted, made.met
 
 
@@ -50,4 +50,4 @@ def test_two_wishes_are_both_shown() -> None:
 
 def test_settings_that_nobody_knows_and_nobody_wants_have_no_row() -> None:
     """The table holds what is known or wanted."""
-    assert table((), (), SETTINGS) == ()
+    assert settings_table((), (), SETTINGS) == ()

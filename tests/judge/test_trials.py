@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.trials import kinds_lacking, try_rule
+from advisor.judge.rulebook import run_examples, verdicts_without_example
 from tests.judge.made import rule, words
 
 
@@ -20,7 +20,7 @@ from tests.judge.made import rule, words
 )
 def test_examples_are_tried(example: dict[str, Any], problem: str | None) -> None:
     """An example that goes otherwise says what was found and why."""
-    (trial,) = try_rule(rule(scope=["mpi", "hpl"], tests=[example]), words().scope)
+    (trial,) = run_examples(rule(scope=["mpi", "hpl"], tests=[example]), words().scope)
     assert (trial.rule, trial.number, trial.expected, trial.problem) == ("made-rule", 1, example["expect"], problem)
 
 
@@ -28,9 +28,9 @@ def test_of_several_subjects_the_worst_counts() -> None:
     """A finding on one of two sockets is the example's verdict."""
     given = {"sockets": [{"index": 0, "nodes": 1}, {"index": 1, "nodes": 4}]}
     made = rule(each="socket in sockets", when="socket.nodes > 2", tests=[{"given": given, "expect": "finding"}])
-    assert [trial.problem for trial in try_rule(made, words().scope)] == [None]
+    assert [trial.problem for trial in run_examples(made, words().scope)] == [None]
 
 
 def test_a_rule_shows_when_it_fires_passes_and_cannot_tell() -> None:
     """What no example shows is named."""
-    assert kinds_lacking(rule()) == ("pass", "unknown")
+    assert verdicts_without_example(rule()) == ("pass", "unknown")

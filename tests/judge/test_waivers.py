@@ -2,8 +2,8 @@ from time import process_time
 
 import pytest
 
-from advisor.judge.waivers import waive
-from advisor.model.rule import Waiver
+from advisor.judge.engine import waive
+from advisor.model.audit.rule import Waiver
 from tests.judge.made import found, rule
 
 FOUND = found(rule(), kernel__thp="always")

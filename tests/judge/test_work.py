@@ -3,11 +3,11 @@
 import pytest
 
 from advisor.cli.judgement import judged
-from advisor.language.nodes import Fact
+from advisor.language.tree import Fact
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.system import Limits
-from advisor.model.topology import L3, Core, NumaNode, Package, Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Limits
+from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
 
 
 def machine(nodes: int) -> Machine:

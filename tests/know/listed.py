@@ -6,16 +6,14 @@ from advisor.cli.inputs import Given
 from advisor.cli.planning import planned
 from advisor.know.checklist import Sheets, checklist_with
 from advisor.know.platforms import platform_by_id
-from advisor.know.publications import publications
 from advisor.know.settings import settings
-from advisor.know.vendors import vendors
-from advisor.model.audit import Audit, Row
-from advisor.model.bios import Bios
-from advisor.model.checklist import Checklist
-from advisor.model.finding import Cost, Finding, Want
-from advisor.model.plan import Plan, Wish
-from advisor.model.platform import Reference
-from advisor.model.rule import Guide
+from advisor.know.vendors import publications, vendors
+from advisor.model.audit.checklist import Checklist
+from advisor.model.audit.findings import Audit, Cost, Finding, Row, Want
+from advisor.model.audit.plan import Plan, WantedSetting
+from advisor.model.audit.platform import Reference
+from advisor.model.audit.rule import Guide
+from advisor.model.hardware.firmware import Bios
 from advisor.plan.told import with_plan
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
@@ -100,7 +98,7 @@ def wished(
     machine: str | None = "node042, Dell Inc. PowerEdge C6525",
     bios: Bios | None = None,
     **more: Any,
-) -> tuple[Checklist, tuple[Wish, ...]]:
+) -> tuple[Checklist, tuple[WantedSetting, ...]]:
     """Return the checklist of such an audit, and the wishes of its lines."""
     sheet = platform_by_id(platform).model_copy(update={"references": PUBLISHED}) if platform else None
     sheets = Sheets(settings(), vendors()[vendor], publications(), bios, platform=sheet, **more)

@@ -6,12 +6,11 @@ from typing import NamedTuple
 import pytest
 
 from advisor.collect.redfish_bios import parse_bios
-from advisor.know.places import attributes_named, entries_of
-from advisor.know.readback import Attributes, neutral_values
+from advisor.know.attributes import Attributes, attributes_named, entries_of, neutral_values
 from advisor.know.settings import settings
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios
-from advisor.model.vendor import Vendor
+from advisor.model.audit.vendor import Vendor
+from advisor.model.hardware.firmware import Bios
 from tests.know.registries import FOLDER, facts, needed
 
 

@@ -1,8 +1,7 @@
 from advisor.know.fixes import fix_of, with_fixes
-from advisor.know.keeps import commands_of
-from advisor.know.settings import settings
+from advisor.know.settings import commands_of, settings
 from advisor.know.vendors import vendors
-from advisor.model.finding import Fix, Want
+from advisor.model.audit.findings import Fix, Want
 from tests.know.listed import asks, state
 
 

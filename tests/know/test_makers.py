@@ -4,15 +4,14 @@ import pytest
 
 from advisor.cli.judgement import judged
 from advisor.know.fixes import fix_of
-from advisor.know.makers import spoken
 from advisor.know.settings import settings
-from advisor.know.vendors import vendors
-from advisor.model.cpu import Cpu
-from advisor.model.finding import Want
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.setting import Setting
-from advisor.model.vendor import Vendor
+from advisor.know.vendors import sheet_for_machine, vendors
+from advisor.model.audit.findings import Want
+from advisor.model.audit.setting import Setting
+from advisor.model.audit.vendor import Vendor
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
 
 AMD_ONLY = ("AMD CBS", "APBDIS", "xGMI", "Core Performance Boost", "SMT Control", "Determinism")
 INTEL_ONLY = ("Socket Configuration", "Turbo", "Hyper-Threading", "UPI", "Uncore")
@@ -41,13 +40,13 @@ def shared(names: tuple[str, ...]) -> list[Setting]:
 )
 def test_menus_of_another_cpu_maker_are_never_printed(sheet: Vendor, cpu: Cpu | None, forbidden: tuple[str, ...]) -> None:
     """A processor of no known generation gets its own maker's menus or none."""
-    text = printed(spoken(sheet, cpu, None, known_maker=True))
+    text = printed(sheet_for_machine(sheet, cpu, None, known_maker=True))
     assert [word for word in forbidden if word in text] == []
 
 
 def test_a_setting_of_several_makers_is_named_in_neutral_words_where_its_name_is_not_known() -> None:
     """Boost is called otherwise by each maker; a server without a sheet gets the idea and no other server's menu."""
-    bare = spoken(vendors()["generic"], GB10, None, known_maker=True)
+    bare = sheet_for_machine(vendors()["generic"], GB10, None, known_maker=True)
     for setting in shared(("power.boost", "cpu.smt", "power.cstates", "power.profile", "io.iommu")):
         found = fix_of(setting, Want(setting=setting.name, value="on"), None, bare, None)
         assert found.text.startswith(f"BIOS: set {setting.title} to ")

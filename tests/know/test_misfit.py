@@ -1,11 +1,9 @@
 import pytest
 
-from advisor.know.misfit import misfit
-from advisor.know.readback import neutral_values
+from advisor.know.attributes import neutral_values
+from advisor.know.bios_mismatch import bios_mismatch
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios
-from advisor.model.firmware import Firmware
-from advisor.model.registry import Registry
+from advisor.model.hardware.firmware import Bios, Firmware, Registry
 from tests.plan.made import DELL, choice, registry
 
 HPE_AMD = ("NumaMemoryDomainsPerSocket", "LastLevelCacheAsNUMANode", "ProcSMT", "AmdL1Prefetcher", "DataFabricCStateEnable",
@@ -17,7 +15,7 @@ HPE_INTEL = ("SubNumaClustering", "ProcHyperthreading", "HwPrefetcher", "DcuStre
 def said(names: object, vendor: str, platform: str | None, known: str | None = None, rom: str | None = None) -> tuple[str, bool]:
     """Return what does not fit, and whether that is sure; nothing where all fits."""
     bios = Bios(attributes=dict.fromkeys(names, "x"), registry=known)  # type: ignore[call-overload]
-    found = misfit(bios, None, vendors()[vendor], platform, Firmware(bios_version=rom))
+    found = bios_mismatch(bios, None, vendors()[vendor], platform, Firmware(bios_version=rom))
     return (found.text, found.sure) if found else ("", False)
 
 
@@ -30,7 +28,7 @@ def test_a_file_of_another_maker_is_refused_by_name() -> None:
 
 def test_where_no_maker_is_known_the_file_tells_it() -> None:
     """The words of an unknown maker write nothing: the line says whose attributes these are."""
-    found = misfit(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
+    found = bios_mismatch(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
     assert found == ("the BIOS attributes are Dell's: name the maker with --vendor dell", False)
 
 
@@ -85,7 +83,7 @@ def test_another_registry_is_refused_and_another_version_flagged(named: str, giv
     """A registry of another board is no help; one of another version may be; the spelling of a version does not count."""
     known: Registry = registry([choice("ProcSMT", "Enabled")], Id=given)
     bios = Bios(attributes=dict.fromkeys(HPE_AMD, "x"), registry=named)
-    found = misfit(bios, known, vendors()["hpe"], "milan", None)
+    found = bios_mismatch(bios, known, vendors()["hpe"], "milan", None)
     assert (found.sure if found else None) is sure
 
 

@@ -7,13 +7,12 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.know.platforms import match_platform, platform_by_id, platforms
-from advisor.know.publications import publications
-from advisor.model.cpu import Cpu
+from advisor.know.vendors import publications
+from advisor.model.audit.platform import Platform, best_cut, dies, offered
 from advisor.model.cpuset import CpuSet
-from advisor.model.generation import Scheme, scheme, two_l3_a_die
-from advisor.model.machine import Machine
-from advisor.model.platform import Platform, best_cut, dies, offered
-from advisor.model.topology import L3, NumaNode, Topology
+from advisor.model.hardware.cpu import Cpu, Scheme, scheme, two_l3_a_die
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import L3, NumaNode, Topology
 from advisor.paths import rules
 from advisor.sheets import load_sheet
 

@@ -1,9 +1,8 @@
 import pytest
 
 from advisor.errors import BadValue
-from advisor.know.platforms import platforms
-from advisor.know.processors import model_of, ordered, processors
-from advisor.know.publications import publications
+from advisor.know.platforms import model_of, platform_on_order, platforms, processors
+from advisor.know.vendors import publications
 
 
 @pytest.mark.parametrize(
@@ -63,9 +62,9 @@ def test_an_unknown_model_is_refused_in_one_line(name: str, says: str) -> None:
 
 def test_a_platform_that_contradicts_its_processor_is_refused() -> None:
     """--cpu and --platform name the same generation, or nothing."""
-    assert ordered("rome", "EPYC 7702")[0].id == "rome"
+    assert platform_on_order("rome", "EPYC 7702")[0].id == "rome"
     with pytest.raises(BadValue, match="EPYC 7702 is rome, and --platform says milan"):
-        ordered("milan", "EPYC 7702")
+        platform_on_order("milan", "EPYC 7702")
 
 
 def test_every_model_has_a_platform_and_a_source() -> None:

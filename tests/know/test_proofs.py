@@ -4,11 +4,11 @@ import pytest
 
 from advisor.cli.folder import commands
 from advisor.cli.judgement import own_rules
+from advisor.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
 from advisor.know.platforms import platform_by_id, platforms
-from advisor.know.proofs import BENCHES, OF_RULES, Known, bench_of, expected, proofs
-from advisor.know.publications import publications
 from advisor.know.settings import settings
-from advisor.model.platform import Benchmark
+from advisor.know.vendors import publications
+from advisor.model.audit.platform import Benchmark
 
 
 def told(platform: str, bench: str, known: Known | None = None) -> list[tuple[str, str]]:

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from advisor.collect.redfish_bios import parse_bios
-from advisor.know.places import attributes_named
-from advisor.know.readback import neutral_values
+from advisor.know.attributes import attributes_named, neutral_values
 from advisor.know.vendors import vendors
-from advisor.model.vendor import Entry, Lock
+from advisor.model.audit.vendor import Entry, Lock
 from tests.know.registries import FILES, FOLDER, attributes, facts, load, names_in, needed, values_of
 
 pytestmark = needed

@@ -9,14 +9,11 @@ import pytest
 import advisor.know.vendors as sheets
 from advisor.cli.main import status
 from advisor.errors import BadSheet
-from advisor.know.numbered import number_of, of_bus
-from advisor.know.places import attributes_named, locate
-from advisor.know.publications import publications
-from advisor.know.readback import neutral_values
+from advisor.know.attributes import attributes_named, locate, neutral_values, number_of, of_bus
 from advisor.know.settings import settings
-from advisor.know.vendors import vendor_by_id, vendors
-from advisor.model.bios import Bios, Scalar
-from advisor.model.vendor import Entry, Evidence, Place, Require, Vendor
+from advisor.know.vendors import publications, vendor_by_id, vendors
+from advisor.model.audit.vendor import Entry, Evidence, Place, Require, Vendor
+from advisor.model.hardware.firmware import Bios, Scalar
 from advisor.paths import rules
 from advisor.sheets import model_of, parse_sheet
 from tests.know.registries import facts, shown_words

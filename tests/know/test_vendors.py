@@ -5,14 +5,12 @@ import shlex
 import pytest
 
 from advisor.errors import BadSheet, BadValue
-from advisor.know.places import locate, not_offered
-from advisor.know.readback import neutral_values
+from advisor.know.attributes import locate, neutral_values, not_offered
 from advisor.know.settings import settings
 from advisor.know.vendors import _check, match_vendor, vendor_by_id, vendors
-from advisor.model.bios import Bios
-from advisor.model.firmware import Firmware
-from advisor.model.setting import Neutral
-from advisor.model.vendor import Place
+from advisor.model.audit.setting import Neutral
+from advisor.model.audit.vendor import Place
+from advisor.model.hardware.firmware import Bios, Firmware
 
 BIOS = [name for name, setting in settings().items() if setting.where == "bios"]
 

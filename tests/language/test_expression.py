@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from advisor.errors import BadValue
 from advisor.language.expression import LONGEST, parse, require
 from advisor.language.kinds import NUMBER, TRUTH
-from advisor.language.nodes import STEPS, facts_of
-from advisor.language.values import Trouble, Unknown
+from advisor.language.logic import Trouble, Unknown
+from advisor.language.tree import STEPS, facts_of
 from advisor.model.cpuset import CpuSet
 from tests.language.words import SCOPE, value
 

@@ -23,9 +23,9 @@ from advisor.language.kinds import (
     kind_of,
     listed,
 )  # fmt: skip
-from advisor.model.case import SocketFacts
+from advisor.model.audit.case import SocketFacts
 from advisor.model.cpuset import CpuSet
-from advisor.model.topology import Distances
+from advisor.model.hardware.topology import Distances
 
 
 class Colour(StrEnum):

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.language.nodes import STEPS
-from advisor.language.say import FORMATS, read_sentence, written
-from advisor.language.values import Unknown
+from advisor.language.logic import Unknown
+from advisor.language.sentences import FORMATS, read_sentence, written_value
+from advisor.language.tree import STEPS
 from advisor.model.cpuset import CpuSet
 from tests.language.words import SCOPE
 
@@ -54,8 +54,8 @@ def test_lists_of_numbers_take_a_format() -> None:
 
 def test_hostile_texts_steer_no_terminal() -> None:
     """What a device calls itself is written without control characters, and not without end."""
-    assert (written("a\x1b[31mb"), len(written("x" * 999))) == ("a?[31mb", 200)
-    assert written(Unknown()) == "?"
+    assert (written_value("a\x1b[31mb"), len(written_value("x" * 999))) == ("a?[31mb", 200)
+    assert written_value(Unknown()) == "?"
 
 
 @pytest.mark.parametrize(

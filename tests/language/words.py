@@ -5,8 +5,8 @@ from typing import Any
 
 from advisor.language.expression import Name, Scope, parse
 from advisor.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, Record, Text, listed
-from advisor.language.nodes import STEPS
-from advisor.language.values import Unknown
+from advisor.language.logic import Unknown
+from advisor.language.tree import STEPS
 
 THING = Record(name="thing", tree={"n": NUMBER, "name": TEXT, "on": TRUTH, "cpus": CPUS})
 KINDS: dict[str, Kind] = {

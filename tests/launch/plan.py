@@ -1,9 +1,8 @@
 """Placements made by hand, for tests of launchers."""
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape
-from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 
 
 def slot(topology: Topology, cpus: str, hca: str | None = None, memory: tuple[int, ...] | None = None) -> Slot:

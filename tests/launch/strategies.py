@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import NodePlan, Placement
-from advisor.model.topology import Topology
 from tests.launch.plan import node, planned
 from tests.model.shapes import shape
 

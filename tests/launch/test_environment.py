@@ -4,10 +4,10 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.launch.environment import article, device, openmp, settings, unusable
-from advisor.model.devices import Hca, Locality, PciDevice, Port
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.software import Tool
+from advisor.model.hardware.devices import Hca, Locality, PciDevice, Port
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Tool
+from advisor.model.placement import JobShape
 from advisor.place.place import place
 from tests.place.samples import machine, placed
 

@@ -7,8 +7,8 @@ from advisor.errors import BadValue
 from advisor.launch import mpich
 from advisor.launch.base import Wish
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import NumaNode
 from advisor.model.placement import Placement
-from advisor.model.topology import NumaNode
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.strategies import placements
 from tests.model.shapes import shape

@@ -15,9 +15,8 @@ from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import settings
 from advisor.launch.registry import Choice, launchers
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from tests.launch.plan import bindings, topologies
 from tests.place.test_properties import jobs, machines

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from advisor.errors import BadValue
 from advisor.launch.rankfile import Count, Seat, longest, parse_rankfile, rankfile
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement
-from advisor.model.topology import Topology
 from tests.launch.plan import node, planned
 from tests.model.shapes import shape
 

@@ -17,7 +17,7 @@ from advisor.measure.build import (
     flags_for,
     kernel_names,
 )
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
 from tests.measure.samples import ROME, Stage
 from tests.place.samples import machine

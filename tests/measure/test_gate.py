@@ -1,6 +1,6 @@
 from advisor.measure.gate import Look, crowded, job_part, look, others, spoken, stolen, taken
 from advisor.model.cpuset import CpuSet
-from advisor.model.software import Allocation
+from advisor.model.hardware.operating_system import Allocation
 from tests.measure.samples import ROME, Files
 from tests.place.samples import machine
 

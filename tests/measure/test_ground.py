@@ -3,7 +3,7 @@ import pytest
 from advisor.errors import CannotWork
 from advisor.measure.ground import Ground
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from tests.measure.samples import NAPLES, ROME, ground
 from tests.place.samples import machine
 

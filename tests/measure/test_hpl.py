@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.measure.hpl import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
-from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.observation import Planned
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.observed_binding import PlannedRank
 from tests.measure.samples import line, task
 
 TASK = task(kernel="hpl", purpose="hpl", part="machine", index=None, memory=None, distance=None, name="hpl/hpl/machine/lu")
@@ -91,7 +91,7 @@ def test_no_result_is_one_line(text: str) -> None:
 
 def test_our_own_is_proved_by_its_ranks() -> None:
     """A rank elsewhere than planned makes it refused; without a line there is no result."""
-    plan = tuple(Planned(rank=rank, host=None, cpus=CpuSet([rank])) for rank in (0, 1))
+    plan = tuple(PlannedRank(rank=rank, host=None, cpus=CpuSet([rank])) for rank in (0, 1))
     places = {"host": ["n", "n"], "cpus": ["0", "1"]}
     told = [line(kernel="hpl", variant="lu", unit="flop/s", places=each) for each in (places, {**places, "cpus": ["0", "0"]})]
     found = [read_own(TASK, [each], plan, (0, 1)) for each in told]

@@ -9,14 +9,14 @@ from advisor.errors import BadValue, CannotWork
 from advisor.measure.network import Leg, count_sizes, legs, sizes_of
 from advisor.measure.network_read import Seat, misplaced, read
 from advisor.model.cpuset import CpuSet
-from advisor.model.observation import Planned
+from advisor.model.observed_binding import PlannedRank
 from tests.measure.samples import NAPLES, ROME, line
 from tests.place.samples import machine
 
 
-def planned(*places: tuple[str | None, str]) -> tuple[Planned, ...]:
+def planned(*places: tuple[str | None, str]) -> tuple[PlannedRank, ...]:
     """Return a plan of hosts and CPUs, rank by rank."""
-    return tuple(Planned(rank=rank, host=host, cpus=CpuSet.parse(cpus)) for rank, (host, cpus) in enumerate(places))
+    return tuple(PlannedRank(rank=rank, host=host, cpus=CpuSet.parse(cpus)) for rank, (host, cpus) in enumerate(places))
 
 
 TWO = planned(("a", "5"), ("b", "5"))

@@ -1,15 +1,13 @@
 import pytest
 
-from advisor.model.acpi import Acpi, SratCpu
-from advisor.model.cpu import Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.cut import infer_cut, infer_layout, infer_smt
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
-from advisor.model.memory import Memory, Processor
-from advisor.model.system import Environment
-from advisor.model.tiers import MemoryTier
-from advisor.model.topology import L3, Distances, NumaNode, Package, Topology
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.firmware import Acpi, Firmware, SratCpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Memory, MemoryTier, Processor
+from advisor.model.hardware.operating_system import Environment
+from advisor.model.hardware.partitioning import infer_cut, infer_layout, infer_smt
+from advisor.model.hardware.topology import L3, Distances, NumaNode, Package, Topology
 from tests.model.shapes import CASCADE_LAKE, HASWELL, KNIGHTS_LANDING, NAPLES, ROME, machine, shape
 
 GIB = 1 << 30

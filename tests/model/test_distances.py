@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from advisor.model.distances import judge_distances
-from advisor.model.generation import Scheme
+from advisor.model.hardware.cpu import Scheme
+from advisor.model.hardware.layout import judge_distances
 from tests.model.shapes import shape
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from advisor.model.identity import identity_of, mismatch
-from advisor.model.machine import Machine
-from advisor.model.measurement import Identity
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Identity, identity_of, machine_mismatch
 from tests.model.shapes import NAPLES, ROME, shape
 
 ONE = Machine(name="n1", topology=shape(2, 1, 8, 32), cpu=ROME)
@@ -13,7 +12,7 @@ ONE = Machine(name="n1", topology=shape(2, 1, 8, 32), cpu=ROME)
 def test_a_machine_is_itself() -> None:
     """Its own identity fits it; so does one that says nothing."""
     assert identity_of(ONE) == Identity(name="n1", cpu=ROME.model_name, cpus=64, nodes=("0-31", "32-63"))
-    assert (mismatch(identity_of(ONE), ONE), mismatch(Identity(), ONE)) == (None, None)
+    assert (machine_mismatch(identity_of(ONE), ONE), machine_mismatch(Identity(), ONE)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -29,4 +28,4 @@ def test_a_machine_is_itself() -> None:
 )  # fmt: skip
 def test_another_machine_or_cut(change: dict[str, object], expected: str) -> None:
     """What differs is said in words."""
-    assert mismatch(identity_of(ONE), ONE.model_copy(update=change)) == expected
+    assert machine_mismatch(identity_of(ONE), ONE.model_copy(update=change)) == expected

@@ -10,8 +10,8 @@ import pytest
 from advisor.collect.hwloc import machine_from_xml
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.logical import numbering, ordered
-from advisor.model.topology import SharedL2, Topology
+from advisor.model.hardware.numbering import logical_numbering, ordered
+from advisor.model.hardware.topology import SharedL2, Topology
 from tests.machines.catalogue import MACHINES, write_root
 from tests.machines.hwloc_xml import xml
 from tests.model.shapes import shape
@@ -53,7 +53,7 @@ def topology_of(file: Path) -> Topology:
 
 def check(file: Path) -> None:
     """Compare all cores and all hardware threads of a file."""
-    known = numbering(topology_of(file))
+    known = logical_numbering(topology_of(file))
     assert list(known.cores) == by_hwloc(file, "core", len(known.cores)) or not topology_of(file).cores
     assert [CpuSet([cpu]) for cpu in known.pus] == by_hwloc(file, "pu", len(known.pus))
 
@@ -82,7 +82,7 @@ def test_numbers_of_a_published_machine_are_those_of_hwloc(file: Path) -> None:
 
 def test_dealt_numbers_are_counted_through_the_sockets() -> None:
     """With even CPUs on socket 0 and odd ones on socket 1, logical core 1 is CPU 2."""
-    known = numbering(shape(2, 1, 2, 4, number=lambda i, total: i % (total // 2) * 2 + i // (total // 2)))
+    known = logical_numbering(shape(2, 1, 2, 4, number=lambda i, total: i % (total // 2) * 2 + i // (total // 2)))
     assert known.pus == (0, 2, 4, 6, 1, 3, 5, 7)
     assert known.core_numbers(CpuSet([1, 6])) == CpuSet([3, 4])
     assert known.cores_cpus(CpuSet([3, 4])) == CpuSet([1, 6])
@@ -92,13 +92,13 @@ def test_cores_that_share_an_l2_stand_side_by_side() -> None:
     """On a Xeon E5345 the L2 of CPU 0 is that of CPU 4: it is logical core 1."""
     topology = shape(2, 1, 1, 4, number=lambda i, total: i % (total // 2) * 2 + i // (total // 2))
     pairs = ((0, 4), (2, 6), (1, 5), (3, 7))
-    known = numbering(topology.model_copy(update={"shared_l2": tuple(SharedL2(cpuset=CpuSet(pair)) for pair in pairs)}))
+    known = logical_numbering(topology.model_copy(update={"shared_l2": tuple(SharedL2(cpuset=CpuSet(pair)) for pair in pairs)}))
     assert known.pus == (0, 4, 2, 6, 1, 5, 3, 7)
 
 
 def test_threads_of_a_core_stand_side_by_side() -> None:
     """Logical threads 2 and 3 are those of core 1, whatever the kernel calls them."""
-    known = numbering(shape(1, 1, 1, 4, threads=2))
+    known = logical_numbering(shape(1, 1, 1, 4, threads=2))
     assert known.pus_cpus(CpuSet([2, 3])) == CpuSet([1, 5])
     assert known.pu_numbers(CpuSet([1, 5])) == CpuSet([2, 3])
     assert known.whole(CpuSet([1, 5]))
@@ -109,7 +109,7 @@ def test_a_cgroup_shifts_the_numbers() -> None:
     """Cores that the cgroup hides are not counted, and a CPU among them is refused."""
     whole = shape(1, 1, 2, 4)
     part = whole.model_copy(update={"allowed": CpuSet([2, 3])})
-    known = numbering(part)
+    known = logical_numbering(part)
     assert known.core_numbers(CpuSet([2, 3])) == CpuSet([0, 1])
     with pytest.raises(BadValue, match="CPU 1 is not among those"):
         known.core_numbers(CpuSet([1]))
@@ -117,7 +117,7 @@ def test_a_cgroup_shifts_the_numbers() -> None:
 
 def test_a_number_beyond_the_last_is_refused() -> None:
     """A core or thread that does not exist is named, with the last that does."""
-    known = numbering(shape(1, 1, 1, 4))
+    known = logical_numbering(shape(1, 1, 1, 4))
     with pytest.raises(BadValue, match="logical core 4 does not exist; the last one is 3"):
         known.cores_cpus(CpuSet([4]))
 
@@ -125,5 +125,5 @@ def test_a_number_beyond_the_last_is_refused() -> None:
 def test_parts_come_in_the_order_of_their_first_core() -> None:
     """Parts of a machine are ordered by hwloc's numbers; empty ones are left out."""
     topology = shape(2, 1, 1, 2, number=lambda i, total: total - 1 - i)
-    parts = ordered([p.cpuset for p in topology.packages] + [CpuSet()], numbering(topology))
+    parts = ordered([p.cpuset for p in topology.packages] + [CpuSet()], logical_numbering(topology))
     assert parts == (CpuSet([0, 1]), CpuSet([2, 3]))

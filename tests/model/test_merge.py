@@ -1,11 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.cpu import Cpu
-from advisor.model.devices import Hca, Locality
-from advisor.model.evidence import Gap, Source
-from advisor.model.machine import Machine
-from advisor.model.merge import known, merge
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.devices import Hca, Locality
+from advisor.model.hardware.machine import Gap, Machine, Source, known, merge
 from tests.model.shapes import shape
 
 words = st.one_of(st.none(), st.sampled_from(["a", "b"]))

@@ -3,8 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.numbering import infer_numbering
-from advisor.model.topology import Core, NumaNode, Package, Topology
+from advisor.model.hardware.numbering import infer_numbering
+from advisor.model.hardware.topology import Core, NumaNode, Package, Topology
 from tests.model.shapes import linear, shape
 
 

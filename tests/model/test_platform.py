@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from advisor.model.platform import CutOffer, Platform, best_cut, dies, for_model, offered
+from advisor.model.audit.platform import CutOffer, Platform, best_cut, dies, for_model, offered
 
 
 def platform(**changes: Any) -> Platform:

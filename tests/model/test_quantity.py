@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from advisor.errors import BadValue
-from advisor.model.platform import Transfers
+from advisor.model.audit.platform import Transfers
 from advisor.model.quantity import UNITS, Amount, Quantity, quantity
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Purpose, Result
+from advisor.model.measurement_statistics import fastest, measured_for_placement, one_core_per_l3, spread_of
 from advisor.model.placement import Measured
-from advisor.model.rates import fastest, measured_for_placement, one_core_per_l3, spread_of
 
 
 def result(variant: str, *values: float, cpus: int = 8, purpose: Purpose = "part") -> Result:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.units import iso_date, number, size
+from advisor.model.quantity import iso_date, number, size
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import pytest
 
-from advisor.model.acpi import Acpi, MadtEntry, SratCpu
-from advisor.model.cut import infer_layout
-from advisor.model.machine import Machine
-from advisor.model.witness import madt_order, second_opinion, srat_nodes
+from advisor.model.hardware.firmware import Acpi, MadtEntry, SratCpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import madt_order, srat_agreement, srat_nodes
+from advisor.model.hardware.partitioning import infer_layout
 from tests.model.shapes import ROME, machine, shape
 
 FOUR = shape(2, 2, 2, 4)
@@ -46,7 +46,7 @@ def test_without_whole_tables_nothing_is_said_of_the_order(acpi: Acpi | None) ->
 def test_srat_agrees_or_not(domains: int, reason: str) -> None:
     """The SRAT's count of nodes stands beside the kernel's."""
     seen = witnessed(tables(list(range(8)), domains))
-    assert (srat_nodes(seen), second_opinion(seen, FOUR)) == (domains, (reason,))
+    assert (srat_nodes(seen), srat_agreement(seen, FOUR)) == (domains, (reason,))
 
 
 def test_the_layout_carries_both_witnesses() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from advisor.cli.pipeline import load
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.placement import RankPlace
 from tests.collect.xmls import core, document, info, node, thing
 from tests.machines import nodemaps, sysfs

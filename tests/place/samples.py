@@ -10,9 +10,8 @@ import pytest
 from advisor.cli.pipeline import load
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from tests.machines.catalogue import write_archive
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from advisor.model.job import JobShape, Strategy
-from advisor.model.placement import Measured
+from advisor.model.placement import JobShape, Measured, Strategy
 from advisor.place.place import place
 from tests.place.samples import machine, placed
 

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from advisor.cli.pipeline import load
 from advisor.errors import BadValue
-from advisor.model.cpu import CoreKind, Cpu
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Gpu, Hca, Locality, PciDevice, Port
-from advisor.model.fabric import fabric_of
-from advisor.model.job import STRATEGIES, JobShape
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.cpu import CoreKind, Cpu
+from advisor.model.hardware.devices import Gpu, Hca, Locality, PciDevice, Port, fabric_of
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 from tests.collect.xmls import cores, document, node
 from tests.model import shapes

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from advisor.launch.environment import settings
-from advisor.model.job import JobShape
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from tests.place.nodes import cluster, from_xml, gh200, mi300a, span, told
 

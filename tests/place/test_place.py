@@ -5,10 +5,9 @@ import time
 import pytest
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Locality
-from advisor.model.job import JobShape, Slice
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape, Placement, Slice
 from advisor.place.place import place
 from tests.model import shapes
 from tests.place.samples import cpus, machine, nodes, placed, refused, span

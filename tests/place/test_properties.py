@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.devices import Gpu, Hca, Locality
-from advisor.model.job import STRATEGIES, JobShape, Slice
-from advisor.model.machine import Machine
-from advisor.model.placement import Placement
-from advisor.model.topology import Topology
+from advisor.model.hardware.devices import Gpu, Hca, Locality
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import STRATEGIES, JobShape, Placement, Slice
 from advisor.place.place import place
 from tests.machines.catalogue import MACHINES
 from tests.model import shapes

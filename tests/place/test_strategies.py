@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.model.job import STRATEGIES, Strategy
+from advisor.model.placement import STRATEGIES, Strategy
 from advisor.place.strategies import WAYS, sentence
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios, Scalar
-from advisor.model.plan import Plan
-from advisor.model.registry import Registry
-from advisor.model.vendor import is_named
+from advisor.model.audit.plan import Plan
+from advisor.model.audit.vendor import is_named
+from advisor.model.hardware.firmware import Bios, Registry, Scalar
 from advisor.plan.registry import named, settle
 
 

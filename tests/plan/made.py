@@ -8,10 +8,9 @@ from advisor.cli.planning import planned
 from advisor.collect.bios_registry import registry_of
 from advisor.collect.redfish_bios import parse_bios
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios
-from advisor.model.finding import Finding
-from advisor.model.plan import Change, Include, Left, Plan
-from advisor.model.registry import Registry
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.plan import Change, Include, NotWritten, Plan
+from advisor.model.hardware.firmware import Bios, Registry
 from tests.know.listed import wished
 
 DELL = {
@@ -72,7 +71,7 @@ def written(made: Plan) -> list[tuple[str, Any]]:
     return [(change.attribute, change.value) for change in made.writes]
 
 
-def reasons(found: Iterable[Left]) -> list[tuple[str, str]]:
+def reasons(found: Iterable[NotWritten]) -> list[tuple[str, str]]:
     """Return what is left and why."""
     return [(each.wanted, each.reason) for each in found]
 

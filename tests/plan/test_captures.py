@@ -18,8 +18,8 @@ from advisor.know.checklist import Sheets, checklist_with
 from advisor.know.platforms import platform_by_id
 from advisor.know.settings import settings
 from advisor.know.vendors import vendors
-from advisor.model.plan import Include, Plan
-from advisor.model.platform import Scope
+from advisor.model.audit.plan import Include, Plan
+from advisor.model.audit.platform import Scope
 from tests.know.registries import FOLDER, needed
 from tests.plan.laws import broken
 from tests.plan.made import written

@@ -15,9 +15,8 @@ from hypothesis import strategies as some
 
 from advisor.collect.redfish_bios import parse_bios
 from advisor.know.vendors import vendors
-from advisor.model.checklist import Checklist
-from advisor.model.plan import Back, Change, Kept, Left, Plan, System
-from advisor.model.toolline import Target, filled, look_up_line
+from advisor.model.audit.checklist import Checklist
+from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
 from advisor.paths import templates
 from advisor.render.document import fill
 from advisor.render.scripts import values
@@ -72,7 +71,7 @@ def changes(draw: some.DrawFn, vendor: str) -> tuple[Change, ...]:
     for attribute in draw(some.lists(PRINTED, min_size=1, max_size=3, unique=True)):
         value, now, group = draw(PRINTED), draw(PRINTED), draw(PRINTED)
         lines = [
-            filled(vendors()[vendor].tools.set[:1], (Target(attribute, each, group),))
+            filled_lines(vendors()[vendor].tools.set[:1], (Target(attribute, each, group),))
             if vendor in ("dell", "lenovo")
             else (None,)
             for each in (value, now)
@@ -108,7 +107,7 @@ def kept(draw: some.DrawFn) -> Kept:
 def plans(draw: some.DrawFn, vendor: str) -> tuple[Checklist, Plan]:
     """Return a checklist and a plan of which a stranger wrote every text."""
     checklist, _ = planned_sample(draw(TEXT), vendor)
-    left = Left(title=draw(TEXT), wanted=draw(TEXT), reason=draw(TEXT), attribute=draw(PRINTED), group=draw(PRINTED))
+    left = NotWritten(title=draw(TEXT), wanted=draw(TEXT), reason=draw(TEXT), attribute=draw(PRINTED), group=draw(PRINTED))
     targets = (Target(left.attribute or "", "", left.group), Target("B", "", "C"))
     look = vendors()[vendor].tools.look
     system = System(kept=tuple(draw(some.lists(kept(), max_size=4))), profile=draw(TEXT), by_hand=(draw(TEXT),), left=(left,))

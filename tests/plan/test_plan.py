@@ -5,8 +5,8 @@ import pytest
 from advisor.cli.inputs import Given
 from advisor.cli.planning import planned
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios
-from advisor.model.plan import Plan
+from advisor.model.audit.plan import Plan
+from advisor.model.hardware.firmware import Bios
 from advisor.plan.told import with_plan
 from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written

@@ -5,14 +5,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from advisor.know.places import entries_of
+from advisor.know.attributes import entries_of
 from advisor.know.settings import settings as vocabulary
 from advisor.know.vendors import vendors
-from advisor.model.bios import Bios, Scalar
-from advisor.model.finding import Finding
-from advisor.model.plan import INCLUDES, Include, Plan
-from advisor.model.registry import Registry
-from advisor.model.vendor import Vendor
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.plan import INCLUDES, Include, Plan
+from advisor.model.audit.vendor import Vendor
+from advisor.model.hardware.firmware import Bios, Registry, Scalar
 from advisor.plan.told import with_plan
 from tests.know.listed import asks, listed
 from tests.plan.laws import broken

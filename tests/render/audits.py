@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from advisor.model.audit import Audit, Row
-from advisor.model.evidence import NOT_OFFERED, Gap
-from advisor.model.finding import Cost, Evidence, Finding, Fix, Lack, Want
-from advisor.model.publication import Publication
-from advisor.model.rule import SCOPES, Guide
+from advisor.model.audit.findings import Audit, Cost, Evidence, Finding, Fix, Lack, Row, Want
+from advisor.model.audit.rule import SCOPES, Guide, Publication
+from advisor.model.hardware.machine import NOT_OFFERED, Gap
 
 BIOS_HELP = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"

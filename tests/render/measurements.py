@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task, Unit
 from tests.render import made
 

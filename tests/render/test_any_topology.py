@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.topology import L3, Core, NumaNode, Package, Topology
+from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
 from advisor.render.alike import collapsed
 from advisor.render.lines import width_of
 from advisor.render.picture import picture

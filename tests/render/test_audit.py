@@ -3,11 +3,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from advisor.model.audit import Audit, Row
-from advisor.model.evidence import Gap
-from advisor.model.finding import Evidence, Fix
-from advisor.model.layout import Layout
-from advisor.model.machine import Machine
+from advisor.model.audit.findings import Audit, Evidence, Fix, Row
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Gap, Machine
 from advisor.render.audit import audit_page, whole_audit_page
 from tests.conftest import Golden
 from tests.render import audits, made
@@ -58,7 +56,7 @@ def test_generated_machines(name: str, golden: Golden, seen_machine: dict[str, t
 def seen_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Machine, Layout]]:
     """Return the three machines as they are read from their archives."""
     from advisor.cli.pipeline import load
-    from advisor.model.cut import infer_layout
+    from advisor.model.hardware.partitioning import infer_layout
     from tests.machines.catalogue import write_archive
 
     result = {}

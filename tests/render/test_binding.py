@@ -4,7 +4,7 @@ import subprocess
 import pytest
 from rich.console import Console
 
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement
 from advisor.render.binding import Told, bind_document, bind_page, bind_svg
 from advisor.render.commandline import HERE, folded, launch_script, word

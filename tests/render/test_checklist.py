@@ -18,8 +18,8 @@ from advisor.cli.inputs import Given
 from advisor.cli.planning import planned
 from advisor.errors import BadInput
 from advisor.know.vendors import vendors
-from advisor.model.checklist import Checklist
-from advisor.model.plan import Back, Kept, Left, Plan, System
+from advisor.model.audit.checklist import Checklist
+from advisor.model.audit.plan import Back, Kept, NotWritten, Plan, System
 from advisor.paths import templates
 from advisor.render import document
 from advisor.render.checklist import broken, checklist_page
@@ -67,7 +67,7 @@ def hostile(vendor: str = "dell") -> Pair:
         "now": HOSTILE,
         "back": (Back(attribute="A", value=HOSTILE),),
     }
-    left = (Left(title=HOSTILE, wanted=HOSTILE, reason=HOSTILE, rules=(HOSTILE,), menu=HOSTILE),)
+    left = (NotWritten(title=HOSTILE, wanted=HOSTILE, reason=HOSTILE, rules=(HOSTILE,), menu=HOSTILE),)
     kept = tuple(each.model_copy(update={"about": (HOSTILE,)}) for each in plan.system.kept)
     harmed = plan.model_copy(
         update={

@@ -1,4 +1,4 @@
-from advisor.model.checklist import Checklist
+from advisor.model.audit.checklist import Checklist
 from advisor.render.checklist_proofs import compared, lines, proof_of
 from tests.know.listed import asks, listed, state
 

@@ -1,7 +1,7 @@
 import json
 
-from advisor.model.devices import Locality
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
 from advisor.render.data import audit_document, document
 from tests.render import audits, made
 

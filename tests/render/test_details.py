@@ -1,11 +1,9 @@
-from advisor.model.acpi import Acpi, MadtEntry
-from advisor.model.cpu import Cpu, IdleState
 from advisor.model.cpuset import CpuSet
-from advisor.model.evidence import Source
-from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, Memory, SocketMemory
-from advisor.model.software import Tool
-from advisor.model.system import Hugepages, Kernel, Limits
+from advisor.model.hardware.cpu import Cpu, IdleState
+from advisor.model.hardware.firmware import Acpi, MadtEntry
+from advisor.model.hardware.machine import Machine, Source
+from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
+from advisor.model.hardware.operating_system import Hugepages, Kernel, Limits, Tool
 from advisor.render.details import SECTIONS, UNITS, details
 from advisor.render.lines import text_of
 from tests.render import made

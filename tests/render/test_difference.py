@@ -1,4 +1,4 @@
-from advisor.model.difference import Change, Difference, FindingChange
+from advisor.model.audit.findings import Change, Difference, FindingChange
 from advisor.render.difference import difference_page
 from advisor.render.lines import text_of
 

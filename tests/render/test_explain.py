@@ -2,8 +2,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from advisor.model.explanation import Answer, Explanation, Part, Step
-from advisor.model.finding import Lack
+from advisor.model.audit.findings import Answer, Explanation, Lack, Part, Step
 from advisor.render.explain import explain_page
 
 WHEN = (

@@ -2,7 +2,7 @@
 
 import json
 
-from advisor.model.beforeafter import BeforeAfter, Contrast, Side
+from advisor.model.measurement_statistics import BeforeAfter, Contrast, Side
 from advisor.render.measured_before import before_document, lines, probability
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.model.devices import Link, PciDevice
+from advisor.model.hardware.devices import Link, PciDevice
 from advisor.render.pcie import held_back, hindrance, link_words
 from tests.render import made
 

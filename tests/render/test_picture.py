@@ -1,8 +1,8 @@
 from advisor.model.cpuset import CpuSet
-from advisor.model.devices import Locality, Nic
-from advisor.model.machine import Machine
-from advisor.model.system import Limits
-from advisor.model.topology import Core, NumaNode, Topology
+from advisor.model.hardware.devices import Locality, Nic
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Limits
+from advisor.model.hardware.topology import Core, NumaNode, Topology
 from advisor.render.alike import collapsed
 from advisor.render.captions import block_remarks, block_title, group_label, guesses, member_text, store_text
 from advisor.render.picture import picture

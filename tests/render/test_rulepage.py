@@ -1,7 +1,6 @@
 from typing import Any
 
-from advisor.model.publication import Publication
-from advisor.model.rule import RuleText
+from advisor.model.audit.rule import Publication, RuleText
 from advisor.render.rulepage import rule_page
 
 GIVEN: dict[str, Any] = {

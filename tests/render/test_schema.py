@@ -1,8 +1,7 @@
 import json
 from typing import Any
 
-from advisor.model.audit import Row
-from advisor.model.finding import Finding
+from advisor.model.audit.findings import Finding, Row
 from advisor.render.data import audit_document
 from advisor.render.schema import audit_schema
 from tests.render import audits, made

@@ -2,14 +2,12 @@ from io import StringIO
 
 from rich.console import Console
 
-from advisor.model.audit import Audit
-from advisor.model.cpu import Cpu
-from advisor.model.devices import Locality
-from advisor.model.evidence import NOT_OFFERED, Gap
-from advisor.model.machine import Machine
-from advisor.model.memory import Dimm, Memory, SocketMemory
-from advisor.model.software import Allocation
-from advisor.model.system import Environment, Kernel
+from advisor.model.audit.findings import Audit
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine
+from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
+from advisor.model.hardware.operating_system import Allocation, Environment, Kernel
 from advisor.render.audit import audit_page, whole_audit_page
 from tests.conftest import Golden
 from tests.render import made

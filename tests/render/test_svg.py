@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from advisor.model.firmware import Firmware
-from advisor.model.machine import Machine
+from advisor.model.hardware.firmware import Firmware
+from advisor.model.hardware.machine import Machine
 from advisor.render.heatmap import _colour
 from advisor.render.picture import picture
 from advisor.render.sockets import COLOURS

@@ -3,9 +3,9 @@ from io import BytesIO, TextIOWrapper
 import pytest
 from rich.console import Console
 
-from advisor.model.cpu import Cpu
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
 from advisor.render.terminal import draw
 from tests.conftest import Golden
 from tests.render import made

@@ -1,6 +1,15 @@
 from advisor.compare.observed import compare
 from advisor.model.cpuset import CpuSet
-from advisor.model.observation import Caution, Comparison, Gathered, Looked, Observation, Planned, Process, Thread
+from advisor.model.observed_binding import (
+    Caution,
+    Comparison,
+    GatheredReports,
+    Observation,
+    PlannedRank,
+    Process,
+    RunningProcesses,
+    Thread,
+)
 from advisor.render.lines import text_of
 from advisor.render.verify import comparison_document, comparison_page, running_document, running_page, verdict_line
 from tests.model.shapes import shape
@@ -10,9 +19,9 @@ NODE = shape(1, 2, 2, 4)
 
 def comparison(plan: list[str], seen: list[str], host: str | None = None) -> Comparison:
     """Return ranks planned and seen on these CPUs."""
-    places = [Planned(rank=i, host=host, cpus=CpuSet.parse(cpus), memory=(0,)) for i, cpus in enumerate(plan)]
+    places = [PlannedRank(rank=i, host=host, cpus=CpuSet.parse(cpus), memory=(0,)) for i, cpus in enumerate(plan)]
     found = [Observation(rank=i, host=host or "n1", cpus=CpuSet.parse(cpus)) for i, cpus in enumerate(seen)]
-    return compare(places, Gathered(ranks=tuple(found)), NODE)
+    return compare(places, GatheredReports(ranks=tuple(found)), NODE)
 
 
 def drawn(found: Comparison, width: int = 80) -> list[str]:
@@ -66,7 +75,7 @@ def test_running_processes_are_a_table() -> None:
         ucx="mlx5_0:1",
         rank=3,
     )
-    looked = Looked(host="n1", processes=(one,), unread=("there is no process 9",))
+    looked = RunningProcesses(host="n1", processes=(one,), unread=("there is no process 9",))
     page = running_page(looked, (Caution(id="over-numa", say="process 7: spread", pids=(7,)),), NODE)
     lines = [text_of(line).rstrip() for line in page.lines(100)]
     assert lines[0] == "1 warning about 1 process"

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from advisor.cli.judgement import Judgement
     from advisor.cli.quick import Asked, Taken
-    from advisor.model.audit import Audit
-    from advisor.model.machine import Machine
+    from advisor.model.audit.findings import Audit
+    from advisor.model.hardware.machine import Machine
     from advisor.render.audit import Lines, Step
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
@@ -156,7 +156,7 @@ def _page(
     from advisor.render.audit import audit_page, whole_audit_page
 
     if verbose:
-        from advisor.know.publications import publications
+        from advisor.know.vendors import publications
 
         return whole_audit_page(audit, result.machine, result.layout, publications(), added=added, steps=steps, width=width)
     return audit_page(audit, result.machine, result.layout, added=added, steps=steps, width=width)
@@ -165,19 +165,19 @@ def _page(
 def _of_topics(result: "Judgement", topics: list[str]) -> "Audit":
     """Return the audit with the rules of some topics only, and the settings that those look at."""
     from advisor.cli.inputs import must_be_one_of
-    from advisor.judge.table import table
+    from advisor.judge.settings import settings_table
     from advisor.know.settings import settings
 
     known = [rule.topic for rule in result.book.rules]
     for topic in topics:
         must_be_one_of("topic", topic, known, f"there are {', '.join(dict.fromkeys(known))}")
     kept = tuple(finding for finding in result.audit.findings if finding.topic in topics)
-    rows = tuple(row for row in table(result.case.standings or (), kept, settings()) if row.rules)
+    rows = tuple(row for row in settings_table(result.case.standings or (), kept, settings()) if row.rules)
     return result.audit.model_copy(update={"findings": kept, "settings": rows})
 
 
 def _status(audit: "Audit", limit: Limit) -> int:
-    from advisor.model.rule import SEVERITIES
+    from advisor.model.audit.rule import SEVERITIES
 
     if limit == "never":
         return 0

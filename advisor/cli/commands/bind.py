@@ -24,7 +24,7 @@ import typer
 from typer.core import TyperCommand
 
 from advisor.cli.options import Json, MeasurementsOption, NoColor, Version, Width
-from advisor.model.job import STRATEGIES
+from advisor.model.placement import STRATEGIES
 
 if TYPE_CHECKING:
     from advisor.cli.binding import Carrier, Wanted

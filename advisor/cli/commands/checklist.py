@@ -27,13 +27,13 @@ from advisor.errors import BadValue
 if TYPE_CHECKING:
     from advisor.cli.inputs import Given
     from advisor.cli.judgement import Judgement
-    from advisor.know.proofs import Known
-    from advisor.model.bios import Bios as BiosValues
-    from advisor.model.checklist import Checklist
-    from advisor.model.machine import Machine
-    from advisor.model.plan import Include, Plan, Wish
-    from advisor.model.platform import Scope
-    from advisor.model.vendor import Vendor
+    from advisor.know.benchmarks import Known
+    from advisor.model.audit.checklist import Checklist
+    from advisor.model.audit.plan import Include, Plan, WantedSetting
+    from advisor.model.audit.platform import Scope
+    from advisor.model.audit.vendor import Vendor
+    from advisor.model.hardware.firmware import Bios as BiosValues
+    from advisor.model.hardware.machine import Machine
 
 PlatformOption = Annotated[
     str | None, typer.Option("--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...")
@@ -61,7 +61,7 @@ class Made(NamedTuple):
     """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
 
     checklist: "Checklist"
-    wishes: "tuple[Wish, ...]"
+    wishes: "tuple[WantedSetting, ...]"
     words: "Vendor"
     bios: "BiosValues | None"
 
@@ -109,7 +109,7 @@ def run(
 
 def _included(words: list[str] | None) -> "list[Include]":
     from advisor.cli.inputs import must_be_one_of
-    from advisor.model.plan import INCLUDES
+    from advisor.model.audit.plan import INCLUDES
 
     asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words or ()]
     return [word for word in INCLUDES if word in asked]
@@ -156,12 +156,11 @@ def _of_order(
     from advisor.cli.order import judged_platform, maker_of
     from advisor.cli.planning import must_fit
     from advisor.know.checklist import Sheets, checklist_with
-    from advisor.know.processors import ordered
-    from advisor.know.publications import publications
+    from advisor.know.platforms import platform_on_order
     from advisor.know.settings import settings
-    from advisor.know.vendors import FALLBACK, vendor_by_id
+    from advisor.know.vendors import FALLBACK, publications, vendor_by_id
 
-    platform, model = ordered(*named)
+    platform, model = platform_on_order(*named)
     _flag(must_fit(given, words, platform.id))
     words = words or vendor_by_id(FALLBACK)
     order = judged_platform(platform, words, scope, rules, bios=given.bios, model=model)
@@ -185,8 +184,8 @@ def _of_machine(
     from advisor.cli.order import maker_of
     from advisor.cli.planning import must_fit
     from advisor.know.checklist import Sheets, checklist_with
-    from advisor.know.publications import publications
     from advisor.know.settings import settings
+    from advisor.know.vendors import publications
 
     result = judged(machine, scope, rules, given.bios, measurements_from(measurements, machine))
     words, bios = words or result.vendor, given.bios or machine.bios
@@ -204,7 +203,7 @@ def _flag(line: str | None) -> None:
 
 def _known(result: "Judgement") -> "Known":
     """Return what decides which published results are likest this machine."""
-    from advisor.know.proofs import Known
+    from advisor.know.benchmarks import Known
 
     cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
     virtual = environment is not None and environment.virtual not in (None, "none")

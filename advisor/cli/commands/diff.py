@@ -15,9 +15,9 @@ import typer
 
 from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width
 from advisor.cli.pipeline import emit, emit_json, load
-from advisor.model.difference import Difference
-from advisor.model.platform import Scope
-from advisor.model.rule import SEVERITIES, Severity
+from advisor.model.audit.findings import Difference
+from advisor.model.audit.platform import Scope
+from advisor.model.audit.rule import SEVERITIES, Severity
 
 One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
 Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]

@@ -19,7 +19,7 @@ from advisor.cli.pipeline import emit, emit_json, load
 
 if TYPE_CHECKING:
     from advisor.cli.judgement import Judgement
-    from advisor.model.explanation import Explanation
+    from advisor.model.audit.findings import Explanation
 
 Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
 WhyNot = Annotated[bool, typer.Option("--why-not", help="Only what decided where there is no finding.")]

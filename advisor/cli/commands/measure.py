@@ -25,7 +25,7 @@ from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Sa
 
 if TYPE_CHECKING:
     from advisor.measure.wish import Wish
-    from advisor.model.machine import Machine
+    from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...")]
@@ -217,7 +217,7 @@ def _show_saved(words: list[str], files: list[Path], source: str | None, before:
     from advisor.cli.measuring import of_machine, saved
     from advisor.cli.pipeline import load
     from advisor.errors import BadValue
-    from advisor.model.identity import mismatch
+    from advisor.model.measurement import machine_mismatch
 
     if words and (words[0] != "show" or len(words) < 2 or files):
         raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
@@ -225,7 +225,7 @@ def _show_saved(words: list[str], files: list[Path], source: str | None, before:
     machine = load(source)
     if files or source is not None:
         of_machine(found, machine, str((files or words[1:])[0]))
-    _show(found, machine if mismatch(found.machine, machine) is None else None, shown)
+    _show(found, machine if machine_mismatch(found.machine, machine) is None else None, shown)
     return 0
 
 

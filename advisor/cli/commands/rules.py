@@ -19,7 +19,7 @@ from advisor.cli.options import Json, Rules, Topic
 from advisor.cli.pipeline import emit_json, say
 from advisor.errors import BadValue, did_you_mean
 from advisor.judge.rule import Rule
-from advisor.judge.trials import Trial, kinds_lacking, try_rule
+from advisor.judge.rulebook import ExampleResult, run_examples, verdicts_without_example
 from advisor.know.platforms import platforms
 from advisor.know.vendors import vendors
 
@@ -84,10 +84,10 @@ def _document(rule: Rule) -> dict[str, object]:
 
 
 def _test(rules: tuple[Rule, ...]) -> int:
-    trials: list[Trial] = []
+    trials: list[ExampleResult] = []
     for rule in rules:
-        trials += try_rule(rule, words().scope)
-        lacking = kinds_lacking(rule)
+        trials += run_examples(rule, words().scope)
+        lacking = verdicts_without_example(rule)
         if lacking:
             say(f"{rule.file}: line {rule.line}: {rule.id} has no example for {', '.join(lacking)}\n")
     wrong = [trial for trial in trials if trial.problem]
@@ -96,4 +96,4 @@ def _test(rules: tuple[Rule, ...]) -> int:
         rule = places[trial.rule]
         say(f"{rule.file}: line {rule.line}: {trial.rule}: example {trial.number}: {trial.problem}\n")
     say(f"{len(trials) - len(wrong)} of {len(trials)} examples of {len(rules)} rules as expected\n")
-    return 1 if wrong or any(kinds_lacking(rule) for rule in rules) else 0
+    return 1 if wrong or any(verdicts_without_example(rule) for rule in rules) else 0

@@ -17,7 +17,7 @@ import typer
 
 from advisor.cli.options import From, Json, NoColor, Output, Width
 from advisor.cli.pipeline import emit, emit_json, load, write_whole
-from advisor.model.cut import infer_layout
+from advisor.model.hardware.partitioning import infer_layout
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, alike ones too.")]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from advisor.cli.launchlines import Line
     from advisor.host.base import Ran
     from advisor.host.live import LiveHost
-    from advisor.model.observation import Comparison, Gathered, Looked, Plan
-    from advisor.model.topology import Topology
+    from advisor.model.hardware.topology import Topology
+    from advisor.model.observed_binding import Comparison, GatheredReports, PlannedBinding, RunningProcesses
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="What bind wrote, or a launch line with {}.")]
 PlanOption = Annotated[
@@ -107,7 +107,7 @@ def _compared(plan: str | None, observed: str | None, words: list[str], source: 
     return comparison.model_copy(update={"notes": (*comparison.notes, *_ending(ended, timeout))})
 
 
-def _topology(plan: "Plan", source: str | None) -> "Topology | None":
+def _topology(plan: "PlannedBinding", source: str | None) -> "Topology | None":
     """Return the nodes' topology: of --from, or the plan's own, or this machine's where the plan names no host."""
     if source is not None:
         return load(source).topology
@@ -116,7 +116,7 @@ def _topology(plan: "Plan", source: str | None) -> "Topology | None":
     return load(None).topology
 
 
-def _launched(line: "Line", timeout: float) -> "tuple[Gathered, Ran]":
+def _launched(line: "Line", timeout: float) -> "tuple[GatheredReports, Ran]":
     """Run a line with the probe for the command; refuse to judge where no rank has reported."""
     from advisor.cli.launchlines import STANDS_FOR
     from advisor.collect.observe import Listener
@@ -142,7 +142,7 @@ def _launched(line: "Line", timeout: float) -> "tuple[Gathered, Ran]":
     return gathered, ran
 
 
-def _alone(gathered: "Gathered") -> str:
+def _alone(gathered: "GatheredReports") -> str:
     if gathered.alone:
         return f", but {gathered.alone} processes that no launcher gave a rank: give srun --mpi=pmi2 or pmix, or another launcher"
     return f", but {gathered.damaged} damaged lines" if gathered.damaged else ""
@@ -188,7 +188,7 @@ def _running(
     from advisor.collect.observe import looked
     from advisor.compare.running import cautions
     from advisor.host.live import LiveHost
-    from advisor.model.topology import Topology
+    from advisor.model.hardware.topology import Topology
     from advisor.render.verify import running_document, running_page
 
     if words:
@@ -222,12 +222,12 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
     return [int(word) for word in numbers] + of_job
 
 
-def _against(plan: str, found: "Looked", topology: "Topology | None") -> "Comparison":
+def _against(plan: str, found: "RunningProcesses", topology: "Topology | None") -> "Comparison":
     """Compare running ranks with those that the plan has for this host."""
     from advisor.cli.plans import plan_in
     from advisor.compare.observed import compare
     from advisor.compare.running import observed
-    from advisor.model.observation import same_host
+    from advisor.model.observed_binding import same_host
 
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]
     if not here:

@@ -21,8 +21,8 @@ from advisor.cli.pipeline import emit, emit_json, load
 from advisor.errors import BadValue
 
 if TYPE_CHECKING:
-    from advisor.model.assumption import Assumption
-    from advisor.model.machine import Machine
+    from advisor.model.hardware.layout import Assumption
+    from advisor.model.hardware.machine import Machine
     from advisor.render.whatif import WhatIf
 
 
@@ -92,7 +92,7 @@ def run(
 
 
 def _wish(told: dict[str, Any]) -> "Assumption":
-    from advisor.model.assumption import parse_assumption
+    from advisor.model.hardware.layout import parse_assumption
 
     texts = [f"{name}={value}" for name, value in told.items() if value is not None]
     if not texts:

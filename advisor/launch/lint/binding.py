@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from advisor.language.units import count as counted
 from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.places import ADVISE, cores_of, places, spread, warning
 from advisor.launch.lint.predict import Case, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
-from advisor.model.amounts import count as counted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import TITLES, LintWarning
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.launch_line import TITLES, LintWarning
 
 
 def binding(case: Case) -> Iterator[LintWarning]:
@@ -95,7 +95,7 @@ def _per_node(case: Case) -> Iterator[LintWarning]:
 
 
 def _uneven(case: Case) -> Iterator[LintWarning]:
-    want, known = case.want, numbering(case.topology)
+    want, known = case.want, logical_numbering(case.topology)
     kind = want.ppr[1] if want.ppr else want.level
     if (
         not (case.four or case.five)
@@ -167,7 +167,7 @@ def _threads(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     if not threads:
         return
     count, cores = ranks_here(case) or 1, len(case.topology.inside.cores)
-    known = numbering(case.topology)
+    known = logical_numbering(case.topology)
     narrow = min((len(cores_of(cpus, known)) for cpus in bound), default=None)
     if narrow is not None and threads > narrow:
         why = "Threads take turns on the cores of their rank; OpenMP does not know better than OMP_NUM_THREADS."
@@ -188,7 +188,7 @@ def _jobs(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     cores = len(case.topology.inside.cores)
     default = not given(case) and (case.four or case.five)
     others = case.line.words.others
-    known = numbering(case.topology)
+    known = logical_numbering(case.topology)
     used = len(cores_of(union(bound), known))
     if not bound or not (others or (default and used * 2 <= cores and len(case.here) <= 2)):
         return

@@ -10,8 +10,8 @@ from itertools import chain, zip_longest
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
 
 
 def adapters(machine: Machine) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -6,8 +6,8 @@ from advisor.errors import BadValue
 from advisor.launch.lint.openmpi import Ground, Host, Proc, Refused, Unclear, bounded, hosts_with_slots, told
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 
 def listed4(want: Wanted, ground: Ground) -> tuple[LintRank, ...]:

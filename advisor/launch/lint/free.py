@@ -3,7 +3,7 @@
 from advisor.launch.lint.openmpi import OBJECTS, Ground, Host, Proc, Refused, Unclear, bounded, default_level
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
 
 DEPTH = {"none": 0} | {kind: depth for depth, kind in enumerate(reversed(OBJECTS), 1)}
 """How deep in a machine things are: ranks are not bound to what lies above that which they are dealt over."""

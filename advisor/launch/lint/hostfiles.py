@@ -6,9 +6,9 @@ from collections import Counter
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.launch.lint.wanted import Wanted
-from advisor.model.lint import LintRank
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 Hosts = tuple[tuple[str, int | None], ...]
 MOST_ROWS = 65_536
@@ -83,7 +83,7 @@ def in_sequence(want: Wanted, topology: Topology, text: str | None, *, five: boo
     total = want.ranks or len(names)
     if total > len(names):
         raise Refused(f"{total} ranks and {len(names)} rows of the host file; nothing starts")
-    cores = numbering(topology).cores
+    cores = logical_numbering(topology).cores
     before: Counter[str] = Counter()
     found: list[LintRank] = []
     for rank, name in enumerate(names[:total]):

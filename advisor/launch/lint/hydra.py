@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from advisor.launch.lint.hydra_binding import Bound, atoi, bound
 from advisor.launch.lint.openmpi import Refused, Unclear
-from advisor.model.lint import LintRank
+from advisor.model.launch_line import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line

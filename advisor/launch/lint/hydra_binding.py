@@ -13,8 +13,8 @@ from functools import cached_property
 from advisor.errors import BadValue
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.logical import distance_groups, numbering, ordered
-from advisor.model.topology import Core, SharedL2, Topology
+from advisor.model.hardware.numbering import distance_groups, logical_numbering, ordered
+from advisor.model.hardware.topology import Core, SharedL2, Topology
 
 Bound = tuple[CpuSet | None, ...]
 """The CPUs of the local ranks; None: not bound."""
@@ -45,7 +45,7 @@ class Node:
     @cached_property
     def pus(self) -> tuple[int, ...]:
         """The hardware threads in hwloc's order."""
-        return tuple(cpu for cpu in numbering(self.topology).pus if cpu in self.topology.inside.pus)
+        return tuple(cpu for cpu in logical_numbering(self.topology).pus if cpu in self.topology.inside.pus)
 
     @cached_property
     def _place(self) -> Mapping[int, int]:
@@ -84,7 +84,7 @@ class Node:
             raise Refused(f"hardware object not found: this machine shows no {name}")
         if not all(found):
             raise Unclear(f"some {name} of this machine has no CPU that may be used")
-        return tuple(dict.fromkeys(ordered(found, numbering(self.topology))))
+        return tuple(dict.fromkeys(ordered(found, logical_numbering(self.topology))))
 
     def _kind(self, kind: str) -> Sequence:  # type: ignore[type-arg]  # parts with a cpuset, of any kind
         inside = self.topology.inside

@@ -14,8 +14,8 @@ from advisor.launch.lint.intel_lists import processors
 from advisor.launch.lint.intel_tree import Tree, shares
 from advisor.launch.lint.openmpi import Unclear
 from advisor.model.cpuset import CpuSet
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 
 Pins = Mapping[str, str]
 Given = tuple[CpuSet | None, ...]
@@ -44,7 +44,7 @@ def pinned(pins: Pins, topology: Topology, count: int) -> Given:
         raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
     if topology.limited:
         raise Unclear("a job hides part of this machine, and Intel MPI then pins in ways that are not worked out here")
-    if "I_MPI_PIN_CELL" in pins and any(len(core) > 1 for core in numbering(topology).cores):
+    if "I_MPI_PIN_CELL" in pins and any(len(core) > 1 for core in logical_numbering(topology).cores):
         raise Unclear("what I_MPI_PIN_CELL does where cores have several threads, is not worked out here")
     domain, order = pins.get("I_MPI_PIN_DOMAIN", "").lower(), pins.get("I_MPI_PIN_ORDER", "bunch").lower()
     if "I_MPI_PIN_PROCESSOR_LIST" in pins and (given := _processors(pins, topology, count)) is not None:

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from advisor.launch.lint.openmpi import Unclear
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering, ordered
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering, ordered
+from advisor.model.hardware.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Tree:
 
     def level(self, kind: str) -> tuple[CpuSet, ...]:
         """Return the CPUs of everything of a kind, in hwloc's order."""
-        known, inside = numbering(self.topology), self.topology.inside
+        known, inside = logical_numbering(self.topology), self.topology.inside
         if kind == "pu":
             return tuple(CpuSet([cpu]) for cpu in known.pus)
         if kind == "core":

@@ -8,7 +8,7 @@ from advisor.errors import BadInput
 from advisor.launch.lint.tables import TABLES, Family, canonical
 from advisor.launch.lint.words import Binder, Words, binders, take_apart
 from advisor.launch.mpirun import MAIN, Release
-from advisor.model.software import Tool
+from advisor.model.hardware.operating_system import Tool
 
 NAMES: dict[str, Family] = {
     "openmpi": "openmpi5",

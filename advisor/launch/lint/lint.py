@@ -13,8 +13,8 @@ from advisor.launch.lint.spelling import spelling
 from advisor.launch.lint.tables import TABLES
 from advisor.launch.lint.translate import translations
 from advisor.launch.lint.wanted import wanted
-from advisor.model.lint import Lint, LintOption, LintWarning
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
+from advisor.model.launch_line import Lint, LintOption, LintWarning
 
 _VARIABLES = {
     "OMP_NUM_THREADS": "gives each rank {0} threads",

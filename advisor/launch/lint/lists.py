@@ -7,7 +7,7 @@ from advisor.errors import BadValue
 from advisor.launch.lint.predict import Case, ranks_here
 from advisor.launch.lint.rewrite import rebound
 from advisor.model.cpuset import CpuSet
-from advisor.model.lint import LintWarning
+from advisor.model.launch_line import LintWarning
 
 MOST = 8192
 """Cores of a list: Linux has no more CPUs."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
-from advisor.model.logical import Numbering, numbering, ordered
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering, ordered
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")
 """What can be mapped by and bound to, the smallest thing first."""
@@ -29,7 +29,7 @@ class Unclear(Exception):  # noqa: N818 - no error either: what is left to words
     """What happens cannot be told exactly; the text is what can be said."""
 
 
-def sets(kind: str, topology: Topology, known: Numbering) -> tuple[CpuSet, ...]:
+def sets(kind: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuSet, ...]:
     """Return the CPUs of everything of one kind, in hwloc's order."""
     inside = topology.inside
     if kind == "hwthread":
@@ -77,7 +77,7 @@ class Ground:
     def __init__(self, topology: Topology, *, threads: bool) -> None:
         """Count in hardware threads or in cores."""
         self.topology = topology
-        self.known = numbering(topology)
+        self.known = logical_numbering(topology)
         self.threads = threads
         self.all = CpuSet(self.known.pus)
         self._parts: dict[str, tuple[CpuSet, ...]] = {}

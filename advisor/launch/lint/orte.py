@@ -22,8 +22,8 @@ from advisor.launch.lint.openmpi import (
 from advisor.launch.lint.orders import number4
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 
 def ranks(programs: Sequence[Wanted], topology: Topology) -> tuple[LintRank, ...]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from advisor.errors import BadValue
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
@@ -101,7 +101,7 @@ def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
     if kind == "depth":  # CPUs by the kernel's numbers, one after the other, sockets or not
         units = [CpuSet([cpu]) for cpu in sorted(topology.inside.pus)]
     elif kind == "core":
-        units = sorted(numbering(topology).cores, key=lambda core: core.first or 0)
+        units = sorted(logical_numbering(topology).cores, key=lambda core: core.first or 0)
     else:
         raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'}, is not documented")
     if depth * count > len(units):

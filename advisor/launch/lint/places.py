@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from advisor.language.units import count as counted
 from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.predict import Case, adapters, ranks_here
 from advisor.launch.lint.rewrite import rebound
-from advisor.model.amounts import count as counted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.fabric import fabric_of, is_of
-from advisor.model.lint import LintWarning
-from advisor.model.logical import Numbering, numbering
+from advisor.model.hardware.devices import fabric_of, is_on_fabric
+from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
+from advisor.model.launch_line import LintWarning
 
 ADVISE = "advisor bind writes a line for this machine"
 
@@ -42,7 +42,7 @@ def spread(case: Case) -> tuple[str, ...]:
 
 
 def _shared(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
-    known = numbering(case.topology)
+    known = logical_numbering(case.topology)
     most, times = Counter(bound).most_common(1)[0]
     if times > 1 and not case.line.inner:
         cores = len({known.core_of[cpu] for cpu in most if cpu in known.core_of})
@@ -89,7 +89,7 @@ def _one_memory(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
 
 def _borders(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     """Yield a warning for each kind of border that ranks cross although they need not; each rank in its worst one."""
-    known = numbering(case.topology)
+    known = logical_numbering(case.topology)
     kinds = (("package", "socket", "sockets"), ("numa", "NUMA node", "NUMA nodes"), ("l3cache", "L3 group", "L3 groups"))
     told: set[int] = set()
     for kind, one, many in kinds:
@@ -124,7 +124,7 @@ def _adapter(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     if case.want.adapter in places:
         places = {case.want.adapter or "": places[case.want.adapter or ""]}
     else:  # Ethernet beside a fabric is no adapter that ranks should be near to.
-        places = {name: nodes for name, nodes in places.items() if is_of(hcas[name], fabric)}
+        places = {name: nodes for name, nodes in places.items() if is_on_fabric(hcas[name], fabric)}
     topology = case.topology.inside
     near = union(node.cpuset for node in topology.nodes if any(node.os_index in nodes for nodes in places.values()))
     sockets = union(package.cpuset for package in topology.packages if package.cpuset & near)
@@ -137,7 +137,7 @@ def _adapter(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     yield warning("far-from-hca", f"all ranks of a node are on a socket without {name}", why, evidence, better)
 
 
-def cores_of(cpus: CpuSet, known: Numbering) -> set[int]:
+def cores_of(cpus: CpuSet, known: LogicalNumbering) -> set[int]:
     """Return the logical numbers of the cores of some CPUs."""
     return {known.core_of[cpu] for cpu in cpus if cpu in known.core_of}
 

@@ -17,10 +17,10 @@ from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import Wanted, hosts, wanted
 from advisor.launch.lint.words import binders
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
-from advisor.model.logical import numbering
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 __all__ = ["Case", "Local", "Texts", "adapters", "binder_cpus", "case", "ranks_here"]
 
@@ -121,7 +121,7 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
     if want.hostfile and want.hostfile not in made.files:
         raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
     if want.level == "dist" and made.four:
-        count = want.ranks or len(numbering(made.topology).cores)
+        count = want.ranks or len(logical_numbering(made.topology).cores)
         if len(want.hosts) > 1:
             raise Unclear("dist on several hosts is not worked out here")
         host = want.hosts[0][0] if want.hosts else None
@@ -175,7 +175,7 @@ def _near(made: Case, count: int) -> Local:
     if len(places[made.want.device or ""]) > 1:
         raise Unclear(f"on which NUMA node {made.want.device} is, is not known")
     own = union(node.cpuset for node in made.topology.inside.cpu_nodes if node.os_index in places[made.want.device or ""])
-    cores = [core for core in numbering(made.topology).cores if core <= own]
+    cores = [core for core in logical_numbering(made.topology).cores if core <= own]
     if count > len(cores):
         raise Unclear(f"{count} ranks are more than the {len(cores)} cores of the adapter's node; the others follow by distance")
     return tuple(cores[:count])

@@ -20,9 +20,9 @@ from advisor.launch.lint.openmpi import (
 from advisor.launch.lint.orders import number5
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet
-from advisor.model.lint import LintRank
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 
 def ranks(
@@ -34,7 +34,7 @@ def ranks(
     """
     want = programs[0]
     not_here(want)
-    known = numbering(topology)
+    known = logical_numbering(topology)
     hosts = hosts_with_slots(want, len(known.pus if want.hwthread_slots else known.cores))
     seats = [Seat(host, CpuSet(known.pus)) for host in hosts]
     whole = sum(program.ranks or 0 for program in programs)

@@ -10,8 +10,8 @@ from advisor.errors import BadValue
 from advisor.launch.lint.openmpi import MOST_RANKS, Ground, Refused, Unclear
 from advisor.launch.lint.wanted import Wanted
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
-from advisor.model.topology import Topology
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 _ROW = re.compile(r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]{0,254})\s+slots?\s*=\s*(\S{1,4096})", re.ASCII)
 _COMMENT = re.compile(r"(#|//).*")

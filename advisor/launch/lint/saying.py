@@ -7,9 +7,9 @@ from advisor.launch.hosts import FEW
 from advisor.launch.lint.openmpi import sets
 from advisor.launch.lint.predict import Case
 from advisor.model.cpuset import CpuSet
-from advisor.model.lint import LintRank
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
 
 
 def in_words(made: Case) -> str:
@@ -30,7 +30,7 @@ def in_words(made: Case) -> str:
 
 
 def _kind(cpus: CpuSet, topology: Topology) -> str:
-    known = numbering(topology)
+    known = logical_numbering(topology)
     for name, word in (("core", "one core"), ("l3cache", "one L3 group"), ("numa", "one NUMA node"), ("package", "one socket")):
         if cpus in sets(name, topology, known):
             return word
@@ -50,7 +50,7 @@ def _shared(first: Sequence[LintRank], topology: Topology, *, several: bool) -> 
         own = "; on the first host" if several else " of its own"
         return f"{own} (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
     most, times = Counter(bound).most_common(1)[0]
-    known = numbering(topology)
+    known = logical_numbering(topology)
     cores = len(known.core_numbers(most)) if all(cpu in known.core_of for cpu in most) else len(most)
     nodes = ",".join(map(str, topology.nodes_near(most)))
     place = f" of NUMA node {nodes}" if nodes else ""

@@ -12,7 +12,7 @@ from advisor.launch.lint.slurm_binding import Setup, Shape, Step, available, mas
 from advisor.launch.lint.slurm_conf import setups
 from advisor.launch.lint.slurm_line import Asked, asked, options
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.lint import LintRank
+from advisor.model.launch_line import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.predict import Case

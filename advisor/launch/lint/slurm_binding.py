@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from advisor.launch.lint.openmpi import Refused, Unclear
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.logical import numbering
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
 
 Entity = str
 """threads, cores or sockets."""
@@ -41,7 +41,7 @@ def shape(topology: Topology) -> Shape:
     """Return the node of a topology; raise Unclear where Slurm cannot describe it, or where a job hides part of it."""
     if topology.limited:
         raise Unclear("part of this machine is hidden by a job, and what Slurm sees of it is not known")
-    known = numbering(topology)
+    known = logical_numbering(topology)
     sockets, threads = len(topology.packages), len(known.cores[0])
     uneven = len(known.cores) % max(1, sockets) or any(len(core) != threads for core in known.cores)
     sizes = {len(package.cpuset) for package in topology.packages}

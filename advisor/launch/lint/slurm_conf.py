@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from advisor.launch.lint.openmpi import Unclear
 from advisor.launch.lint.slurm_binding import Setup
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
 
 KEY = "--slurm-conf"
 """The name of slurm.conf's text among the files of a line: no file that a line names begins so."""

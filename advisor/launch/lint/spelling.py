@@ -6,7 +6,7 @@ from advisor.launch.lint.predict import Case
 from advisor.launch.lint.rewrite import rewrite, shown, swapped, written
 from advisor.launch.lint.versions import missing
 from advisor.launch.lint.wanted import parameters
-from advisor.model.lint import TITLES, LintWarning
+from advisor.model.launch_line import TITLES, LintWarning
 
 _RENAMED = {
     "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",

@@ -17,11 +17,10 @@ from advisor.launch.lint.tables import Family
 from advisor.launch.lint.words import read_binder
 from advisor.launch.rankfile import slot_text
 from advisor.model.cpuset import CpuSet
-from advisor.model.job import JobShape
-from advisor.model.lint import TITLES, LintTranslation
-from advisor.model.logical import numbering
-from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
-from advisor.model.topology import Topology
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import TITLES, LintTranslation
+from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 
 MODULES: dict[Family, ModuleType] = {
     "openmpi4": openmpi4,
@@ -244,7 +243,7 @@ def _made(case: Case, family: Family, kept: Sequence[str], lost: Sequence[str]) 
 
 def _by_rankfile(case: Case, family: Family) -> LintTranslation | None:
     """Return a rankfile of ranks that alternate between hosts, for Open MPI; None where the versions read it differently."""
-    known = numbering(case.topology)
+    known = logical_numbering(case.topology)
     ranks = case.ranks or ()
     taken: set[tuple[str | None, int]] = set()
     rows: list[str] = []

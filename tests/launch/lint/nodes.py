@@ -14,8 +14,8 @@ from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Case, case
 from advisor.model.cpuset import CpuSet
-from advisor.model.machine import Machine
-from advisor.model.topology import Topology
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.topology import Topology
 from tests.model.shapes import machine, shape
 
 VERSIONS = {"4": "4.1.4", "5": "5.0.11"}

@@ -13,7 +13,7 @@ from pathlib import Path
 from advisor.launch.base import Launch
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Case, case
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import file_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from advisor.collect.hwloc import machine_from_xml
-from advisor.model.machine import Machine
+from advisor.model.hardware.machine import Machine
 
 Cores = tuple[tuple[int, ...], ...]
 

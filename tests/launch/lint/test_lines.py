@@ -6,8 +6,8 @@ from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.predict import case
-from advisor.model.devices import Port
-from advisor.model.lint import Lint
+from advisor.model.hardware.devices import Port
+from advisor.model.launch_line import Lint
 from tests.place.samples import machine
 
 NAPLES, ROME, SMT, UNEVEN, HASWELL = (

@@ -10,7 +10,7 @@ import pytest
 from advisor.collect.hwloc import machine_from_xml
 from advisor.launch.base import Launch
 from advisor.launch.lint.openmpi import OBJECTS, sets
-from advisor.model.logical import numbering
+from advisor.model.hardware.numbering import logical_numbering
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe
 from tests.launch.lint.nodes import SYNTHETIC, Seen, node, seen
@@ -54,9 +54,9 @@ def test_the_machine_that_is_read_is_the_one_that_the_launchers_read(name: str, 
     ours = node(name).topology
     assert real is not None
     assert ours is not None
-    assert numbering(real) == numbering(ours)
+    assert logical_numbering(real) == logical_numbering(ours)
     for kind in OBJECTS:
-        assert sets(kind, real, numbering(real)) == sets(kind, ours, numbering(ours))
+        assert sets(kind, real, logical_numbering(real)) == sets(kind, ours, logical_numbering(ours))
 
 
 @pytest.mark.parametrize("version", BOTH)

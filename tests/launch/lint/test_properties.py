@@ -11,7 +11,7 @@ from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.base import Launch, Wish
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.tables import TABLES
-from advisor.model.lint import Lint
+from advisor.model.launch_line import Lint
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements

@@ -9,8 +9,8 @@ import pytest
 
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import case
-from advisor.model.devices import Gpu, Hca, Locality
-from advisor.model.machine import Machine
+from advisor.model.hardware.devices import Gpu, Hca, Locality
+from advisor.model.hardware.machine import Machine
 from tests.model.shapes import machine, shape
 
 EVEN = "-H node0:8,node1:8,node2:8"

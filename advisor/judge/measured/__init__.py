@@ -1,0 +1,1 @@
+"""Turns measurements into the facts that rules may ask for."""

@@ -1,0 +1,198 @@
+"""What every setting stands at, what rules want it to be, and the table of both. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from advisor.errors import BadSheet, BadValue, did_you_mean
+from advisor.judge.scope import env_of, scope_with, setting_kind
+from advisor.language.expression import Scope, parse
+from advisor.language.kinds import Text, alike
+from advisor.language.logic import Trouble, Unknown, lacking
+from advisor.language.sentences import written_value
+from advisor.language.tree import Choose, Constant, Env, Node
+from advisor.model.audit.case import Case, Standing
+from advisor.model.audit.findings import Finding, Row, Want
+from advisor.model.audit.setting import Neutral, Setting
+
+
+def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Setting]) -> Node:
+    """Return the wanted value: one of the setting's words, or an expression that yields one."""
+    if name not in settings:
+        cure = did_you_mean(name, settings, "see docs/reference/settings.md")
+        raise BadValue(f"there is no setting {name}", cure=cure)
+    setting = settings[name]
+    if value in setting.values:
+        return Constant(value, setting_kind(setting), setting.neutral(value))
+    try:
+        node = parse(value, scope)
+    except BadValue as error:
+        if re.fullmatch(r"[\w-]+", value, re.ASCII) and setting.values:
+            raise _never(setting, name, value) from error
+        raise
+    kind = setting_kind(setting)
+    if not alike(node.kind, kind):
+        raise BadValue(f"{name} takes a {kind}, {node.text} is a {node.kind}")
+    for word in _words(node):
+        if setting.values and word not in setting.values:
+            raise _never(setting, name, word)
+    return node
+
+
+def _words(node: Node) -> Iterator[str]:
+    """Yield the values that an expression names outright."""
+    if isinstance(node, Choose):
+        yield from _words(node.then)
+        yield from _words(node.otherwise)
+    elif isinstance(node, Constant) and not isinstance(node.constant, Unknown):
+        yield neutral_text(node.constant)
+    elif isinstance(node.kind, Text):
+        yield from node.kind.options
+
+
+def _never(setting: Setting, name: str, value: str) -> BadValue:
+    cure = did_you_mean(value, setting.values, f"it takes {', '.join(setting.values)}", cutoff=0.4)
+    return BadValue(f"{name} is never {value}", cure=cure)
+
+
+def neutral_text(value: object) -> str:
+    """Return a value as settings spell it: whole numbers without a point, every digit of it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (int, float)):
+        return str(int(value)) if value == value // 1 else repr(value)
+    return written_value(value)
+
+
+def wanted_values(nodes: tuple[tuple[str, Node], ...], env: Env) -> tuple[Want, ...]:
+    """Return what settings should be; None where that depends on what is not known."""
+    result = []
+    for name, node in nodes:
+        try:
+            value = node.value(env)
+        except Trouble:
+            value = Unknown()
+        result.append(Want(setting=name, value=neutral_text(value) if lacking(value) is None else None))
+    return tuple(result)
+
+
+BIOS = "the BIOS attributes given"
+
+
+class SettingReader(NamedTuple):
+    """One checked way to read a setting from the operating system."""
+
+    setting: str
+    node: Node
+    sure: str
+    how: str
+
+
+def setting_readers(settings: Mapping[str, Setting]) -> tuple[SettingReader, ...]:
+    """Return the checked expressions of all settings."""
+    scope = scope_with(None)
+    result = []
+    for name, setting in settings.items():
+        for reading in setting.read:
+            try:
+                node = parse(reading.value, scope)
+            except BadValue as error:
+                raise BadSheet(f"{name}: {error.problem}", file="rules/settings.yaml", cure=error.cure) from error
+            result.append(SettingReader(name, node, reading.sure, reading.how))
+    return tuple(result)
+
+
+def settings_in_effect(
+    case: Case,
+    settings: Mapping[str, Setting],
+    ways: Iterable[SettingReader],
+    applied: Mapping[str, Neutral],
+    pending: Mapping[str, Neutral],
+) -> tuple[Standing, ...]:
+    """Return what each setting of which anything is known stands at."""
+    env = env_of(case)
+    seen: dict[str, tuple[str, SettingReader]] = {}
+    for way in ways:
+        if way.setting not in seen:
+            value = _value(way, env)
+            if value is not None:
+                seen[way.setting] = (value, way)
+    known = [name for name in settings if name in seen or name in applied or name in pending]
+    return tuple(_standing(settings[name], seen.get(name), applied.get(name), pending.get(name)) for name in known)
+
+
+def _value(way: SettingReader, env: Env) -> str | None:
+    try:
+        value = way.node.value(env)
+    except Trouble:
+        return None
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _standing(
+    setting: Setting, seen: tuple[str, SettingReader] | None, applied: Neutral | None, pending: Neutral | None
+) -> Standing:
+    """Return a standing: what the system shows is in effect, what the BIOS says is believed where the system shows nothing."""
+    value, sure, how = (seen[0], seen[1].sure, seen[1].how) if seen else (None, None, None)
+    if value is None and applied is not None:
+        value, sure, how = str(applied), "high", BIOS
+    return Standing(
+        name=setting.name,
+        title=setting.title,
+        value=value,
+        sure=sure,
+        how=how,
+        seen=seen[0] if seen else None,
+        applied=None if applied is None else str(applied),
+        pending=None if pending is None else str(pending),
+    )
+
+
+def settings_table(
+    standings: Iterable[Standing], findings: Iterable[Finding], settings: Mapping[str, Setting]
+) -> tuple[Row, ...]:
+    """Return a row for each setting that is known or wanted, in the order of the vocabulary."""
+    known = {standing.name: standing for standing in standings}
+    wanted: dict[str, dict[str, None]] = {}
+    asked: dict[str, dict[str, None]] = {}
+    verdicts: dict[str, set[str]] = {}
+    for finding in findings:
+        for want in finding.wants:
+            verdicts.setdefault(want.setting, set()).add(finding.verdict)
+            asked.setdefault(want.setting, {})[finding.id] = None
+            if want.value is not None:
+                wanted.setdefault(want.setting, {})[want.value] = None
+    content = _content(verdicts)
+    names = [name for name in settings if name in known or name in asked]
+    return tuple(
+        _row(settings[name], known.get(name), tuple(wanted.get(name, ())), tuple(asked.get(name, ())), content=name in content)
+        for name in names
+    )
+
+
+def _content(verdicts: Mapping[str, set[str]]) -> set[str]:
+    """Return the settings that every rule which could tell is content with, though it would write another value itself."""
+    return {name for name, said in verdicts.items() if "pass" in said and said <= {"pass", "unknown", "not-applicable"}}
+
+
+def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], rules: tuple[str, ...], *, content: bool) -> Row:
+    current = standing.value if standing else None
+    if content and current is not None:
+        wanted = (current,)
+    return Row(
+        name=setting.name,
+        title=setting.title,
+        where=setting.where,
+        current=current,
+        wanted=" or ".join(wanted) or None,
+        confidence=standing.sure if standing else None,
+        how=standing.how if standing else None,
+        bios=standing.applied if standing else None,
+        pending=standing.pending if standing else None,
+        rules=rules,
+        met=None if current is None or not wanted else current in wanted,
+    )

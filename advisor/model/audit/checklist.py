@@ -1,0 +1,149 @@
+"""The tuning checklist: what a sysadmin ticks off, in the order in which one restart serves all."""
+
+from typing import Final
+
+from pydantic import Field
+
+from advisor.model.audit.findings import Fix
+from advisor.model.audit.platform import Scope
+from advisor.model.audit.rule import Guide, Severity, Verdict
+from advisor.model.audit.setting import Where
+from advisor.model.value import Value
+
+HEADINGS: Final[dict[Where, str]] = {
+    "hardware": "Hardware",
+    "bios": "BIOS",
+    "boot": "Boot options",
+    "os": "Operating system",
+    "fabric": "Fabric",
+    "scheduler": "Scheduler",
+    "mpi": "MPI",
+    "job": "Jobs",
+}
+"""The groups, in order: hands on the machine first, then what needs the one restart, then what takes effect at once."""
+
+NOTE_FIRST: Final = "note the present value first, and set it back"
+"""The way back of a line whose present value is not known."""
+
+
+class Other(Value):
+    """Another value that a rule wants for the same setting."""
+
+    id: str = Field(description="the rule")
+    wanted: str
+    refs: tuple[str, ...] = ()
+
+
+class Expected(Value):
+    """A published result to hold a measurement against."""
+
+    what: str = Field(description="of what: STREAM triad of the machine")
+    value: str = Field(description="270 to 300 GB/s, 13 % above NPS1")
+    conditions: str | None = Field(default=None, description="processors, sockets, cut, memory: what it holds under")
+    ref: str = Field(description="the publication")
+
+
+class Proof(Value):
+    """A benchmark that shows whether steps have brought what they should."""
+
+    id: str = Field(description="what items name it by: bandwidth")
+    command: str = Field(description="advisor measure membw")
+    shows: str = Field(description="what it tells, in a few words")
+    figures: bool = Field(description="whether it gives figures that publications give, too")
+    expected: tuple[Expected, ...] = Field(
+        default=(), description="what was published for this platform; () where nothing was, the likest conditions first"
+    )
+
+
+class Item(Value):
+    """One line to tick."""
+
+    id: str = Field(description="the rule that asks for it; of several, the one that says most")
+    rules: tuple[str, ...] = Field(default=(), description="every rule that asks for it")
+    title: str = Field(description="the setting or the state, in a few words")
+    setting: str | None = Field(default=None, description="neutral name of the setting")
+    subjects: tuple[str, ...] = Field(default=(), description="which of several things; () for the machine")
+    done: bool | None = Field(default=None, description="whether it is so already; None where that is not known")
+    verdict: Verdict
+    severity: Severity
+    now: str | None = Field(default=None, description="what it stands at")
+    pending: str | None = Field(default=None, description="what the BIOS will apply at the next start already")
+    wanted: str = Field(description="what it should stand at")
+    meaning: str | None = Field(default=None, description="what that value does, in one line")
+    others: tuple[Other, ...] = Field(default=(), description="other values that rules want: a conflict to decide")
+    fix: Fix
+    why: str
+    cost: str | None = Field(default=None, description="what it is worth, with its source")
+    check: str | None = None
+    proof: str | None = Field(default=None, description="the benchmark that proves it, one of proofs; None where none shows it")
+    undo: str | None = None
+    spare: str | None = None
+    breaks: str | None = Field(default=None, description="what it can break")
+    guides: tuple[Guide, ...] = ()
+    refs: tuple[str, ...] = ()
+
+
+class Cited(Value):
+    """A publication that lines rest on."""
+
+    id: str
+    text: str = Field(description="title, author, year and place in one line")
+
+
+class Group(Value):
+    """Items of one place."""
+
+    where: Where
+    heading: str
+    items: tuple[Item, ...]
+
+
+class Checklist(Value):
+    """The whole list for one machine, or for a kind of machine that is not there yet."""
+
+    machine: str | None = Field(default=None, description="the machine in words; None for hardware on order")
+    platform: str | None = None
+    platform_id: str | None = None
+    vendor: str = Field(description="the maker whose words are used: Dell")
+    vendor_id: str
+    scope: Scope
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...] = Field(
+        default=(), description="what holds for all of it: how to enter the setup, one restart for all"
+    )
+    apply: tuple[str, ...] = Field(default=(), description="lines that make all BIOS changes take effect, once")
+    absent: tuple[str, ...] = Field(default=(), description="what is wanted and this maker does not offer here")
+    left_out: int = Field(default=0, description="rules that do not apply here")
+    proofs: tuple[Proof, ...] = Field(default=(), description="the benchmarks that items name")
+    sources: tuple[Cited, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Every line, in order."""
+        return tuple(item for group in self.groups for item in group.items)
+
+    @property
+    def done(self) -> int:
+        """How many lines are so already."""
+        return sum(item.done is True for item in self.items)
+
+    @property
+    def unknown(self) -> int:
+        """Of how many lines nobody knows whether they are so."""
+        return sum(item.done is None for item in self.items)
+
+    @property
+    def conflicts(self) -> tuple[Item, ...]:
+        """Return the lines for which rules want different values."""
+        return tuple(item for item in self.items if item.others)
+
+    def proof_of(self, item: Item) -> Proof | None:
+        """Return the benchmark that proves a line; None where none shows it."""
+        return next((proof for proof in self.proofs if proof.id == item.proof), None)
+
+    def todo(self) -> "Checklist":
+        """Return the same list without what is done."""
+        left = (group.model_copy(update={"items": tuple(i for i in group.items if not i.done)}) for group in self.groups)
+        groups = tuple(group for group in left if group.items)
+        named = {item.proof for group in groups for item in group.items}
+        return self.model_copy(update={"groups": groups, "proofs": tuple(each for each in self.proofs if each.id in named)})

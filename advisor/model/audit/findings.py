@@ -1,0 +1,222 @@
+"""What judging a machine gives: findings, the audit they stand in, one rule explained, and what two audits differ in."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from advisor.model.audit.platform import Scope
+from advisor.model.audit.rule import Guide, Severity, Verdict
+from advisor.model.audit.setting import Where
+from advisor.model.hardware.machine import Gap
+from advisor.model.value import Value
+
+
+class Evidence(Value):
+    """A fact that a verdict rests on."""
+
+    fact: str = Field(description="its dotted name")
+    value: str = Field(description="its value in words")
+    where: str | None = Field(default=None, description="the file or command it was read from")
+
+
+class Lack(Value):
+    """A fact that would be needed for a verdict."""
+
+    fact: str
+    why: str = Field(description="why it is not known")
+    help: str = Field(description="what would make it known")
+
+
+class Cost(Value):
+    """What it costs to leave things as they are."""
+
+    gain: float | None = Field(default=None, description="part to be won: 0.13")
+    of: str = Field(description="of what")
+    basis: Literal["published", "computed", "measured"]
+    ref: str | None = Field(default=None, description="the publication")
+
+
+class Want(Value):
+    """A setting and the value it should have."""
+
+    setting: str
+    value: str | None = Field(default=None, description="None where it depends on what is not known")
+
+
+class Fix(Value):
+    """One step in this machine's own words."""
+
+    setting: str | None = None
+    value: str | None = Field(default=None, description="the neutral value wanted")
+    text: str = Field(description="the step, one line")
+    where: Where
+    menu: str | None = Field(default=None, description="path through the BIOS menus")
+    attribute: str | None = Field(default=None, description="the BIOS's own name of it")
+    attribute_value: str | int | bool | None = Field(default=None, description="the BIOS's own value")
+    commands: tuple[str, ...] = Field(default=(), description="lines to paste; BIOS changes are staged by them, not applied")
+    apply: tuple[str, ...] = Field(default=(), description="lines that make all staged changes take effect, once, with a restart")
+    before: tuple[str, ...] = Field(default=(), description="what must be set first")
+    notes: tuple[str, ...] = ()
+    reboot: str = "no"
+    check: str | None = Field(default=None, description="the command that shows the present value")
+    undo: str | None = Field(default=None, description="the way back")
+    verified: bool | None = Field(default=None, description="whether the maker's own registry has this name and value")
+
+
+class Finding(Value):
+    """One verdict of one rule on one subject."""
+
+    id: str = Field(description="the rule")
+    title: str
+    topic: str
+    verdict: Verdict
+    severity: Severity
+    scope: tuple[Scope, ...] = Field(description="the work it matters for")
+    where: Where
+    subject: str | None = Field(default=None, description="which of several things: mlx5_0, socket 1")
+    claim: str | None = Field(default=None, description="what is so; of an unknown or an error, what stands in the way")
+    why: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    lacks: tuple[Lack, ...] = Field(default=(), description="what an unknown would need")
+    cost: Cost | None = None
+    wants: tuple[Want, ...] = ()
+    want: str | None = Field(default=None, description="the state wanted, as a line of a checklist")
+    advice: str | None = Field(default=None, description="what to do where no setting does it")
+    fix: tuple[Fix, ...] = Field(default=(), description="the steps in this machine's own words")
+    check: str | None = None
+    undo: str | None = None
+    spare: str | None = None
+    guides: tuple[Guide, ...] = ()
+    refs: tuple[str, ...] = ()
+    waived: str | None = Field(default=None, description="reason and last day of a waiver")
+
+
+class Step(Value):
+    """An expression or a part of one, and what it came to."""
+
+    depth: int = Field(ge=0, description="how deep inside the whole expression it stands")
+    text: str
+    value: str = Field(description="in words; true, false or unknown of a truth value")
+    where: str | None = Field(default=None, description="the file or command a fact was read from")
+    decides: bool = Field(description="whether the whole came out as it did because of this part")
+
+
+class Part(Value):
+    """One expression of the rule."""
+
+    key: Literal["each", "let", "only", "when", "set", "gain"]
+    name: str | None = Field(default=None, description="the name that let gives it, the setting that set is about")
+    steps: tuple[Step, ...]
+
+
+class Answer(Value):
+    """The rule's verdict on one subject."""
+
+    subject: str | None = None
+    verdict: Verdict
+    said: str | None = Field(default=None, description="the claim, or why the rule does not apply")
+    parts: tuple[Part, ...] = ()
+    lacks: tuple[Lack, ...] = Field(default=(), description="what would be needed where it is unknown")
+
+
+class Explanation(Value):
+    """A rule with all its verdicts on one machine."""
+
+    id: str
+    title: str
+    topic: str
+    severity: Severity
+    scope: tuple[Scope, ...] = Field(description="the work it matters for")
+    asked: Scope = Field(description="the work it was asked for")
+    file: str
+    line: int
+    answers: tuple[Answer, ...]
+
+
+class Row(Value):
+    """One line of the table of settings."""
+
+    name: str = Field(description="neutral name: numa.nps")
+    title: str
+    where: Where
+    current: str | None = Field(default=None, description="what it stands at, in neutral words; None where that is not known")
+    wanted: str | None = Field(default=None, description="what the rules want for the scope; None where none asks")
+    confidence: str | None = Field(default=None, description="high, medium, low: how sure the current value is")
+    how: str | None = Field(default=None, description="how the current value is known")
+    bios: str | None = Field(default=None, description="what the BIOS says, where it was asked")
+    pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
+    rules: tuple[str, ...] = Field(default=(), description="the rules that want it")
+    met: bool | None = Field(default=None, description="whether current is as wanted; None where either is not known")
+
+
+class Audit(Value):
+    """Everything an audit says; the Machine itself travels beside it."""
+
+    scope: Scope = Field(description="the work it was judged for")
+    platform: str | None = Field(default=None, description="processor generation in words: EPYC 7002 (Rome)")
+    platform_id: str | None = None
+    vendor: str | None = Field(default=None, description="maker of the server whose words are used; None for neutral words")
+    findings: tuple[Finding, ...] = Field(description="every verdict of every rule")
+    settings: tuple[Row, ...]
+    unseen: tuple[Gap, ...] = Field(default=(), description="what could not be read, and what would make it known")
+
+    @property
+    def found(self) -> tuple[Finding, ...]:
+        """The findings alone, costliest first."""
+        return tuple(sorted((f for f in self.findings if f.verdict == "finding"), key=cost_order))
+
+    @property
+    def others(self) -> tuple[Finding, ...]:
+        """All other verdicts, in the rules' own order."""
+        return tuple(f for f in self.findings if f.verdict != "finding")
+
+
+_WEIGHT = {"high": 0, "medium": 1, "low": 2, "info": 3}
+
+
+def cost_order(finding: Finding) -> tuple[int, float, str, str]:
+    """Return the key that sorts findings: by what they cost, severity first, then the part to be won."""
+    gain = finding.cost.gain if finding.cost and finding.cost.gain else 0.0
+    return _WEIGHT[finding.severity], -gain, finding.id, finding.subject or ""
+
+
+class Change(Value):
+    """One thing that differs; None on the side that does not tell or does not have it."""
+
+    name: str = Field(description="dotted name, or the setting")
+    title: str = Field(description="in words")
+    before: str | None
+    after: str | None
+
+
+class FindingChange(Value):
+    """A finding that one side has and the other has not."""
+
+    id: str
+    subject: str | None = None
+    severity: str
+    claim: str | None
+    now: str = Field(description="the verdict on the other side: pass, unknown, not-applicable")
+
+
+class Difference(Value):
+    """Everything in which two audits differ."""
+
+    before: str = Field(description="what the first one is called")
+    after: str
+    identity: tuple[Change, ...] = ()
+    settings: tuple[Change, ...] = ()
+    topology: tuple[Change, ...] = ()
+    renumbered: int | None = Field(default=None, description="CPU numbers that mean another core; None where shapes differ")
+    devices: tuple[Change, ...] = ()
+    facts: tuple[Change, ...] = ()
+    gained: tuple[FindingChange, ...] = ()
+    lost: tuple[FindingChange, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (
+            self.identity or self.settings or self.topology or self.devices or self.facts or self.gained or self.lost
+            or self.renumbered
+        )  # fmt: skip

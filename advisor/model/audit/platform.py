@@ -1,0 +1,264 @@
+"""What is known of a processor generation and cannot be read from the machine: peak rates, valid cuts, published results.
+
+Every figure names the publication it comes from. L3 groups, cores and adapters are never here: the machine shows them.
+"""
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from advisor.model.hardware.cpu import Scheme
+from advisor.model.quantity import Amount, measured_in
+from advisor.model.value import Value
+
+Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
+"""What a machine is to be good at; guides disagree because they mean different work."""
+
+Transfers = Annotated[float, measured_in("transfers/s")]
+Bytes = Annotated[float, measured_in("bytes")]
+
+
+def _spelled(data: Any) -> Any:
+    """Return numbers with the ranges among them written out: ``48-63``."""
+    items = data if isinstance(data, list | tuple) else [data]
+    return [number for item in items for number in _numbers(item)]
+
+
+def _numbers(item: Any) -> Any:
+    ends = re.fullmatch(r"(\d{1,5})-(\d{1,5})", item) if isinstance(item, str) else None
+    return range(int(ends[1]), int(ends[2]) + 1) if ends else (item,)
+
+
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_spelled)]
+
+
+def _is_pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    return text
+
+
+_NamePattern = Annotated[str, Field(max_length=120), BeforeValidator(_is_pattern)]
+
+
+class Match(Value):
+    """How a machine's processor is recognised: by family and model, never by its marketing name alone.
+
+    Refinements single out a part of those: a sheet that has some fits where any of them holds.
+    """
+
+    vendor: str = Field(description="the CPUID vendor, or the Arm implementer")
+    family: int | None = Field(default=None, description="CPU family; None on Arm, where the kernel has none")
+    models: Numbers = Field(description="models of that family, or Arm parts", min_length=1)
+    steppings: Numbers = Field(default=(), description="only these steppings; () for all")
+    never: _NamePattern | None = Field(default=None, description="marketing names of the same model that are another platform")
+    l3: Bytes | None = Field(default=None, description="refinement: bytes of the largest L3 group, at least")
+    hbm: bool = Field(default=False, description="refinement: some NUMA node is HBM")
+    name: _NamePattern | None = Field(default=None, description="refinement: the marketing name has this in it")
+
+    @property
+    def refines(self) -> bool:
+        """Whether it singles out a part of what family and model give."""
+        return bool(self.l3 or self.hbm or self.name)
+
+
+class CutOffer(Value):
+    """A way of cutting the socket that the firmware of this platform offers."""
+
+    name: str = Field(description="as advisor names the cut: NPS4, channel-interleaving, COD, SNC2, none")
+    nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
+    per: Literal["socket", "system", "l3"] = Field(default="socket", description="what the nodes are counted in")
+    called: str = Field(description="the setting in the vendor's words")
+    offered: Literal["yes", "unknown"] = Field(
+        default="yes", description="unknown where nobody has published which processors offer it"
+    )
+    dies_multiple_of: int | None = Field(
+        default=None, description="only where the compute dies of a socket are a multiple of this"
+    )
+    sockets: int | None = Field(default=None, description="only in a machine of so many sockets")
+    min_cores: int | None = Field(
+        default=None, description="certain from so many cores a socket on; below it is not offered, or not known to be"
+    )
+    only: _NamePattern | None = Field(default=None, description="only processors with this in their marketing name")
+    source: str = Field(description="publication")
+    note: str | None = Field(default=None, description="what else to know")
+
+
+class Advice(Value):
+    """The cut that a guide wants for some kinds of work."""
+
+    scopes: tuple[Scope, ...] = Field(description="for which work", min_length=1)
+    cut: str = Field(description="the cut it wants; where it is not offered, the next lower one")
+    source: str = Field(description="publication")
+    note: str | None = Field(default=None, description="its reason or its condition")
+
+
+Benchmark = Literal[
+    "stream-triad", "stream-copy", "stream-add", "stream-scale", "stream", "load", "store", "copy", "triad", "latency-memory",
+    "dgemm", "hpl", "hpcg", "peak", "wrf", "osu-latency", "osu-bw", "osu-bibw", "osu-mbw-mr", "message-rate", "rdma-latency",
+    "rdma-bw", "mpi-sendrecv", "cross-section",
+]  # fmt: skip
+
+
+class Reference(Value):
+    """A published result, with the condition it holds under."""
+
+    benchmark: Benchmark = Field(description="what was run")
+    of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = Field(
+        default="node", description="what the value belongs to; pair: two nodes over the fabric"
+    )
+    kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = Field(
+        default="measured",
+        description="threshold: below it an operator calls a node sick; vendor: as sold; spread: between equal servers; "
+        "gain: how much above what `against` names; share: how much of it",
+    )
+    value: Amount = Field(description="in base units")
+    cpus: tuple[str, ...] = Field(default=(), description="processor models; () for all of the platform")
+    sockets: int | None = Field(default=None, description="sockets of the machine or of the part measured")
+    cores: int | None = Field(default=None, description="cores that worked")
+    cut: str | None = Field(default=None, description="cut of the sockets while it ran")
+    memory_speed: Transfers | None = Field(default=None, description="transfers a second that the memory ran at")
+    stores: Literal["regular", "streaming"] | None = Field(
+        default=None, description="whether stores read the line first; their traffic is not counted, as STREAM does not"
+    )
+    fabric: str | None = Field(default=None, description="adapter and rate: ConnectX-5 EDR")
+    against: str | None = Field(default=None, description="what a gain or a share is of")
+    condition: str | None = Field(default=None, description="everything else that matters")
+    source: str = Field(description="publication")
+    note: str | None = Field(default=None, description="a doubt about it")
+
+
+class Variant(Value):
+    """Processors of the platform, told by name, for which some figures differ."""
+
+    name: _NamePattern = Field(description="their marketing names have this in it")
+    why: str = Field(description="what is different about them")
+    flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
+    channels: int | None = Field(default=None, description="memory channels of a socket")
+    memory_speed: Transfers | None = Field(default=None, description="transfers a second with one DIMM a channel")
+    source: str = Field(description="publication")
+
+
+_VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
+_FIGURES: Final = (*_VARYING, "launched", "memory_kind", "memory_speed_2dpc", "pcie", "l3_per_die")
+
+
+class Platform(Value):
+    """A processor generation."""
+
+    id: str = Field(pattern=r"[a-z0-9]+(-[a-z0-9]+)*", description="short name: rome, sapphire-rapids")
+    name: str = Field(description="EPYC 7002 (Rome)")
+    vendor: str = Field(description="AMD, Intel, NVIDIA")
+    architecture: str = Field(description="of its cores: Zen 2")
+    launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month")
+    match: Match = Field(description="how it is recognised")
+    scheme: str = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
+    flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
+    channels: int | None = Field(default=None, description="memory channels of a socket; None where models differ")
+    memory_kind: str | None = Field(default=None, description="DDR4, DDR5, LPDDR5X, HBM3")
+    memory_speed: Transfers | None = Field(
+        default=None, description="transfers a second with one DIMM a channel, of the fastest model"
+    )
+    memory_speed_2dpc: Transfers | None = Field(default=None, description="transfers a second with two DIMMs a channel")
+    memory_speed_by_model: bool = Field(default=False, description="whether slower models run their memory slower")
+    pcie: float | None = Field(default=None, description="generation of PCI Express")
+    l3_per_die: int | None = Field(default=None, description="L3 groups of a compute die; None where the L3 is not cut by dies")
+    sources: dict[str, str] = Field(description="publication of each figure above, by its name")
+    cuts: tuple[CutOffer, ...] = Field(description="cuts that the firmware offers")
+    best: tuple[Advice, ...] = Field(default=(), description="cuts that guides want; where two disagree, ours comes first")
+    variants: tuple[Variant, ...] = Field(default=(), description="models for which some figures differ")
+    references: tuple[Reference, ...] = Field(default=(), description="published results")
+    notes: tuple[str, ...] = Field(default=(), description="what else to know")
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> "Platform":
+        """Refuse a figure without a source, and advice of a cut that is not offered."""
+        if self.scheme not in Scheme.__members__:
+            raise ValueError(f"scheme {self.scheme[:40]} is not one of {', '.join(Scheme.__members__)}")
+        given = {name for name in _FIGURES if getattr(self, name) is not None}
+        given |= {name for variant in self.variants for name in _VARYING if getattr(variant, name) is not None}
+        if lacking := sorted(given - self.sources.keys()):
+            raise ValueError(f"{lacking[0]} has no source")
+        if idle := sorted(self.sources.keys() - given):
+            raise ValueError(f"sources names {idle[0]}, of which this sheet has no figure")
+        names = {cut.name for cut in self.cuts}
+        if wrong := [advice.cut for advice in self.best if advice.cut not in names]:
+            raise ValueError(f"best wants the cut {wrong[0]}, which cuts does not list")
+        return self
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Every publication it names."""
+        parts: tuple[CutOffer | Advice | Variant | Reference, ...]
+        parts = (*self.cuts, *self.best, *self.variants, *self.references)
+        return (*self.sources.values(), *(part.source for part in parts))
+
+
+def for_model(platform: Platform, name: str | None) -> Platform:
+    """Return the platform with the figures and cuts of one processor model; what its unknown name decides is not known."""
+    fits = [variant for variant in platform.variants if name and re.search(variant.name, name)]
+    changes: dict[str, Any] = {}
+    for field in _VARYING:
+        told = [getattr(variant, field) for variant in (fits if name else platform.variants)]
+        if values := [value for value in told if value is not None]:
+            changes[field] = values[0] if name else None
+    cuts = tuple(_for_name(cut, name) for cut in platform.cuts if not (cut.only and name and not re.search(cut.only, name)))
+    kept = {cut.name for cut in cuts}
+    best = tuple(advice for advice in platform.best if advice.cut in kept)
+    return platform.model_copy(update={**changes, "cuts": cuts, "best": best})
+
+
+def _for_name(cut: CutOffer, name: str | None) -> CutOffer:
+    """Return the offer without its condition on the name, which holds or cannot be known."""
+    return cut.model_copy(update={"only": None, "offered": cut.offered if name else "unknown"}) if cut.only else cut
+
+
+def dies(platform: Platform, l3_per_socket: int | None) -> int | None:
+    """Return the compute dies of a socket with so many L3 groups; None where they do not tell."""
+    if not platform.l3_per_die or not l3_per_socket or l3_per_socket % platform.l3_per_die:
+        return None
+    return l3_per_socket // platform.l3_per_die
+
+
+def offered(platform: Platform, dies: int | None, sockets: int | None, cores: int | None = None) -> tuple[CutOffer, ...]:
+    """Return the cuts that the firmware certainly offers to a machine of so many sockets, with dies and cores in each."""
+    return tuple(cut for cut in platform.cuts if _certain(cut, dies, sockets, cores))
+
+
+def _certain(cut: CutOffer, dies: int | None, sockets: int | None, cores: int | None) -> bool:
+    if cut.offered != "yes" or cut.only:
+        return False
+    if cut.dies_multiple_of and (not dies or dies % cut.dies_multiple_of):
+        return False
+    if cut.sockets is not None and sockets != cut.sockets:
+        return False
+    return cut.min_cores is None or (cores is not None and cores >= cut.min_cores)
+
+
+def best_cut(
+    platform: Platform, scope: Scope, dies: int | None, sockets: int | None, cores: int | None = None
+) -> CutOffer | None:
+    """Return the cut that the first guide for this work wants, or the nearest lower one that is certainly offered.
+
+    None where no guide speaks, or where the machine did not show what decides the offer.
+    """
+    advice = next((advice for advice in platform.best if scope in advice.scopes), None)
+    if advice is None:
+        return None
+    choice = offered(platform, dies, sockets, cores)
+    wanted = next(cut for cut in platform.cuts if cut.name == advice.cut)
+    if wanted in choice:
+        return wanted
+    lower = [cut for cut in platform.cuts if cut.per == wanted.per == "socket" and cut.nodes <= wanted.nodes]
+    if any(_undecided(cut, dies, sockets, cores) for cut in lower):
+        return None
+    return max((cut for cut in lower if cut in choice), key=lambda cut: cut.nodes, default=None)
+
+
+def _undecided(cut: CutOffer, dies: int | None, sockets: int | None, cores: int | None) -> bool:
+    """Return whether a fact of the machine that decides the offer was not found."""
+    needed = ((cut.dies_multiple_of, dies), (cut.sockets, sockets), (cut.min_cores, cores))
+    return cut.offered == "yes" and any(condition is not None and fact is None for condition, fact in needed)

@@ -1,0 +1,169 @@
+"""What the firmware says: maker and version (SMBIOS), BIOS attributes, the registry of what they allow, ACPI tables."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from advisor.model.value import Value
+
+
+class Firmware(Value):
+    """The system, board and BIOS names that SMBIOS gives."""
+
+    system_vendor: str | None = Field(default=None, description="maker of the system: Dell Inc.")
+    product: str | None = Field(default=None, description="product name: PowerEdge R7425")
+    product_version: str | None = None
+    board_vendor: str | None = None
+    board: str | None = Field(default=None, description="board name: 02MJ3T")
+    bios_vendor: str | None = None
+    bios_version: str | None = Field(default=None, description="1.26.0")
+    bios_date: str | None = Field(default=None, description="ISO date: 2024-01-01")
+    smbios: str | None = Field(default=None, description="version of the SMBIOS table: 3.3; root alone can read it")
+    cluster_mode: str | None = Field(default=None, description="Knights Landing only: Quadrant, SNC4, ... as its firmware told")
+    memory_mode: str | None = Field(
+        default=None, description="Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware told"
+    )
+
+
+Scalar = bool | int | str
+"""A vendor's value; "1" and 1 differ, and a controller refuses the wrong one."""
+
+
+class Bios(Value):
+    """The BIOS as it is set, and as it will be after the next start."""
+
+    attributes: dict[str, Scalar | None] = Field(description="attribute -> value; serial numbers, addresses and secrets left out")
+    pending: dict[str, Scalar | None] | None = Field(
+        default=None, description="what waits for the next start; None where it was not read, {} where nothing waits"
+    )
+    also: dict[str, str] = Field(
+        default={}, description="attribute -> its value's other name, where a registry told both that and the menu's words"
+    )
+    registry: str | None = Field(
+        default=None, description="attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60"
+    )
+
+    def changed(self) -> dict[str, Scalar | None]:
+        """Return the pending values that differ from the present ones: HPE and Lenovo list all of them as pending."""
+        return {name: value for name, value in (self.pending or {}).items() if self.attributes.get(name) != value}
+
+
+Condition = Literal["EQU", "NEQ", "GTR", "GEQ", "LSS", "LEQ"]
+
+FLAGS: Final = ("ReadOnly", "GrayOut", "Hidden", "Immutable")
+"""Properties that keep an attribute from being written."""
+
+
+class Allowed(Value):
+    """One value of an enumeration: what a PATCH takes, and what the menu shows."""
+
+    name: str
+    shown: str
+
+
+class Attribute(Value):
+    """One attribute as the registry describes it."""
+
+    name: str
+    kind: str = Field(description="Enumeration, Integer, String, Boolean, Password")
+    shown: str | None = Field(default=None, description="DisplayName")
+    values: tuple[Allowed, ...] = ()
+    flags: tuple[str, ...] = Field(default=(), description="of ReadOnly, GrayOut, Hidden, Immutable, those that it states")
+    lower: int | None = None
+    upper: int | None = None
+
+    def named(self, value: Scalar | None) -> Scalar | None:
+        """Return the registry's own name for a value, where the menu's words for it were given."""
+        if not isinstance(value, str) or any(each.name == value for each in self.values):
+            return value
+        return next((each.name for each in self.values if each.shown == value), value)
+
+    def takes(self, value: Scalar) -> bool:
+        """Return whether a value is legal; the name and the menu's words of an enumeration both are."""
+        if self.kind == "Enumeration":
+            return isinstance(value, str) and any(value in (each.name, each.shown) for each in self.values)
+        if self.kind == "Integer":
+            if isinstance(value, bool) or not isinstance(value, int):
+                return False
+            return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
+        return isinstance(value, bool) if self.kind == "Boolean" else isinstance(value, str)
+
+
+class Term(Value):
+    """One condition of a dependency."""
+
+    attribute: str
+    property: str
+    condition: Condition
+    value: Scalar | None
+    joined: Literal["AND", "OR"] | None = Field(default=None, description="to those before it; None where the registry is silent")
+
+
+class Dependency(Value):
+    """While its terms hold, an attribute's property has a value."""
+
+    target: str
+    property: str
+    value: Scalar | None
+    terms: tuple[Term, ...] = Field(min_length=1)
+
+
+class Registry(Value):
+    """An attribute registry."""
+
+    id: str | None = None
+    maker: str | None = Field(default=None, description="OwningEntity: Dell, HPE, AMI")
+    product: str | None = None
+    attributes: dict[str, Attribute]
+    dependencies: tuple[Dependency, ...] = ()
+
+
+class MadtEntry(Value):
+    """A processor in the order in which the firmware lists it."""
+
+    apic_id: int = Field(description="APIC ID; on Arm the MPIDR")
+    uid: int = Field(description="ACPI processor UID")
+    enabled: bool
+    online_capable: bool = Field(default=False, description="may be enabled later, at run time")
+    x2apic: bool = Field(default=False, description="listed as a Local x2APIC (type 9)")
+
+
+class SratCpu(Value):
+    """Which proximity domain a processor is in."""
+
+    apic_id: int | None = Field(default=None, description="None where the table names the UID instead (Arm)")
+    uid: int | None = Field(default=None, description="ACPI processor UID, as in the MADT; None on x86")
+    domain: int
+    enabled: bool
+
+
+class SratMemory(Value):
+    """A range of memory and its proximity domain."""
+
+    domain: int
+    base: int = Field(description="first physical address")
+    size: int = Field(description="bytes")
+    enabled: bool
+    hotplug: bool
+    non_volatile: bool
+
+
+class HmatEntry(Value):
+    """One latency or bandwidth of the HMAT, of the memory itself and not of a cache in front of it."""
+
+    initiator: int = Field(description="proximity domain that accesses")
+    target: int = Field(description="proximity domain of the memory")
+    kind: str = Field(
+        description="access-latency, read-latency, write-latency, access-bandwidth, read-bandwidth, write-bandwidth"
+    )
+    value: float = Field(description="seconds or bytes a second")
+
+
+class Acpi(Value):
+    """The tables that could be read; None for each that could not, () for each that the firmware does not have."""
+
+    madt: tuple[MadtEntry, ...] | None = Field(default=None, description="the APIC table's processors, in its order")
+    srat_cpus: tuple[SratCpu, ...] | None = None
+    srat_memory: tuple[SratMemory, ...] | None = None
+    slit: tuple[tuple[int, ...], ...] | None = Field(default=None, description="distances, one row a proximity domain")
+    hmat: tuple[HmatEntry, ...] | None = None

@@ -1,0 +1,172 @@
+"""Where ranks were meant to sit, what each of them saw, and in what the two differ. CPU numbers are the kernel's."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import Placement
+from advisor.model.value import Value
+
+RANK_VARIABLES: Final = (
+    "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", "PALS_RANKID",
+    "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "SLURM_PROCID",
+)  # fmt: skip
+"""What launchers call the rank; Slurm's last: whatever is started inside a step inherits it."""
+
+SIZE_VARIABLES: Final = (
+    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MVP_COMM_WORLD_SIZE", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
+)  # fmt: skip
+LOCAL_VARIABLES: Final = (
+    "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MVP_COMM_WORLD_LOCAL_RANK",
+    "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "JSM_NAMESPACE_LOCAL_RANK",
+)  # fmt: skip
+GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+
+
+class PlannedRank(Value):
+    """Where one rank shall sit."""
+
+    rank: int = Field(ge=0, lt=1 << 24)
+    host: str | None = Field(default=None, max_length=255, description="None where the plan has one node without a name")
+    local: int | None = Field(default=None, description="its number among the ranks of its host")
+    cpus: CpuSet
+    memory: tuple[int, ...] | None = Field(default=None, description="NUMA nodes its memory shall come from; None: not planned")
+    nodes: tuple[int, ...] | None = Field(default=None, description="NUMA nodes of its CPUs; None: the plan does not say")
+
+
+class Observation(Value):
+    """What one rank says of itself."""
+
+    rank: int | None = Field(description="None where no launcher told it one")
+    size: int | None = Field(default=None, description="ranks in all, by the launcher's variable")
+    local: int | None = None
+    host: str
+    pid: int | None = None
+    cpus: CpuSet = Field(description="the CPUs it may run on")
+    mems: CpuSet | None = Field(default=None, description="the NUMA nodes that its cgroup lets it use")
+    policy: str | None = Field(default=None, description="its memory policy, as /proc/self/numa_maps has it: default, bind:0-1")
+    last: int | None = Field(default=None, description="the CPU it ran on")
+    ucx: str | None = Field(default=None, description="UCX_NET_DEVICES")
+    omp: str | None = Field(default=None, description="OMP_PLACES")
+    gpu: str | None = Field(default=None, description="the GPUs that it is shown")
+
+
+class GatheredReports(Value):
+    """What was found in the output of a launcher."""
+
+    ranks: tuple[Observation, ...] = Field(default=(), description="one for each rank, in order")
+    alone: int = Field(default=0, description="lines of processes that no launcher gave a rank")
+    repeated: tuple[int, ...] = Field(default=(), description="ranks that two processes say they are")
+    damaged: int = Field(default=0, description="lines that were begun and cannot be read")
+
+
+Verdict = Literal["exact", "memory", "wider", "narrower", "overlapping", "elsewhere", "wrong host", "missing"]
+VERDICTS: Final[tuple[Verdict, ...]] = (
+    "missing", "wrong host", "overlapping", "elsewhere", "wider", "narrower", "memory", "exact",
+)  # fmt: skip
+"""The worst first."""
+
+
+class RankVerdict(Value):
+    """One rank: planned against seen."""
+
+    rank: int
+    verdict: Verdict
+    planned: PlannedRank
+    seen: Observation | None = Field(description="None where it is missing")
+    shares: bool = Field(default=False, description="whether another rank may run on one of its cores, unlike in the plan")
+
+
+class Cause(Value):
+    """What most likely happened to some ranks."""
+
+    id: str
+    say: str
+    ranks: CpuSet = Field(description="the ranks it explains")
+
+
+class Comparison(Value):
+    """Everything in which ranks are not where the plan has them."""
+
+    planned: int = Field(description="ranks of the plan")
+    seen: int = Field(description="ranks that reported, of the plan's")
+    differ: tuple[RankVerdict, ...] = Field(default=(), description="every rank that is not exactly where it should be")
+    extra: tuple[int, ...] = Field(default=(), description="ranks that reported and are not in the plan")
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[str, ...] = Field(default=(), description="what else is to know; nothing that makes a difference")
+
+    @property
+    def equal(self) -> bool:
+        """Whether every rank is exactly where the plan has it, and there is no other."""
+        return not self.differ and not self.extra
+
+
+class Thread(Value):
+    """One thread of a running process."""
+
+    id: int
+    cpus: CpuSet
+    last: int | None = Field(default=None, description="the CPU it ran on last")
+    running: bool = Field(default=False, description="whether it ran, or wanted to, when it was looked at")
+
+
+class Process(Value):
+    """One process of a running application."""
+
+    pid: int
+    name: str
+    cpus: CpuSet = Field(description="the CPUs that any of its threads may run on")
+    threads: tuple[Thread, ...]
+    mems: CpuSet | None = None
+    rank: int | None = Field(default=None, description="by the launcher's variables; None without one, or where not readable")
+    local: int | None = None
+    size: int | None = None
+    ucx: str | None = None
+    omp: str | None = None
+    gpu: str | None = None
+    told: bool = Field(default=True, description="whether its variables could be read")
+
+
+class RunningProcesses(Value):
+    """The processes that were looked at, and what of them could not be read."""
+
+    host: str | None = None
+    processes: tuple[Process, ...] = ()
+    unread: tuple[str, ...] = Field(default=(), description="one line each")
+
+
+class Caution(Value):
+    """Something about running processes that costs them performance."""
+
+    id: str
+    say: str
+    pids: tuple[int, ...]
+
+
+class PlannedBinding(Value):
+    """A plan as it is read from a file."""
+
+    ranks: tuple[PlannedRank, ...]
+    topology: Topology | None = Field(default=None, description="of the nodes, where the file has it and all are alike")
+
+
+def planned_ranks(placement: Placement) -> tuple[PlannedRank, ...]:
+    """Return where each rank of a placement shall sit."""
+    return tuple(
+        PlannedRank(rank=rank, host=host, local=local, cpus=slot.cpus, memory=slot.memory or None, nodes=slot.nodes)
+        for rank, host, local, slot in placement.ranks()
+    )
+
+
+def same_host(one: str | None, other: str | None) -> bool:
+    """Return whether two names mean one host: a short name is that of any domain.
+
+    >>> same_host("n1", "n1.cluster"), same_host("n1.a", "n1.b"), same_host("N1", "n1"), same_host(None, "n1")
+    (True, False, True, True)
+    """
+    if one is None or other is None:
+        return True
+    a, b = one.casefold().rstrip("."), other.casefold().rstrip(".")
+    return a == b or (a.partition(".")[0] == b.partition(".")[0] and ("." not in a or "." not in b))
