@@ -20,10 +20,10 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from advisor.place.strategies import sentence
+from advisor.render.binding.page import with_ranks
 from advisor.render.commandline import folded
 from advisor.render.lines import text_of
-from advisor.render.seating import seated
-from advisor.render.terminal import lines
+from advisor.render.topology.terminal import picture_lines
 from tests.fakenode import slurm
 from tests.fakenode.compare import at_hosts, described, differences
 from tests.fakenode.lab import probe
@@ -148,7 +148,7 @@ def machine_of(name: str) -> Machine:
 def drawing(machine: Machine, placement: Placement) -> list[str]:
     """Return the node with its ranks, without its table of distances."""
     title = f"ranks r0 to r{placement.size - 1}, each with its CPUs"
-    drawn = [text_of(line).rstrip() for line in lines(seated(machine, placement.plans[0].slots, title), _WIDTH)]
+    drawn = [text_of(line).rstrip() for line in picture_lines(with_ranks(machine, placement.plans[0].slots, title), _WIDTH)]
     return list(takewhile(lambda line: not line.startswith("node "), drawn))
 
 

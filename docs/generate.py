@@ -21,10 +21,10 @@ from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from advisor.model.value import Value
 from advisor.render.lines import text_of
-from advisor.render.picture import picture
 from advisor.render.schema import audit_schema
-from advisor.render.svg import draw_svg
-from advisor.render.terminal import lines
+from advisor.render.topology.picture import picture
+from advisor.render.topology.svg import draw_svg
+from advisor.render.topology.terminal import picture_lines
 from docs import house, knowledge_pages
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -67,7 +67,7 @@ def pictures() -> dict[str, str]:
 def readme() -> str:
     """Return the README with the product's own drawing in it, but for the table of distances."""
     shown = machine()
-    drawn = [text_of(line).rstrip() for line in lines(picture(shown, infer_layout(shown)), 80)]
+    drawn = [text_of(line).rstrip() for line in picture_lines(picture(shown, infer_layout(shown)), 80)]
     head = "\n".join(takewhile(lambda line: not line.startswith("node "), drawn))
     before, _, rest = README.read_text(encoding="utf-8").partition("```text\n")
     return f"{before}```text\n{head}\n```{rest.partition('```')[2]}"

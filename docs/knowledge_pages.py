@@ -14,7 +14,7 @@ from advisor.language.kinds import Kind, ListOf, Record, Text
 from advisor.model.audit.case import Case
 from advisor.model.audit.platform import Platform, Reference
 from advisor.model.audit.setting import Setting
-from advisor.render.rulepage import rule_page
+from advisor.render.rule import rule_page
 
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 

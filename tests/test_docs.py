@@ -12,7 +12,7 @@ from advisor.cli.folder import commands
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.value import Value
-from advisor.render.data import AUDIT_SCHEMA, SCHEMA, audit_document, document
+from advisor.render.schema import AUDIT_SCHEMA, TOPOLOGY_SCHEMA, audit_document, topology_document
 from tests.render.audits import audit
 
 ROOT = Path(__file__).parents[1]
@@ -52,9 +52,11 @@ def test_every_key_of_the_json_is_described() -> None:
     machine = generator().machine()
     layout = infer_layout(machine)
     page = (ROOT / "docs" / "json.md").read_text()
-    keys = {key for made in (document(machine, layout), audit_document(machine, layout, audit())) for key in keys_of(made)}
+    keys = {
+        key for made in (topology_document(machine, layout), audit_document(machine, layout, audit())) for key in keys_of(made)
+    }
     assert [key for key in sorted(keys) if f"`{key}`" not in page and f"`{key}[]`" not in page] == []
-    assert [schema for schema in (SCHEMA, AUDIT_SCHEMA) if schema not in page] == []
+    assert [schema for schema in (TOPOLOGY_SCHEMA, AUDIT_SCHEMA) if schema not in page] == []
 
 
 def keys_of(value: object) -> Iterator[str]:

@@ -26,11 +26,11 @@ from advisor.host.squeeze import plain
 from advisor.host.store import Link, Node
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
-from advisor.render.audit import audit_page, whole_audit_page
-from advisor.render.data import audit_document, document
-from advisor.render.picture import picture
-from advisor.render.svg import draw_svg
-from advisor.render.terminal import draw
+from advisor.render.audit.page import audit_page, whole_audit_page
+from advisor.render.schema import audit_document, topology_document
+from advisor.render.topology.picture import picture
+from advisor.render.topology.svg import draw_svg
+from advisor.render.topology.terminal import draw
 from tests.collect import xmls
 from tests.host.shelf import tar
 from tests.machines import hwloc_xml
@@ -345,7 +345,7 @@ def shown(machine: Machine) -> None:
     layout = infer_layout(machine)
     console = Console(file=StringIO(), width=100, force_terminal=False, color_system=None)
     console.print(draw(machine, layout))
-    documents = [document(machine, layout)]
+    documents = [topology_document(machine, layout)]
     if next(SHOWN) % 4 == 0:
         audit = judged(machine).audit
         console.print(audit_page(audit, machine, layout))

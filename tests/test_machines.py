@@ -12,7 +12,7 @@ from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import find_sockets, infer_layout
 from advisor.model.hardware.topology import Topology, counts
-from advisor.render.terminal import draw
+from advisor.render.topology.terminal import draw
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import MACHINES, write_archive, write_root
 from tests.machines.expected import Counts

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from advisor.cli.measuring import Measured
     from advisor.model.hardware.machine import Machine
     from advisor.model.measurement_statistics import BeforeAfter
-    from advisor.render.benchmark import Step
+    from advisor.render.commandline import BenchmarkStep
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Form:
     color: bool
 
 
-def show_lines(found: "list[Step]", notes: tuple[str, ...], form: Form) -> int:
+def show_lines(found: "list[BenchmarkStep]", notes: tuple[str, ...], form: Form) -> int:
     """Print the lines, or write them with their files into the folder that is named; return the exit status."""
     from advisor.cli.jobscripts import write_benchmark
     from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.benchmark import benchmark_document, benchmark_page
+    from advisor.render.commandline import benchmark_document, benchmark_page
 
     if form.output is not None:
         found, written = write_benchmark(form.output, found)
@@ -50,16 +50,16 @@ def show_measured(
     """Print what was measured, and what that is beside an earlier run; keep it where that is wished; return the exit status."""
     from advisor.cli.measuring import document
     from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.measured import measured_page
-    from advisor.render.measured_before import before_document, before_page
+    from advisor.render.difference import before_after_document, before_after_page
+    from advisor.render.measured.page import measured_page
 
     if save is not None:
         emit_json(document(done.measurements), save)
     if form.json:
         told = document(done.measurements)
-        emit_json({**before_document(compared), "measurements": told} if compared else told, form.output)
+        emit_json({**before_after_document(compared), "measurements": told} if compared else told, form.output)
     else:
         page = measured_page(done.measurements, form.width, machine=machine)
-        beside = [before_page(compared, form.width)] if compared else []
+        beside = [before_after_page(compared, form.width)] if compared else []
         emit([page, *beside, *(f"Note: {note}" for note in notes)], form.output, color=form.color, width=form.width)
     return 130 if done.interrupted else 0

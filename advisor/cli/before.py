@@ -9,7 +9,7 @@ from advisor.cli.measuring import Measured, announce, of_machine, saved
 from advisor.cli.pipeline import emit, emit_json
 from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.measure.contrast import Setup, before_setup, contrast, must_be_alike, sizes_told
-from advisor.render.measured_before import before_document, before_page
+from advisor.render.difference import before_after_document, before_after_page
 
 if TYPE_CHECKING:
     from advisor.cli.networking import Experiment
@@ -20,9 +20,9 @@ def compare_saved(before: Path, after: Path, form: Form) -> int:
     """Print what changed between runs that were saved; return the exit status."""
     found = contrast(runs(before), runs(after))
     if form.json:
-        emit_json(before_document(found), form.output)
+        emit_json(before_after_document(found), form.output)
     else:
-        emit([before_page(found, form.width)], form.output, color=form.color, width=form.width)
+        emit([before_after_page(found, form.width)], form.output, color=form.color, width=form.width)
     return 0
 
 

@@ -23,7 +23,7 @@ from advisor.model.hardware.partitioning import find_sockets
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import JobShape
 from advisor.place.place import place
-from advisor.render.benchmark import Step
+from advisor.render.commandline import BenchmarkStep
 
 PROGRAMS: Final = {
     "mbw_mr": "osu_mbw_mr",
@@ -54,7 +54,7 @@ def steps(
     *,
     command: Sequence[str],
     environment: Mapping[str, str],
-) -> tuple[list[Step], tuple[str, ...]]:
+) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
     """Return the lines of a benchmark, one for each part of the machine, and what to know of them."""
     name, per = benchmark
     words = tuple(command) or (PROGRAMS[name],)
@@ -71,7 +71,7 @@ def steps(
     return made, (*bench.notes(), *files_of(made))
 
 
-def files_of(made: Sequence[Step]) -> Iterator[str]:
+def files_of(made: Sequence[BenchmarkStep]) -> Iterator[str]:
     """Yield a note on the files that lines need."""
     names = [name for step in made for name in step.files]
     if names:
@@ -129,7 +129,7 @@ class _Bench:
         return {name: value for name, value in known.items() if openmpi or not name.startswith("OMPI_MCA_")}
 
 
-def _lines(bench: _Bench, wanted: Wanted, per: str | None) -> Iterator[Step]:
+def _lines(bench: _Bench, wanted: Wanted, per: str | None) -> Iterator[BenchmarkStep]:
     pair = bench.name in _PAIRS
     job = shape(replace(wanted, ranks_per_node=None if wanted.ranks_per else 1, ranks=None), bench.crew, [])
     machine = bench.crew.machines[0]
@@ -153,14 +153,14 @@ def _lines(bench: _Bench, wanted: Wanted, per: str | None) -> Iterator[Step]:
         yield step_of(about, bench.launched(job, part.cpus, pin), part.name)
 
 
-def step_of(about: str, launch: Launch, part: str) -> Step:
+def step_of(about: str, launch: Launch, part: str) -> BenchmarkStep:
     """Return a line; its files get names of their own, for there are others beside them."""
     tail = "-" + re.sub(r"[^a-z0-9]", "", part.lower().replace("numa node", "numa")) if part else ""
     names = {name: _renamed(name, tail) for name in launch.files}
     argv = tuple(_with_file(word, names) for word in launch.argv)
     variables = {name: names.get(value, value) for name, value in launch.environment.items()}
     files = {names[name]: lines for name, lines in launch.files.items()}
-    return Step(about, argv, variables, files, tuple(f"{each.form}: {each.reason}" for each in launch.avoided))
+    return BenchmarkStep(about, argv, variables, files, tuple(f"{each.form}: {each.reason}" for each in launch.avoided))
 
 
 def _renamed(name: str, tail: str) -> str:
@@ -194,7 +194,7 @@ def spelled(launch: Launch) -> Launch:
     return replace(launch, argv=tuple(words))
 
 
-def _stream(machine: Machine, part: Part, command: tuple[str, ...]) -> Step:
+def _stream(machine: Machine, part: Part, command: tuple[str, ...]) -> BenchmarkStep:
     """Return the line that measures the memory of a part with all its cores."""
     count = _cores(machine, part.cpus)
     topology = _topology(machine)
@@ -204,7 +204,7 @@ def _stream(machine: Machine, part: Part, command: tuple[str, ...]) -> Step:
     memory = f"--membind={','.join(map(str, filled))}" if filled else "--localalloc"
     threads = ("env", f"OMP_NUM_THREADS={count}", "OMP_PLACES=cores", "OMP_PROC_BIND=close")
     about = f"{part.name}: {count} thread{'s' * (count > 1)}"
-    return Step(about, (*threads, "numactl", where, memory, *command), {}, {}, ())
+    return BenchmarkStep(about, (*threads, "numactl", where, memory, *command), {}, {}, ())
 
 
 def _parts(machine: Machine, per: str) -> list[Part]:

@@ -34,7 +34,7 @@ def run_lint(
     """
     from advisor.cli.pipeline import emit, emit_json, load
     from advisor.launch.lint.lint import files_of, lint
-    from advisor.render.lint import lint_document, lint_page
+    from advisor.render.binding.ranks import lint_document, lint_page
 
     words = arguments[1:] if arguments[:1] == ["--"] else arguments
     names = files_of(words, version)

@@ -22,7 +22,7 @@ from advisor.model.measurement_statistics import measured_for_placement
 from advisor.model.placement import STRATEGIES, JobShape, Measured, Placement
 from advisor.place.place import place
 from advisor.place.strategies import WAYS, sentence
-from advisor.render.binding import Told
+from advisor.render.binding.page import BoundJob
 
 _SLICE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
@@ -67,10 +67,10 @@ class Binding:
     launch: Launch
     notes: tuple[str, ...]
 
-    def told(self) -> Told:
+    def told(self) -> BoundJob:
         """Return what there is to say of it."""
         made = self.launch
-        return Told(
+        return BoundJob(
             placement=self.placement,
             machines=machines_of(self.placement, self.crew),
             argv=made.argv,

@@ -62,7 +62,7 @@ def template_text(path: Path) -> str:
 
 def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
     """Return why a format does not serve a maker, naming the one that does; None where it does."""
-    from advisor.render.document import about
+    from advisor.render.jinja import about
 
     for_whom = about(template).vendors
     if name == "redfish":
@@ -84,7 +84,7 @@ def remarks(name: str, plan: "Plan", vendor: "Vendor", output: Path | None) -> I
         yield from _staged(plan, redfish, output)
     else:
         yield "there is nothing to stage this way"
-    from advisor.render.scripts import untouched
+    from advisor.render.checklist.exports import untouched
 
     if plan.look_up_with:
         yield f"look up first, all at once: curl -n https://BMC{redfish.bios}"

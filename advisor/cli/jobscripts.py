@@ -11,14 +11,13 @@ from advisor.cli.formats import found_templates, template_text
 from advisor.cli.writing import File, checked, write_folder
 from advisor.launch.base import Launch
 from advisor.model.placement import Placement
-from advisor.render.benchmark import Step, benchmark_script
-from advisor.render.commandline import HERE, launch_script
-from advisor.render.document import fill
-from advisor.render.ranks import plan_lines
+from advisor.render.binding.ranks import plan_lines
+from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, launch_script
+from advisor.render.jinja import fill
 
 if TYPE_CHECKING:
     from advisor.cli.binding import Binding
-    from advisor.render.binding import Told
+    from advisor.render.binding.page import BoundJob
 
 FOLDER: Final = "job"
 SCRIPT: Final = "launch.sh"
@@ -30,7 +29,7 @@ _MOST_NAMED: Final = 64
 """Hosts that a job script names itself."""
 
 
-def write_job(folder: Path, made: "Binding", told: "Told", command: list[str]) -> "Told":
+def write_job(folder: Path, made: "Binding", told: "BoundJob", command: list[str]) -> "BoundJob":
     """Write everything that a job needs into a folder; return what is told then: the line with the files' paths."""
     place = checked(folder)
     launch = located(made.launch, HERE, command)
@@ -51,7 +50,7 @@ def write_job(folder: Path, made: "Binding", told: "Told", command: list[str]) -
     return replace(told, argv=shown.argv, variables=shown.environment, written=written)
 
 
-def write_benchmark(folder: Path, steps: list[Step]) -> tuple[list[Step], tuple[str, ...]]:
+def write_benchmark(folder: Path, steps: list[BenchmarkStep]) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
     """Write a benchmark's script and files; return its lines with the files' paths, and what was written."""
     place = checked(folder)
     here, there = ([_placed(step, where) for step in steps] for where in (HERE, str(place)))
@@ -60,7 +59,7 @@ def write_benchmark(folder: Path, steps: list[Step]) -> tuple[list[Step], tuple[
     return there, write_folder(place, files)
 
 
-def _placed(step: Step, folder: str) -> Step:
+def _placed(step: BenchmarkStep, folder: str) -> BenchmarkStep:
     argv = tuple(_in_folder(word, step.files, folder) for word in step.argv)
     variables = {name: _in_folder(value, step.files, folder) for name, value in step.variables.items()}
     return replace(step, argv=argv, variables=variables)

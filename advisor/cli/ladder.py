@@ -12,7 +12,7 @@ from advisor.errors import BadValue
 from advisor.host.live import LiveHost
 from advisor.measure.ground import Ground
 from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grown, hpl_dat, steps_to
-from advisor.render.benchmark import Step
+from advisor.render.commandline import BenchmarkStep
 
 
 def ladder(whole: Bench) -> tuple[Bench, ...]:
@@ -56,14 +56,14 @@ def size_after(first: Bench, n: int, made: Bench, nb: int) -> Size:
     return made.size(n if made is first else grown(n, made.cores / first.cores, nb), nb)
 
 
-def steps(runs: tuple[Bench, ...]) -> tuple[list[Step], tuple[str, ...]]:
+def steps(runs: tuple[Bench, ...]) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
     """Return the line of each run, and HPL.dat where another's HPL is named."""
     ask, host, first = runs[-1].ask, LiveHost(), runs[0]
     if ask.xhpl is not None and len(runs) > 1:
         problem = "--scaling --dry-run shows no lines of --xhpl: each would read an HPL.dat of its own"
         raise BadValue(problem, cure="leave --scaling out and plan them one by one, with --hosts and -o DIR")
     nb = ask.nb or BLOCKS[1]
-    found: list[Step] = []
+    found: list[BenchmarkStep] = []
     notes: tuple[str, ...] = ()
     for made in runs:
         free = for_memory(free_bytes(made, host), FULL_SHARE, nb)
@@ -72,7 +72,7 @@ def steps(runs: tuple[Bench, ...]) -> tuple[list[Step], tuple[str, ...]]:
     return found, (*runs[-1].notes, *notes, *files_of(found))
 
 
-def _step(made: Bench, size: Size) -> tuple[Step, tuple[str, ...]]:
+def _step(made: Bench, size: Size) -> tuple[BenchmarkStep, tuple[str, ...]]:
     """Return the line of a run, and what to know of it."""
     ask, label = made.ask, made.label
     threads = f"{made.threads} thread{'s' * (made.threads > 1)}"

@@ -19,7 +19,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Task
 from advisor.model.placement import Placement
 from advisor.place.place import place
-from advisor.render.benchmark import Step
+from advisor.render.commandline import BenchmarkStep
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _only(machine: Machine, names: Sequence[str]) -> tuple[str, ...]:
     return active if len(active) == 1 else ()
 
 
-def steps(made: Experiment, *, folder_given: bool) -> tuple[list[Step], tuple[str, ...]]:
+def steps(made: Experiment, *, folder_given: bool) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
     """Return every line, ready to paste."""
     first = made.launch(made.legs[0], made.placement(made.legs[0]), KERNEL).argv[0]
     program, notes = program_or_name(LiveHost(), made.machine, KERNEL, first, folder=made.ask.kernels)

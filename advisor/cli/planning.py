@@ -28,11 +28,10 @@ def planned(
     order: bool = False,
 ) -> "Plan":
     """Return the plan of a checklist's wishes."""
-    from advisor.plan.ground import Ground
-    from advisor.plan.make import plan_of
-    from advisor.plan.system import system_of
+    from advisor.plan.draft import FirmwareState
+    from advisor.plan.make import plan_of, system_of
 
-    ground = Ground(
+    ground = FirmwareState(
         vendor, checklist.platform_id, given.bios, given.registry, frozenset(include), order=order and given.bios is None
     )
     told = [f"{item.title}: {item.fix.text} ({item.id})" for item in _states(checklist, SYSTEM)]

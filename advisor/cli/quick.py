@@ -154,7 +154,7 @@ def _network(machine: "Machine", asked: Asked) -> _Part | None:
 def _announced(parts: tuple[_Part, ...], *, busy_ok: bool) -> None:
     """Say beforehand what will be measured, and how long it takes."""
     from advisor.cli.measuring import announce
-    from advisor.render.measured_plan import seconds as lasting
+    from advisor.render.measured.page import seconds as lasting
 
     if not parts:
         return
@@ -166,7 +166,7 @@ def _announced(parts: tuple[_Part, ...], *, busy_ok: bool) -> None:
 
 
 def _about(part: _Part) -> str:
-    from advisor.render.measured_plan import seconds as lasting
+    from advisor.render.measured.page import seconds as lasting
 
     return f"about {lasting(max(1.0, part.seconds))}" if part.seconds is not None else "as long as most of the memory takes"
 

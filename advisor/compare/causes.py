@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from advisor.compare.logical import Logical
+from advisor.compare.topology import LogicalNumbering
 from advisor.language.units import count
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.topology import Topology
@@ -40,7 +40,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Case:
+class RankComparison:
     """All that is known when a cause is looked for."""
 
     pairs: tuple[Pair, ...]
@@ -53,16 +53,16 @@ class Case:
         return [pair for pair in self.pairs if pair.verdict not in ("exact", "memory", "missing")]
 
     @cached_property
-    def logical(self) -> Logical | None:
+    def logical(self) -> LogicalNumbering | None:
         """The numbers that hwloc gives this machine's cores, where its cores are known."""
-        return Logical(self.topology) if self.topology and self.topology.cores else None
+        return LogicalNumbering(self.topology) if self.topology and self.topology.cores else None
 
     def of(self, verdict: Verdict) -> list[Pair]:
         """Return the ranks of a verdict."""
         return [pair for pair in self.pairs if pair.verdict == verdict]
 
 
-def causes(case: Case) -> tuple[Cause, ...]:
+def causes(case: RankComparison) -> tuple[Cause, ...]:
     """Return the causes, each rank in the first that explains it."""
     explained, found = CpuSet(), []
     for look in _LOOKS:
@@ -76,7 +76,7 @@ def _ranks(pairs: Iterable[Pair]) -> CpuSet:
     return CpuSet(pair.place.rank for pair in pairs)
 
 
-def _missing(case: Case, _: CpuSet) -> Iterator[Cause]:
+def _missing(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     gone = case.of("missing")
     if not gone:
         return
@@ -95,13 +95,13 @@ def _missing(case: Case, _: CpuSet) -> Iterator[Cause]:
         yield Cause(id="missing", say=f"no report: {why}", ranks=ranks)
 
 
-def _extra(case: Case, _: CpuSet) -> Iterator[Cause]:
+def _extra(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     if case.extra:
         say = "not in the plan: the line starts more processes than planned"
         yield Cause(id="extra", say=say, ranks=case.extra)
 
 
-def _numbers(case: Case, _: CpuSet) -> Iterator[Cause]:
+def _numbers(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     """Tell whether the kernel's numbers and hwloc's were taken for each other."""
     present = [pair for pair in case.pairs if pair.seen and pair.verdict != "wrong host"]
     moved = case.of("elsewhere") or case.of("overlapping")
@@ -120,7 +120,7 @@ def _numbers(case: Case, _: CpuSet) -> Iterator[Cause]:
             return
 
 
-def _turned(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _turned(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     """Tell whether the places are the planned ones, each taken by another rank."""
     wrong = [pair for pair in case.wrong if pair.place.rank not in explained]
     wanted = Counter((pair.there, pair.place.cpus) for pair in wrong)
@@ -132,7 +132,7 @@ def _turned(case: Case, explained: CpuSet) -> Iterator[Cause]:
     yield Cause(id="ranking", say=f"the places are the planned ones, but ranks are {how}: {cure}", ranks=_ranks(wrong))
 
 
-def _hosts(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _hosts(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     pairs = [pair for pair in case.of("wrong host") if pair.place.rank not in explained]
     if pairs:
         names = sorted({pair.here for pair in pairs})
@@ -141,7 +141,7 @@ def _hosts(case: Case, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="host", say=say, ranks=_ranks(pairs))
 
 
-def _stacked(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _stacked(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     """Tell which ranks are on the very same few CPUs, where each should have its own."""
     groups: dict[tuple[str, CpuSet], list[Pair]] = defaultdict(list)
     for pair in case.pairs:
@@ -158,7 +158,7 @@ def _stacked(case: Case, explained: CpuSet) -> Iterator[Cause]:
             yield Cause(id="stacked", say=say, ranks=_ranks(wrong))
 
 
-def _shifted(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _shifted(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     """Tell whether every rank sits as many cores before or after its place."""
     wrong = [pair for pair in case.of("elsewhere") + case.of("overlapping") if pair.place.rank not in explained]
     steps = {case.logical.step(pair.place.cpus, pair.cpus) if case.logical else _step(pair) for pair in wrong}
@@ -180,7 +180,7 @@ def _step(pair: Pair) -> int | None:
     return other - first
 
 
-def _wider(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _wider(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     groups: dict[str, list[Pair]] = defaultdict(list)
     for pair in case.of("wider"):
         if pair.place.rank not in explained:
@@ -192,7 +192,7 @@ def _wider(case: Case, explained: CpuSet) -> Iterator[Cause]:
 _UNBOUND = "not bound: they may run on every CPU of their host; the launcher was told not to bind, or could not and went on"
 
 
-def _breadth(cpus: CpuSet, case: Case) -> str:
+def _breadth(cpus: CpuSet, case: RankComparison) -> str:
     """Return what a set that is too wide is."""
     topology = case.topology.inside if case.topology else None
     if topology is None:
@@ -211,7 +211,7 @@ def _breadth(cpus: CpuSet, case: Case) -> str:
     return "bound to more than planned"
 
 
-def _narrower(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _narrower(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     threads: list[Pair] = []
     single: list[Pair] = []
     other: list[Pair] = []
@@ -233,7 +233,7 @@ def _narrower(case: Case, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="cut", say=say, ranks=_ranks(other))
 
 
-def _siblings(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _siblings(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     logical = case.logical
     wrong = [pair for pair in case.of("elsewhere") + case.of("overlapping") if pair.place.rank not in explained]
     if logical is None:
@@ -244,20 +244,20 @@ def _siblings(case: Case, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="siblings", say=say, ranks=_ranks(off))
 
 
-def _memory(case: Case, _: CpuSet) -> Iterator[Cause]:
+def _memory(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     pairs = case.of("memory")
     if pairs:
         say = "on their CPUs, but memory comes from other NUMA nodes: binding CPUs does not bind memory, the plan's wrapper does"
         yield Cause(id="memory", say=say, ranks=_ranks(pairs))
 
 
-def _shared(case: Case, explained: CpuSet) -> Iterator[Cause]:
+def _shared(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     pairs = [pair for pair in case.of("overlapping") if pair.place.rank not in explained]
     if pairs:
         say = "on cores that other ranks have, too: another line, rankfile or version than planned was used"
         yield Cause(id="overlap", say=say, ranks=_ranks(pairs))
 
 
-_LOOKS: tuple[Callable[[Case, CpuSet], Iterator[Cause]], ...] = (
+_LOOKS: tuple[Callable[[RankComparison, CpuSet], Iterator[Cause]], ...] = (
     _missing, _extra, _numbers, _turned, _hosts, _stacked, _siblings, _shifted, _wider, _narrower, _memory, _shared,
 )  # fmt: skip

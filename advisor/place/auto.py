@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from advisor.model.placement import Measured, Strategy
-from advisor.place.devices import adapters, gpus
-from advisor.place.fill import Field
-from advisor.place.ground import Device
-from advisor.place.seats import Level, cell, core, l3, node, parts
+from advisor.place.cores import Level, core, l3, l3_in_node, node, parts
+from advisor.place.fill import JobCores
+from advisor.place.resources import Device, adapters, gpus
 
 _GPU_RANKS: Final = 4
 """More ranks than so many for each GPU are taken for ranks that compute on CPUs."""
@@ -31,7 +30,7 @@ LOSES: Final[dict[Strategy, str]] = {
 Reason = tuple[Strategy, str]
 
 
-def candidates(field: Field, ranks: int, hosts: int, measured: Measured | None) -> list[Reason]:
+def candidates(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> list[Reason]:
     """Return strategies, the best first, each with its reason; ``ranks`` are those of one node."""
     found: dict[Strategy, str] = {}
     for one in (_asked, _by_device, _by_measurement, _by_threads, _by_number, _always):
@@ -40,7 +39,7 @@ def candidates(field: Field, ranks: int, hosts: int, measured: Measured | None) 
     return list(found.items())
 
 
-def _asked(field: Field, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
+def _asked(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
     del ranks, hosts, measured
     if field.near:
         yield "hca-near", f"cores near {field.near.name} were asked for"
@@ -50,7 +49,7 @@ def _asked(field: Field, ranks: int, hosts: int, measured: Measured | None) -> I
         yield "spread-l3", "ranks are counted in L3 groups"
 
 
-def _by_device(field: Field, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
+def _by_device(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
     del measured
     cards, cables = gpus(field.ground), [device for device in adapters(field.ground) if device.nodes]
     if cards and ranks % len(cards) == 0 and ranks // len(cards) <= _GPU_RANKS:
@@ -68,7 +67,7 @@ def _apart(devices: list[Device]) -> bool:
     return len({device.nodes for device in devices}) > 1
 
 
-def _by_measurement(field: Field, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
+def _by_measurement(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
     cables = [device for device in adapters(field.ground) if device.nodes]
     gain = measured.near_messages if measured else None
     if hosts == 1 or not cables or gain is None or gain < _FAST:
@@ -78,7 +77,7 @@ def _by_measurement(field: Field, ranks: int, hosts: int, measured: Measured | N
         yield "hca-near", f"measured: cores of {cables[0].name}'s socket send {gain:.1f} times the messages of the others"
 
 
-def _by_threads(field: Field, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
+def _by_threads(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
     del ranks, hosts, measured
     threads = field.job.threads
     if threads == 1:
@@ -93,9 +92,9 @@ def _by_threads(field: Field, ranks: int, hosts: int, measured: Measured | None)
         yield "hybrid", f"{threads} threads are more than an L3 group of {size} takes; {inside}"
 
 
-def _by_number(field: Field, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
+def _by_number(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
     del hosts
-    nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, cell, core))
+    nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, l3_in_node, core))
     if ranks >= cores:
         yield "compact", f"{ranks} ranks take every core, so neighbours sit side by side"
     if nodes < caches and (nodes < ranks <= caches or ranks % caches == 0):
@@ -115,7 +114,7 @@ def _caches(ranks: int, caches: int) -> str:
     return f"{ranks} ranks, {caches} L3 groups: {each}"
 
 
-def _always(field: Field, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
+def _always(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:
     del ranks, measured
     yield "hybrid", "a rank's threads stay as near to each other as they fit"
     if hosts > 1 and any(device.nodes for device in adapters(field.ground)):
@@ -124,5 +123,5 @@ def _always(field: Field, ranks: int, hosts: int, measured: Measured | None) -> 
     yield "compact", "core after core is the one order that fits"
 
 
-def _largest(field: Field, level: Level) -> int:
+def _largest(field: JobCores, level: Level) -> int:
     return max(sum(seat.threads for seat in group) for group in parts(field.cores, level).values())

@@ -9,16 +9,15 @@ from typing import Final
 
 from advisor.errors import BadValue
 from advisor.model.placement import JobShape, Per, Strategy
-from advisor.place.devices import adapters, gpus, named
-from advisor.place.ground import Device, Ground
-from advisor.place.seats import Chunk, Key, Level, Seat, cell, core, l3, node, parts, socket, split, whole
+from advisor.place.cores import FreeCore, Key, Level, RankCores, core, l3, l3_in_node, node, parts, socket, split, whole
+from advisor.place.resources import Device, NodeResources, adapters, gpus, named
 from advisor.place.strategies import WAYS, Space
 
 NATURAL: Final[dict[Strategy, Per]] = {"spread-l3": "l3", "spread-numa": "numa"}
 """What gets a rank each where no number of ranks is given; in the other strategies as many as fit."""
 
 
-def _domain(seat: Seat) -> Key:
+def _domain(seat: FreeCore) -> Key:
     """Return which NUMA node, as people count them: one that spans sockets is one."""
     return (seat.node,)
 
@@ -28,11 +27,11 @@ _BY_DEVICE: Final = ("hca-near", "per-hca", "gpu-near")
 
 
 @dataclass(frozen=True)
-class Field:
+class JobCores:
     """A kind of node, and the cores of it that this job may fill."""
 
-    ground: Ground
-    cores: tuple[Seat, ...]
+    ground: NodeResources
+    cores: tuple[FreeCore, ...]
     job: JobShape
 
     @cached_property
@@ -58,13 +57,13 @@ class Field:
             raise BadValue(f"where {found[0].name} is, is not known", cure="try --strategy balanced")
         return (found[0],)
 
-    def boxes(self, per: Per) -> list[tuple[Seat, ...]]:
+    def boxes(self, per: Per) -> list[tuple[FreeCore, ...]]:
         """Return the parts that ranks are counted in."""
         if per == "l3" and all(seat.l3 < 0 for seat in self.cores):
             raise BadValue("this node shows no L3 groups", cure="count in numa, socket, core or node")
         return list(parts(self.cores, PARTS[per]).values())
 
-    def fill(self, strategy: Strategy, count: int, threads: int | None = None) -> list[Chunk]:
+    def fill(self, strategy: Strategy, count: int, threads: int | None = None) -> list[RankCores]:
         """Return the ranks in their order; fewer than asked for where no more fit."""
         need = threads or self.job.threads
         if strategy == "spread-l3":
@@ -78,11 +77,13 @@ class Field:
             chunks += self._fit(strategy, box, each, need, near)
         return chunks[:count]
 
-    def _fit(self, strategy: Strategy, cores: tuple[Seat, ...], count: int, need: int, near: tuple[Device, ...]) -> list[Chunk]:
+    def _fit(
+        self, strategy: Strategy, cores: tuple[FreeCore, ...], count: int, need: int, near: tuple[Device, ...]
+    ) -> list[RankCores]:
         """Return ranks that share no core; where they must, as few shared cores as will do."""
         way = WAYS[strategy]
 
-        def tried(shared: int) -> list[Chunk]:
+        def tried(shared: int) -> list[RankCores]:
             return way(Space(self.ground, split(cores, shared) if shared else cores, need, near), count)
 
         chunks = tried(0)
@@ -119,7 +120,7 @@ class Field:
         return min(len(self.boxes(per)), most) if per else most
 
 
-def field(ground: Ground, job: JobShape) -> Field:
+def job_cores(ground: NodeResources, job: JobShape) -> JobCores:
     """Return the cores that a job may fill: without the reserved ones, and of the others its slice."""
     reserved = {seat.core for seat in sorted(ground.cores, key=lambda seat: seat.core)[: job.reserve]}
     cores = tuple(seat for seat in ground.cores if seat.core not in reserved)
@@ -129,30 +130,30 @@ def field(ground: Ground, job: JobShape) -> Field:
         cores = _slices(cores, job.slice.of)[job.slice.part - 1]
     if job.smt == "use":
         cores = tuple(replace(seat, threads=len(seat.cpus)) for seat in cores)
-    return Field(ground, cores, job)
+    return JobCores(ground, cores, job)
 
 
-def _slices(cores: Sequence[Seat], count: int) -> list[tuple[Seat, ...]]:
+def _slices(cores: Sequence[FreeCore], count: int) -> list[tuple[FreeCore, ...]]:
     """Return so many parts side by side: of whole sockets, nodes or L3 groups where there are enough, else of cores."""
-    largest = max(len(group) for group in parts(cores, cell).values())
-    for level in (socket, node, cell):
+    largest = max(len(group) for group in parts(cores, l3_in_node).values())
+    for level in (socket, node, l3_in_node):
         groups = list(parts(cores, level).values())
-        if len(groups) % count == 0 or (level is cell and len(groups) >= count):
+        if len(groups) % count == 0 or (level is l3_in_node and len(groups) >= count):
             made = _runs(groups, count)
-            if level is cell or max(map(len, made)) - min(map(len, made)) <= largest:
+            if level is l3_in_node or max(map(len, made)) - min(map(len, made)) <= largest:
                 return made
     if count > len(cores):
         raise BadValue(f"{count} slices of {len(cores)} cores: some would be empty", cure=f"make {len(cores)} at most")
     return _runs([(seat,) for seat in cores], count)
 
 
-def _runs(groups: Sequence[tuple[Seat, ...]], count: int) -> list[tuple[Seat, ...]]:
+def _runs(groups: Sequence[tuple[FreeCore, ...]], count: int) -> list[tuple[FreeCore, ...]]:
     """Return the groups joined to so many runs; the first have one more where they do not divide evenly."""
     size, more = divmod(len(groups), count)
     starts = [i * size + min(i, more) for i in range(count + 1)]
     return [tuple(seat for group in groups[a:b] for seat in group) for a, b in pairwise(starts)]
 
 
-def _none(ground: Ground) -> tuple[Device, ...]:
+def _none(ground: NodeResources) -> tuple[Device, ...]:
     del ground
     return ()

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import is_active
 from advisor.model.placement import NodePlan, Strategy
-from advisor.place.crew import Crew
-from advisor.place.devices import accelerators, adapters, gpus, passed_over
-from advisor.place.fill import NATURAL, Field
-from advisor.place.ground import Ground
-from advisor.place.seats import cpus_of
+from advisor.place.cores import cpus_of
+from advisor.place.fill import NATURAL, JobCores
+from advisor.place.hosts import JobHosts
+from advisor.place.resources import NodeResources, accelerators, adapters, gpus, passed_over
 
 Plans = Mapping[tuple[int, int], NodePlan]
 
 
-def notes(hosts: Crew, strategy: Strategy, shares: Sequence[int], plans: Plans) -> tuple[str, ...]:
+def notes(hosts: JobHosts, strategy: Strategy, shares: Sequence[int], plans: Plans) -> tuple[str, ...]:
     """Return what to know, of the job first, then of each kind of node."""
     found = [*_of_job(hosts, strategy, shares)]
     for kind, field in enumerate(hosts.fields):
@@ -29,7 +28,7 @@ def notes(hosts: Crew, strategy: Strategy, shares: Sequence[int], plans: Plans) 
     return tuple(dict.fromkeys(found))
 
 
-def _of_job(hosts: Crew, strategy: Strategy, shares: Sequence[int]) -> Iterator[str]:
+def _of_job(hosts: JobHosts, strategy: Strategy, shares: Sequence[int]) -> Iterator[str]:
     job = hosts.job
     if job.ranks is None and job.ranks_per_node is None and job.per is None:
         per = {"gpu-near": "one for each GPU", "numa": "one for each NUMA node", "l3": "one for each L3 group"}
@@ -42,7 +41,7 @@ def _of_job(hosts: Crew, strategy: Strategy, shares: Sequence[int]) -> Iterator[
         yield f"hosts are not alike: ranks {', '.join(parts)}"
 
 
-def _of_node(field: Field) -> Iterator[str]:
+def _of_node(field: JobCores) -> Iterator[str]:
     """Yield what the job's share of a node lacks."""
     ground, job = field.ground, field.job
     if job.reserve:
@@ -63,7 +62,7 @@ def _of_node(field: Field) -> Iterator[str]:
     yield from _of_devices(ground, {field.near.name} if field.near else set())
 
 
-def _of_devices(ground: Ground, asked: set[str]) -> Iterator[str]:
+def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
     """Yield what is not known of the devices, and which adapters are not used although nobody asked for others."""
     for device in (*adapters(ground), *gpus(ground)):
         if not device.nodes:
@@ -86,7 +85,7 @@ def _of_devices(ground: Ground, asked: set[str]) -> Iterator[str]:
         yield f"accelerators that no plan deals to ranks: {', '.join(others)}"
 
 
-def _of_kinds(ground: Ground, plan: NodePlan) -> Iterator[str]:
+def _of_kinds(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
     """Yield which kinds of cores a plan mixes: ranks that share out work evenly wait for those on the slower."""
     kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
     ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
@@ -103,7 +102,7 @@ def _several(kind: str) -> str:
     return re.sub(r"\bcore\b", "cores", kind, count=1)
 
 
-def _of_gpus(ground: Ground, plan: NodePlan) -> Iterator[str]:
+def _of_gpus(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
     """Yield which GPUs of the node no rank is given: a plan says so, for a program would look for them in vain."""
     every = [device.name for device in gpus(ground)]
     given = {slot.gpu for slot in plan.slots}
@@ -114,11 +113,11 @@ def _of_gpus(ground: Ground, plan: NodePlan) -> Iterator[str]:
         yield f"{_count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
 
 
-def _filled(ground: Ground) -> set[int]:
+def _filled(ground: NodeResources) -> set[int]:
     return {node.os_index for node in ground.inside.nodes if node.memory != 0}
 
 
-def _of_plan(field: Field, plan: NodePlan) -> Iterator[str]:
+def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
     """Yield what is uneven among the ranks of a node, and what they leave out."""
     yield from _of_gpus(field.ground, plan)
     yield from _of_kinds(field.ground, plan)

@@ -5,103 +5,114 @@ from dataclasses import dataclass
 from typing import Final
 
 from advisor.model.placement import Strategy
-from advisor.place.deal import dealt, spread
-from advisor.place.ground import Device, Ground
-from advisor.place.seats import Chunk, Seat, cell, fenced, l3, node, parts, seated, socket
+from advisor.place.cores import (
+    FreeCore,
+    RankCores,
+    distributed,
+    l3,
+    l3_in_node,
+    node,
+    packed_ranks,
+    parts,
+    ranks_within_parts,
+    socket,
+    spread_ranks,
+)
+from advisor.place.resources import Device, NodeResources
 
 
 @dataclass(frozen=True)
 class Space:
     """Free seats of a node for ranks of so many threads, and the devices to be near: one, or all of a kind."""
 
-    ground: Ground
-    seats: tuple[Seat, ...]
+    ground: NodeResources
+    seats: tuple[FreeCore, ...]
     threads: int
     near: tuple[Device, ...] = ()
 
 
-Way = Callable[[Space, int], list[Chunk]]
+Way = Callable[[Space, int], list[RankCores]]
 
 
-def compact(space: Space, count: int) -> list[Chunk]:
+def compact(space: Space, count: int) -> list[RankCores]:
     """Fill core after core, L3 after L3, node after node."""
-    return fenced(space.seats, socket, space.threads)[:count]
+    return ranks_within_parts(space.seats, socket, space.threads)[:count]
 
 
-def spread_numa(space: Space, count: int) -> list[Chunk]:
+def spread_numa(space: Space, count: int) -> list[RankCores]:
     """Deal the ranks evenly over the NUMA nodes, each with all its threads inside one."""
-    return spread(space.seats, space.threads, count, node)
+    return spread_ranks(space.seats, space.threads, count, node)
 
 
-def spread_l3(space: Space, count: int) -> list[Chunk]:
+def spread_l3(space: Space, count: int) -> list[RankCores]:
     """Deal the ranks evenly over the L3 groups, so that each has as much cache and memory bandwidth as can be."""
-    return spread(space.seats, space.threads, count, l3, cell)
+    return spread_ranks(space.seats, space.threads, count, l3, l3_in_node)
 
 
-def hybrid(space: Space, count: int) -> list[Chunk]:
+def hybrid(space: Space, count: int) -> list[RankCores]:
     """Keep a rank's threads inside one L3 group, or if they do not fit inside one NUMA node, or else one socket."""
-    best: list[Chunk] = []
-    for level in (cell, l3, node, socket):
-        chunks = spread(space.seats, space.threads, count, level)
+    best: list[RankCores] = []
+    for level in (l3_in_node, l3, node, socket):
+        chunks = spread_ranks(space.seats, space.threads, count, level)
         if len(chunks) >= count:
             return chunks
         best = max(best, chunks, key=len)
     return best
 
 
-def balanced(space: Space, count: int) -> list[Chunk]:
+def balanced(space: Space, count: int) -> list[RankCores]:
     """Share the memories evenly: over nodes that have memory first, then over the L3 groups near each."""
 
-    def memory(seat: Seat) -> tuple[int, ...]:
+    def memory(seat: FreeCore) -> tuple[int, ...]:
         return (seat.socket, *space.ground.memory_of(seat))
 
     # Cores without memory of their own add no channel: they serve only when those beside a memory do not suffice.
     beside = [seat for seat in space.seats if seat.node in space.ground.memory_of(seat)]
-    chunks = spread(beside, space.threads, count, memory, cell)
+    chunks = spread_ranks(beside, space.threads, count, memory, l3_in_node)
     if len(chunks) < count:
-        chunks = spread(space.seats, space.threads, count, memory, cell)
-    return chunks if len(chunks) >= count else spread(space.seats, space.threads, count, socket)
+        chunks = spread_ranks(space.seats, space.threads, count, memory, l3_in_node)
+    return chunks if len(chunks) >= count else spread_ranks(space.seats, space.threads, count, socket)
 
 
-def hca_near(space: Space, count: int) -> list[Chunk]:
+def hca_near(space: Space, count: int) -> list[RankCores]:
     """Fill the cores of the adapter's NUMA node first, then its socket's nodes by distance, then the other sockets."""
     device = space.near[0]
     near = sorted(space.seats, key=lambda seat: space.ground.nearness(seat, device))
-    chunks: list[Chunk] = []
+    chunks: list[RankCores] = []
     for box in parts(near, node).values():
-        chunks += seated(box, space.threads, count - len(chunks))
+        chunks += packed_ranks(box, space.threads, count - len(chunks))
     if len(chunks) < count:
-        chunks = max(chunks, fenced(near, socket, space.threads)[:count], key=len)
-    return [Chunk(chunk.seats, device.name) for chunk in chunks]
+        chunks = max(chunks, ranks_within_parts(near, socket, space.threads)[:count], key=len)
+    return [RankCores(chunk.seats, device.name) for chunk in chunks]
 
 
-def per_hca(space: Space, count: int) -> list[Chunk]:
+def per_hca(space: Space, count: int) -> list[RankCores]:
     """Split the ranks evenly over the adapters, each rank near its own: on the adapter's node, socket, or as near as can be."""
     return _shared(space, count)
 
 
-def gpu_near(space: Space, count: int) -> list[Chunk]:
+def gpu_near(space: Space, count: int) -> list[RankCores]:
     """Split the ranks evenly over the GPUs, each rank on the cores nearest to its own."""
     return _shared(space, count)
 
 
-def _shared(space: Space, count: int) -> list[Chunk]:
+def _shared(space: Space, count: int) -> list[RankCores]:
     # A GPU that is beside one L3 group of a node gets the ranks of that group, where they fit into such groups.
-    level = cell if any(device.cpus for device in space.near) else node
-    stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, level).values()]
-    if sum(map(len, stacks)) < count and level is cell:
-        stacks = [seated(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
+    level = l3_in_node if any(device.cpus for device in space.near) else node
+    stacks = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, level).values()]
+    if sum(map(len, stacks)) < count and level is l3_in_node:
+        stacks = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
     if sum(map(len, stacks)) < count:
-        wide = [seated(box, space.threads, len(box)) for box in parts(space.seats, socket).values()]
+        wide = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, socket).values()]
         stacks = max(stacks, wide, key=lambda each: sum(map(len, each)))
     total = sum(map(len, stacks))
-    quota = dealt(min(count, total), [total] * len(space.near))
+    quota = distributed(min(count, total), [total] * len(space.near))
     return _by_turns(space, stacks, quota)
 
 
-def _by_turns(space: Space, stacks: list[list[Chunk]], quota: Sequence[int]) -> list[Chunk]:
+def _by_turns(space: Space, stacks: list[list[RankCores]], quota: Sequence[int]) -> list[RankCores]:
     """Return ranks by device: again and again the device that has the nearest seats free takes some."""
-    taken: list[list[Chunk]] = [[] for _ in quota]
+    taken: list[list[RankCores]] = [[] for _ in quota]
     sizes = [len(stack) for stack in stacks]
 
     def cost(device: int, at: int) -> tuple[tuple[int, int, int], int, int]:
@@ -116,7 +127,7 @@ def _by_turns(space: Space, stacks: list[list[Chunk]], quota: Sequence[int]) -> 
         device, at = min(((d, i) for d in waiting for i, stack in enumerate(stacks) if stack), key=lambda pair: cost(*pair))
         taken[device].append(stacks[at].pop(0))
     return [
-        Chunk(chunk.seats, device.name)
+        RankCores(chunk.seats, device.name)
         for device, mine in zip(space.near, taken, strict=True)
         for chunk in sorted(mine, key=lambda c: max(space.ground.nearness(seat, device) for seat in c.seats))
     ]

@@ -1,10 +1,12 @@
-"""Makes the Plan: sorts wishes, reconciles them, puts them in order, and says for each change how it goes back."""
+"""Makes the Plan: the firmware's changes, reconciled, in order, each with its way back; and the operating system's part."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from advisor.model.audit.plan import (
     Back,
     Change,
+    Include,
+    Kept,
     Mark,
     NotWritten,
     Plan,
@@ -17,13 +19,76 @@ from advisor.model.audit.plan import (
 )
 from advisor.model.audit.vendor import Vendor, VendorValue
 from advisor.model.hardware.firmware import Scalar
-from advisor.plan.draft import Draft, Lists
-from advisor.plan.ground import Ground
-from advisor.plan.needs import consistent, one_each, with_needs
-from advisor.plan.order import ordered
+from advisor.plan.dependencies import consistent, one_each, ordered, with_needs
+from advisor.plan.draft import Draft, FirmwareState, LeftOut
 from advisor.plan.profiles import reconcile
 from advisor.plan.registry import moved, named, settle
 from advisor.plan.sorting import accompanied, sort
+
+PROFILE = "os.tuned"
+"""The setting that names a tuned profile; a profile of ours builds on it."""
+
+_SMALL = ("low", "info")
+
+
+def system_of(
+    wishes: Iterable[WantedSetting], states: Iterable[str] = (), include: frozenset[Include] = frozenset(), *, order: bool = False
+) -> System:
+    """Return what the system shall hold: what is so already, and what findings want; ``states`` are told beside."""
+    kept: list[Kept] = []
+    left: list[NotWritten] = []
+    profile = None
+    for wish in (wish for wish in wishes if wish.value is not None and (wish.kept is not None or wish.setting == PROFILE)):
+        reason = None if wish.done else _left_out(wish, include, order=order)
+        if reason is not None:
+            left.append(NotWritten(title=wish.title, wanted=wish.text, reason=reason, rules=wish.rules, setting=wish.setting))
+        elif wish.setting == PROFILE:
+            profile = wish.value
+        elif wish.kept is not None:
+            kept.append(_kept(wish, wish.kept, order=order))
+    return System(kept=tuple(kept), profile=profile, by_hand=tuple(states), left=tuple(left))
+
+
+def _left_out(wish: WantedSetting, include: frozenset[Include], *, order: bool) -> str | None:
+    """Return why a wish is not written; None where it is."""
+    if wish.others:
+        wants = [f"{', '.join(wish.rules)} wants {wish.value}", *(f"{other.id} wants {other.wanted}" for other in wish.others)]
+        return f"rules contradict each other: {', '.join(wants)}"
+    if not wish.found and any(each.verdict == "waived" for each in wish.wanted):
+        return "waived: the site accepts it as it is"
+    if order:
+        return None
+    if (wish.now is None or not wish.found) and "unknown" not in include:
+        known = "whether it is wrong here cannot be told" if wish.now is not None else "its present value is not known"
+        return f"look up first: {known}"
+    return "guides differ about it" if wish.contested and "contested" not in include else None
+
+
+def _kept(wish: WantedSetting, kept: Kept, *, order: bool) -> Kept:
+    marks = () if wish.done else tuple(_marks(wish, order=order))
+    active = bool(wish.done) or not order or not {"contested", "low"}.intersection(marks)
+    return kept.model_copy(update={"done": wish.done, "marks": marks, "active": active, "about": tuple(_about(wish, kept))})
+
+
+def _marks(wish: WantedSetting, *, order: bool) -> Iterator[Mark]:
+    if wish.contested:
+        yield "contested"
+    elif order and wish.speak[0].severity in _SMALL:
+        yield "low"
+    if wish.now is None or not wish.found:
+        yield "unknown"
+
+
+def _about(wish: WantedSetting, kept: Kept) -> Iterator[str]:
+    """Yield what it is, what it was, who asks, how it goes back, and where guides differ."""
+    was = "so already, kept" if wish.done else f"was {wish.stands}" if wish.now is not None else "present value not known"
+    yield f"{wish.title}: {wish.text} ({was}; {', '.join(wish.rules)})"
+    if wish.contested or len(wish.guides) > 1:
+        said = "; ".join(f"{guide.says} [{guide.ref}]" for guide in wish.guides)
+        yield f"guides differ: {said}" if said else "a matter of taste, or of the work"
+    if kept.back and not wish.done:
+        yield f"undo: {kept.back}"
+
 
 SAVED = "the file that the script saves first has the present value"
 _MARKS: dict[Mark, str] = {
@@ -35,7 +100,7 @@ _MARKS: dict[Mark, str] = {
 
 def plan_of(
     wishes: Iterable[WantedSetting],
-    ground: Ground,
+    ground: FirmwareState,
     *,
     states: Iterable[NotWritten] = (),
     system: System | None = None,
@@ -44,7 +109,7 @@ def plan_of(
     scope: str = "mpi",
 ) -> Plan:
     """Return the plan for what is wanted on a machine of which ``ground`` is known."""
-    lists = Lists()
+    lists = LeftOut()
     drafts = sort(wishes, ground, lists)
     drafts = with_needs(one_each(drafts, lists), ground, lists)
     drafts = ordered(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
@@ -85,7 +150,7 @@ def _look_up(found: list[NotWritten], vendor: Vendor) -> str | None:
     return f"curl -n https://BMC{vendor.redfish.bios}" if vendor.redfish else None
 
 
-def _change(draft: Draft, drafts: list[Draft], ground: Ground) -> Change:
+def _change(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> Change:
     """Return a draft as a change, with what moves along and the way back."""
     moves = _moves(draft, drafts, ground)
     told = _told(draft, drafts, ground) | moves
@@ -112,7 +177,7 @@ def _change(draft: Draft, drafts: list[Draft], ground: Ground) -> Change:
     )
 
 
-def _moves(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scalar | None]:
+def _moves(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> dict[str, Scalar | None]:
     """Return what the registry says changes along, but for what the plan writes itself."""
     if ground.registry is None:
         return {}
@@ -121,13 +186,13 @@ def _moves(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scala
     return {name: value for name, value in along.items() if name not in own}
 
 
-def _told(draft: Draft, drafts: list[Draft], ground: Ground) -> dict[str, Scalar | None]:
+def _told(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> dict[str, Scalar | None]:
     """Return what the maker's sheet says a profile sets besides; going back to the profile before brings that back."""
     own = {each.attribute for each in drafts if each.active}
     return {name: value for name, value in ground.told_by_sheet(draft.attribute, draft.value).items() if name not in own}
 
 
-def _moved_anyway(found: list[NotWritten], drafts: list[Draft], ground: Ground) -> list[NotWritten]:
+def _moved_anyway(found: list[NotWritten], drafts: list[Draft], ground: FirmwareState) -> list[NotWritten]:
     """Return what is left, and where a profile that is written changes it all the same, with that told."""
     moved = {
         name: (value, draft)
@@ -161,7 +226,7 @@ def _why(draft: Draft) -> Iterable[str]:
         yield f"guides differ: {'; '.join(guides)}"
 
 
-def _back(draft: Draft, moves: dict[str, Scalar | None], ground: Ground) -> Iterable[Back]:
+def _back(draft: Draft, moves: dict[str, Scalar | None], ground: FirmwareState) -> Iterable[Back]:
     """Yield the way back: the attribute, then what moved along, does not go back with it, and may be written then."""
     now = draft.now
     if now is None:
@@ -185,7 +250,7 @@ def _command(draft: Draft, value: VendorValue, vendor: Vendor) -> str | None:
     return filled_lines(lines[:1], (target,))[0] if lines else None
 
 
-def _notes(ground: Ground) -> Iterable[str]:
+def _notes(ground: FirmwareState) -> Iterable[str]:
     """Yield what holds for the whole plan: what waits already, and what could not be checked."""
     waiting = ground.bios.changed() if ground.bios else {}
     if waiting:

@@ -17,14 +17,13 @@ from dataclasses import replace
 from advisor.model.audit.plan import Mark, WantedSetting
 from advisor.model.audit.vendor import Lock, VendorValue, is_named
 from advisor.model.hardware.firmware import Scalar
-from advisor.plan.draft import Draft, Lists
-from advisor.plan.ground import Ground
-from advisor.plan.needs import frees
+from advisor.plan.dependencies import frees
+from advisor.plan.draft import Draft, FirmwareState, LeftOut
 
 Reason = Callable[[Draft], str]
 
 
-def reconcile(drafts: list[Draft], ground: Ground, lists: Lists) -> list[Draft]:
+def reconcile(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
     """Return the drafts with each profile and what it holds reconciled, as the maker's sheet says."""
     for lock in ground.locks:
         name = _own_name(lock, ground, drafts)
@@ -33,7 +32,7 @@ def reconcile(drafts: list[Draft], ground: Ground, lists: Lists) -> list[Draft]:
     return _without_one_time(drafts, ground, lists)
 
 
-def _own_name(lock: Lock, ground: Ground, drafts: list[Draft]) -> str:
+def _own_name(lock: Lock, ground: FirmwareState, drafts: list[Draft]) -> str:
     """Return the profile's attribute with the suffix that it has on this board."""
     names = (*(draft.attribute for draft in drafts), *ground.present)
     return next((name for name in names if is_named(lock.attribute, name)), lock.attribute)
@@ -42,7 +41,7 @@ def _own_name(lock: Lock, ground: Ground, drafts: list[Draft]) -> str:
 class _Profile:
     """One profile of one machine."""
 
-    def __init__(self, lock: Lock, name: str, ground: Ground, lists: Lists) -> None:
+    def __init__(self, lock: Lock, name: str, ground: FirmwareState, lists: LeftOut) -> None:
         self.lock, self.name, self.ground, self.lists = lock, name, ground, lists
         self.now = ground.now(name)
         self.free = ground.spelled(name, lock.value)
@@ -242,7 +241,7 @@ def _with_needs(chosen: list[Draft], held: list[Draft]) -> list[Draft]:
     return [draft for draft in held if draft in chosen or draft.attribute in needed]
 
 
-def _without_one_time(drafts: list[Draft], ground: Ground, lists: Lists) -> list[Draft]:
+def _without_one_time(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
     """Return the drafts without profiles that write others once: what they write is not known, so they have no way back."""
     for each in ground.vendor.one_time:
         if ground.platform is not None and not ground.vendor.serves(each.platforms, ground.platform):

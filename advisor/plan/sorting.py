@@ -5,19 +5,18 @@ from collections.abc import Iterable
 from advisor.model.audit.plan import Mark, NotWritten, WantedSetting
 from advisor.model.audit.vendor import Place, VendorValue
 from advisor.model.hardware.firmware import Scalar
-from advisor.plan.draft import Draft, Lists
-from advisor.plan.ground import Ground
+from advisor.plan.draft import Draft, FirmwareState, LeftOut
 
 _SMALL = ("low", "info")
 
 
-def sort(wishes: Iterable[WantedSetting], ground: Ground, lists: Lists) -> list[Draft]:
+def sort(wishes: Iterable[WantedSetting], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
     """Return the writes that the wishes for the BIOS may become; everything else goes into the lists."""
     drafts = [draft for wish in wishes if wish.where == "bios" and wish.kept is None and (draft := _draft(wish, ground, lists))]
     return accompanied(drafts, lists)
 
 
-def _draft(wish: WantedSetting, ground: Ground, lists: Lists) -> Draft | None:
+def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft | None:
     place = wish.place
     if wish.done:
         _content(wish, ground, lists)
@@ -51,7 +50,7 @@ def _draft(wish: WantedSetting, ground: Ground, lists: Lists) -> Draft | None:
     return _weighed(wish, place, value, now, ground=ground, lists=lists)
 
 
-def _content(wish: WantedSetting, ground: Ground, lists: Lists) -> None:
+def _content(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> None:
     """Note what is as wanted already, so that nothing else moves it."""
     place = wish.place
     if place and place.attribute and place.vendor_value is not None and place.exact:
@@ -59,7 +58,7 @@ def _content(wish: WantedSetting, ground: Ground, lists: Lists) -> None:
         lists.content[place.attribute] = (place.vendor_value if now is None else now, wish)
 
 
-def _now(wish: WantedSetting, place: Place, ground: Ground) -> Scalar | None:
+def _now(wish: WantedSetting, place: Place, ground: FirmwareState) -> Scalar | None:
     """Return the present value in the maker's word: as the BIOS says, or as its sheet calls what the system shows."""
     if ground.bios is not None:
         return ground.now(place.attribute or "")
@@ -73,7 +72,7 @@ def _contradiction(wish: WantedSetting) -> str:
 
 
 def _weighed(
-    wish: WantedSetting, place: Place, value: VendorValue, now: Scalar | None, *, ground: Ground, lists: Lists
+    wish: WantedSetting, place: Place, value: VendorValue, now: Scalar | None, *, ground: FirmwareState, lists: LeftOut
 ) -> Draft | None:
     """Return a draft, marked where it is one to look at twice, or list it where it is not asked for."""
     marks: list[Mark] = ["contested"] if wish.contested else []
@@ -104,7 +103,7 @@ def _weighed(
     )
 
 
-def accompanied(drafts: list[Draft], lists: Lists) -> list[Draft]:
+def accompanied(drafts: list[Draft], lists: LeftOut) -> list[Draft]:
     """Return the drafts without those that do harm alone: preferred I/O is never switched on without a bus."""
     there = {wish.setting for draft in drafts if draft.active for wish in draft.wishes}
     there |= {wish.setting for _, wish in lists.content.values() if wish.now is not None}

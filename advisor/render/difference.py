@@ -1,11 +1,19 @@
-"""Two machines side by side: only what differs, hardware first, advice last."""
+"""Before and after: two machines side by side, what another setting would change, measured runs before and after a change."""
 
 from collections.abc import Iterable
+from typing import Any, Final
 
-from advisor.language.units import count, plain
+from pydantic import Field
+
+from advisor.language.units import binary, count, plain
 from advisor.model.audit.findings import Change, Difference, FindingChange
-from advisor.render.lines import Line, wrapped
-from advisor.render.page import Page
+from advisor.model.hardware.layout import Assumption
+from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.measurement_statistics import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
+from advisor.model.value import Value
+from advisor.render.commandline import word
+from advisor.render.lines import Line, Page, wrapped
+from advisor.render.measured.figures import SCALES, Cell, MeasuredPage, amount, heading, number, percent, table
 
 _NOTHING = "not there"
 _LONGEST = 60
@@ -59,3 +67,164 @@ def _findings(heading: str, sign: str, style: str, changes: Iterable[FindingChan
             [(f"{sign} {change.severity:6} ", style), (f"{change.id}: ", "title"), (claim + now, "")], width, indent=9
         )
     return [(), ((heading, "heading"),), *lines] if lines else []
+
+
+WHATIF_SCHEMA: Final = "advisor-whatif/1"
+"""The number rises when a key changes meaning or goes."""
+
+
+class WhatIf(Value):
+    """An assumption and what follows from it."""
+
+    assumption: Assumption
+    source: str | None = Field(description="what --from named; None for this machine")
+    difference: Difference
+    before: tuple[Gap, ...] = Field(description="what was not known before")
+    machine: Machine = Field(description="the machine to be")
+
+    @property
+    def unknown(self) -> tuple[Gap, ...]:
+        """What the assumption leaves open, or rests on."""
+        return tuple(gap for gap in self.machine.gaps if gap not in self.before)
+
+    @property
+    def told(self) -> Difference:
+        """The difference without what is not known after the change: that is no difference of the machines."""
+        return self.difference.model_copy(update={"devices": tuple(c for c in self.difference.devices if c.after is not None)})
+
+
+def whatif_document(found: WhatIf) -> dict[str, Any]:
+    """Return the document of ``advisor whatif --json``; its ``machine`` is what other commands read with --from."""
+    return {
+        "schema": WHATIF_SCHEMA,
+        "assumption": found.assumption.model_dump(mode="json", exclude_none=True),
+        "text": found.assumption.text,
+        "difference": found.told.model_dump(mode="json"),
+        "unknown": [gap.model_dump(mode="json") for gap in found.unknown],
+        "machine": found.machine.model_dump(mode="json"),
+    }
+
+
+def whatif_page(found: WhatIf, written: str | None = None, width: int | None = None) -> Page:
+    """Return what would change, as a page; ``written`` names the file that holds the machine to be."""
+    return Page(lambda room: _whatif_lines(found, written, room), width)
+
+
+def _whatif_lines(found: WhatIf, written: str | None, width: int) -> list[Line]:
+    if found.told.same and not found.unknown:
+        title = f"{plain(found.difference.before)} -> {plain(found.difference.after)}"
+        return [((title, "title"),), (("The machine is set so already: nothing would change.", ""),)]
+    lines = difference_page(found.told).lines(width)
+    if found.unknown:
+        lines += [(), (("Assumed or not known before the restart", "heading"),)]
+        for gap in found.unknown:
+            why = plain(gap.why.removeprefix("assumed, not read: "), _LONGEST_REASON)
+            lines += wrapped([("? ", "unknown"), (f"{gap.fact}: ", "label"), (why, "")], width)
+    return [*lines, (), (("How to go on", "heading"),), *_next_steps(found, written, width)]
+
+
+_LONGEST_REASON = 600
+
+
+def _next_steps(found: WhatIf, written: str | None, width: int) -> list[Line]:
+    file = word(written) if written else "after.json"
+    steps: list[tuple[str, str]] = []
+    if written is None:
+        source = f" --from {word(found.source)}" if found.source else ""
+        steps.append((f"advisor whatif{source} {_options(found.assumption)} -o after.json", "keeps the machine to be"))
+    steps.append((f"advisor bind --from {file} ... -- ./app", "command and rankfile for after the restart"))
+    steps.append((f"advisor diff {file} -", "after the restart: whether it came so"))
+    # A command stays on one line, however long: it is there to be copied.
+    return [line for command, why in steps for line in (((command, ""),), *wrapped([(f"    {why}", "dim")], width, indent=4))]
+
+
+def _options(assumption: Assumption) -> str:
+    return " ".join(f"--{word.replace('=', ' ', 1)}" for word in assumption.text.split(","))
+
+
+BEFORE_AFTER_SCHEMA: Final = "advisor-before-after/1"
+"""The number rises when a key changes meaning or goes."""
+_WIDE: Final = 120
+"""Columns from which the least and the most stand beside their median."""
+_STYLES: Final = {"faster": "good", "slower": "warn", "no difference shown": "dim"}
+
+
+def before_after_document(found: BeforeAfter) -> dict[str, Any]:
+    """Return a comparison as plain JSON values."""
+    return {"schema": BEFORE_AFTER_SCHEMA, **found.model_dump(mode="json")}
+
+
+def before_after_page(found: BeforeAfter, width: int | None = None) -> MeasuredPage:
+    """Return a comparison as a page."""
+    return MeasuredPage(lambda room: before_after_lines(found, room), width)
+
+
+def before_after_lines(found: BeforeAfter, width: int) -> list[Line]:
+    """Return the table, the message rate in a sentence, what the figures mean, and what speaks against them."""
+    when = f"before {_time(found.before)}, after {_time(found.after)}"
+    about = ", ".join((plain(found.hosts.replace(",", " and "), 120), plain(found.launcher, 60), when))
+    head = ("adapter", "all cores", "n", "before", "after", "ratio", "p", "after is")
+    rows = [_row(each, wide=width >= _WIDE) for each in found.rows]
+    kept = [at for at in range(len(head)) if at > 0 or any(each.hca for each in found.rows)]
+    shown = [[row[at] for at in kept] for row in rows]
+    result = heading("Before and after", about, width)
+    result += table([head[at] for at in kept], shown, width, "".join("llrrrrrl"[at] for at in kept))
+    for each in found.rows:
+        if each.what == "message rate":
+            result += wrapped([(_sentence(each, found.of), _STYLES[each.says])], width)
+    result += wrapped([(_N[found.of] + _MEANS, "dim")], width)
+    for warning in found.warnings:
+        result += wrapped([(f"! {plain(warning, 400)}", "warn")], width)
+    return result
+
+
+_N: Final = {"starts": "n: starts of each setting, by their medians. ", "repeats": "n: repeats of each. "}
+_MEANS: Final = (
+    "p: how often chance alone sets them as far apart (Mann-Whitney, two-sided). Faster or slower is said where p is at "
+    f"most {SIGNIFICANT:g} and the medians differ by {percent(NEGLIGIBLE)} or more."
+)
+
+
+def _time(started: str) -> str:
+    return plain(started[:16].replace("T", " "), 20)
+
+
+def _row(each: Contrast, *, wide: bool) -> list[Cell]:
+    numbers = (each.before.number, each.after.number)
+    return [
+        plain(each.hca or "", 40),
+        f"{SCALES[each.unit][1]}, {binary(each.bytes)}",
+        f"{numbers[0]}" if numbers[0] == numbers[1] else f"{numbers[0]} / {numbers[1]}",
+        _spread_of_side(each.before, each, wide=wide),
+        _spread_of_side(each.after, each, wide=wide),
+        f"{each.ratio:.3f}",
+        probability(each.p),
+        (each.says, _STYLES[each.says]),
+    ]
+
+
+def _spread_of_side(side: Side, of: Contrast, *, wide: bool) -> str:
+    """Return the median, and with room enough the least and the most."""
+    middle = number(side.median, of.unit)
+    return f"{middle} ({number(side.low, of.unit)}-{number(side.high, of.unit)})" if wide else middle
+
+
+def _sentence(each: Contrast, of: str) -> str:
+    where = f"Through {plain(each.hca, 40)} " if each.hca else ""
+    what = f"{where}{'the' if where else 'The'} message rate of {count(each.pairs, 'pair')} of ranks"
+    both = f"{amount(each.before.median, each.unit)} before, {amount(each.after.median, each.unit)} after"
+    chance = f"p {probability(each.p)}, {each.before.number} and {each.after.number} {of}"
+    if each.says == "no difference shown":
+        return f"{what}: no difference shown ({both}; {chance})."
+    return f"{what} is {percent(abs(each.ratio - 1))} {'higher' if each.ratio > 1 else 'lower'} ({both}; {chance})."
+
+
+def probability(p: float) -> str:
+    """Return a p: ``0.34``, ``0.00004``; what is next to nothing as less than that.
+
+    >>> probability(0.3401), probability(4.1e-5), probability(1e-9)
+    ('0.34', '0.00004', '< 0.00001')
+    """
+    if p < 1e-5:
+        return "< 0.00001"
+    return f"{p:.2g}" if p >= 0.001 else f"{p:.5f}"

@@ -1,4 +1,4 @@
-from advisor.compare.machines import devices, facts, identity
+from advisor.compare.audits import devices, facts, identity
 from advisor.model.audit.findings import Change
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Hca, Link, Locality, PciDevice, Port

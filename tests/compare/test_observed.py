@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.compare.observed import compare
+from advisor.compare.verify import compare_ranks
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
@@ -29,7 +29,7 @@ def saw(*cpus: str, host: str = "n1", first: int = 0, policy: str = "default", m
 
 def compared(plan: list[PlannedRank], seen: list[Observation], topology: Topology | None = None) -> Comparison:
     """Return the comparison of a plan with observations."""
-    return compare(plan, GatheredReports(ranks=tuple(seen)), topology)
+    return compare_ranks(plan, GatheredReports(ranks=tuple(seen)), topology)
 
 
 def verdicts(found: Comparison) -> list[tuple[int, str]]:
@@ -195,5 +195,5 @@ def test_the_pattern_tells_what_happened(
 
 def test_what_was_heard_of_is_noted() -> None:
     """Ranks that two processes claim, processes without a rank and damaged lines are told of."""
-    found = compare(ranks("0"), GatheredReports(ranks=tuple(saw("0")), alone=2, repeated=(0,), damaged=1))
+    found = compare_ranks(ranks("0"), GatheredReports(ranks=tuple(saw("0")), alone=2, repeated=(0,), damaged=1))
     assert (found.equal, len(found.notes)) == (True, 3)

@@ -1,5 +1,5 @@
-from advisor.compare.observed import compare
-from advisor.compare.running import cautions, observed
+from advisor.compare.processes import as_gathered, cautions
+from advisor.compare.verify import compare_ranks
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Hca, Locality, Port
 from advisor.model.hardware.machine import Machine
@@ -83,9 +83,9 @@ def test_an_adapter_of_another_network_is_not_nearer() -> None:
 
 def test_running_ranks_compare_with_a_plan() -> None:
     """A running application is an observation; a process without a rank is noted."""
-    found = observed(
+    found = as_gathered(
         RunningProcesses(host="n1", processes=(process(10, "0", rank=0), process(20, "3", rank=1), process(30, "3")))
     )
     plan = [PlannedRank(rank=i, host="n1.cluster", cpus=CpuSet([i])) for i in range(2)]
-    result = compare(plan, found)
+    result = compare_ranks(plan, found)
     assert ([row.rank for row in result.differ], len(result.notes)) == ([1], 1)

@@ -13,7 +13,7 @@ from advisor.host.later import Later, later
 from advisor.host.record import record
 from advisor.host.source import open_host
 from advisor.paths import template
-from advisor.render.script import capture_script
+from advisor.render.jinja import capture_script
 from tests.host.shelf import PATTERNS, lay
 from tests.host.test_capture import Machine, opened
 from tests.host.test_script import SHELLS, Shell, run, shell

@@ -18,7 +18,7 @@ from advisor.host.record import record
 from advisor.host.secrets import DiscreetHost
 from advisor.host.source import open_host
 from advisor.paths import template
-from advisor.render.script import capture_script
+from advisor.render.jinja import capture_script
 from tests.host.shelf import MACHINE, PATTERNS, is_root, lay
 from tests.host.test_capture import opened
 

@@ -14,7 +14,7 @@ from advisor.model.audit.plan import Plan, WantedSetting
 from advisor.model.audit.platform import Reference
 from advisor.model.audit.rule import Guide
 from advisor.model.hardware.firmware import Bios
-from advisor.plan.told import with_plan
+from advisor.plan.checklist import with_plan
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
 """A name that would break out of every kind of file."""

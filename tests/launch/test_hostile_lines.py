@@ -20,10 +20,8 @@ from advisor.launch.base import Launch, Wish
 from advisor.launch.registry import launchers
 from advisor.model.placement import Placement
 from advisor.paths import template
-from advisor.render.benchmark import Step, benchmark_script
-from advisor.render.commandline import HERE, exports, folded, launch_script
-from advisor.render.document import fill
-from advisor.render.probe import probe_script, probe_words
+from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, exports, folded, launch_script
+from advisor.render.jinja import fill, probe_script, probe_words
 from tests.launch.plan import node, planned
 from tests.launch.strategies import SHAPES, placements
 
@@ -204,7 +202,7 @@ def test_a_job_script_is_read_by_sh_and_what_was_named_stays_in_its_place(
 def test_the_script_of_a_benchmark_tells_what_it_measures_and_runs_the_very_words(lines: list[tuple[str, list[str]]]) -> None:
     """A title is printed as it stands: no backslash in it, no line break."""
     none: Mapping[str, Any] = {}
-    text = "\n".join(benchmark_script([Step(about, ["tell", *words], none, none) for about, words in lines])) + "\n"
+    text = "\n".join(benchmark_script([BenchmarkStep(about, ["tell", *words], none, none) for about, words in lines])) + "\n"
     checked(text)
     words, caught = _started(text.replace("printf '%s\\n'", "printf '%s\\0'"), "tell")
     shown = ["".join(letter if letter.isprintable() else "?" for letter in about) for about, _ in lines]

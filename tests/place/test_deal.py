@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.place.deal import dealt
+from advisor.place.cores import distributed
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from advisor.place.deal import dealt
 )
 def test_even(count: int, room: list[int], shares: list[int]) -> None:
     """Each gets the same as far as there is room, and the first of those that could take more get one more."""
-    assert dealt(count, room) == shares
+    assert distributed(count, room) == shares
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_even(count: int, room: list[int], shares: list[int]) -> None:
 def test_spaced(count: int, shares: list[int]) -> None:
     """What is left over goes to both sockets alike."""
     keys = [(socket, node) for socket in (0, 1) for node in (0, 1, 2)]
-    assert dealt(count, [9] * 6, keys) == shares
+    assert distributed(count, [9] * 6, keys) == shares

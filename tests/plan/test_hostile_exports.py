@@ -18,8 +18,8 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
 from advisor.paths import templates
-from advisor.render.document import fill
-from advisor.render.scripts import values
+from advisor.render.checklist.exports import values
+from advisor.render.jinja import fill
 from tests.know.listed import planned_sample
 
 BAD = (

@@ -7,7 +7,7 @@ from advisor.cli.planning import planned
 from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Plan
 from advisor.model.hardware.firmware import Bios
-from advisor.plan.told import with_plan
+from advisor.plan.checklist import with_plan
 from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written
 

@@ -12,7 +12,7 @@ from advisor.model.audit.findings import Finding
 from advisor.model.audit.plan import INCLUDES, Include, Plan
 from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.firmware import Bios, Registry, Scalar
-from advisor.plan.told import with_plan
+from advisor.plan.checklist import with_plan
 from tests.know.listed import asks, listed
 from tests.plan.laws import broken
 from tests.plan.made import choice, depends, plan, registry

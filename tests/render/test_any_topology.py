@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
-from advisor.render.alike import collapsed
 from advisor.render.lines import width_of
-from advisor.render.picture import picture
-from advisor.render.svg import draw_svg
-from advisor.render.terminal import lines
+from advisor.render.topology.elements import collapsed
+from advisor.render.topology.picture import picture
+from advisor.render.topology.svg import draw_svg
+from advisor.render.topology.terminal import picture_lines
 from tests.render import made
 
 cpus = st.integers(0, (1 << 24) - 1).map(CpuSet.from_bits)
@@ -60,7 +60,7 @@ NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,254}", fullmatch=True)
 def test_terminal(topology: Topology, width: int, name: str, whole: bool) -> None:
     """No line is wider than the terminal."""
     drawn = picture(made.machine(topology, name=name), made.layout(name=name or "x"))
-    shown = lines(drawn if whole else collapsed(drawn), width, whole=whole)
+    shown = picture_lines(drawn if whole else collapsed(drawn), width, whole=whole)
     assert max(map(width_of, shown)) <= width
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from advisor.model.audit.findings import Audit, Evidence, Fix, Row
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Gap, Machine
-from advisor.render.audit import audit_page, whole_audit_page
+from advisor.render.audit.page import audit_page, whole_audit_page
 from tests.conftest import Golden
 from tests.render import audits, made
 

@@ -6,13 +6,13 @@ from rich.console import Console
 
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement
-from advisor.render.binding import Told, bind_document, bind_page, bind_svg
+from advisor.render.binding.page import BoundJob, bind_document, bind_page, bind_svg
+from advisor.render.binding.ranks import plan_lines, rank_table
 from advisor.render.commandline import HERE, folded, launch_script, word
-from advisor.render.ranks import plan_lines, table
 from tests.place.samples import machine, placed
 
 
-def told(placement: Placement, *machines: Machine, **more: object) -> Told:
+def told(placement: Placement, *machines: Machine, **more: object) -> BoundJob:
     """Return what is said of a placement, with a plain line."""
     values: dict[str, object] = {
         "argv": ("mpirun", "-np", str(placement.size), "./app"),
@@ -24,10 +24,10 @@ def told(placement: Placement, *machines: Machine, **more: object) -> Told:
         "chosen": "it was asked for",
         "strategies": {placement.strategy: "Do it."},
     }
-    return Told(placement, machines, **{**values, **more})  # type: ignore[arg-type]
+    return BoundJob(placement, machines, **{**values, **more})  # type: ignore[arg-type]
 
 
-def printed(what: Told, width: int = 100, *, explain: bool = False) -> str:
+def printed(what: BoundJob, width: int = 100, *, explain: bool = False) -> str:
     """Return the page as a terminal of that width shows it."""
     console = Console(width=width, color_system=None)
     with console.capture() as shown:
@@ -61,16 +61,16 @@ def test_a_launch_script_knows_its_folder() -> None:
 def test_many_ranks_are_folded() -> None:
     """Of many ranks the first sixteen and the last are listed; all on request."""
     many = placed("a-r7425-2x7601-dell", ranks_per_node=32, hosts=("a", "b"))
-    lines = ["".join(text for text, _ in line) for line in table(many, 80)]
+    lines = ["".join(text for text, _ in line) for line in rank_table(many, 80)]
     assert len(lines) == 1 + 16 + 2
     assert (lines[-2].split(), lines[-1].split()[:2]) == (["..."], ["63", "b"])
-    assert len(table(many, 80, whole=True)) == 65
+    assert len(rank_table(many, 80, whole=True)) == 65
 
 
 def test_a_narrow_table_cuts_lists_not_columns() -> None:
     """In a narrow terminal long CPU lists are cut with an ellipsis."""
     wide = placed("a-r7425-2x7601-dell", ranks=2, threads=20)
-    lines = ["".join(text for text, _ in line) for line in table(wide, 40)]
+    lines = ["".join(text for text, _ in line) for line in rank_table(wide, 40)]
     assert max(map(len, lines)) <= 40
     assert "…" in lines[1]
 

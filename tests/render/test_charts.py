@@ -12,11 +12,11 @@ from matplotlib.transforms import Bbox
 
 from advisor.errors import BadValue, CannotWork
 from advisor.model.measurement import Measurements, Result
-from advisor.render import chart_roofline
-from advisor.render.chart_canvas import settings, spread
-from advisor.render.chart_roofs import Roofline, roofline
-from advisor.render.charts import KINDS, chart, charts_of
-from advisor.render.charts import _drawing as drawing
+from advisor.render.charts import rooflines
+from advisor.render.charts.canvas import settings, spread
+from advisor.render.charts.chart import KINDS, chart, charts_of
+from advisor.render.charts.chart import _drawing as drawing
+from advisor.render.charts.rooflines import Roofline, roofline
 from tests.render import measurements as made
 
 LEVELS = {"L1": 32 << 10, "L2": 512 << 10, "L3": 16 << 20}
@@ -149,7 +149,7 @@ def test_labels_are_readable(name: str, kind: str) -> None:
 def test_the_users_code_is_readable(name: str, intensity: float) -> None:
     """Wherever the user's code lies in the roofline, its words lie over no others and on the sheet."""
     with settings():
-        figure = chart_roofline.draw(MACHINES[name], line_of(MACHINES[name]), intensity)
+        figure = rooflines.draw(MACHINES[name], line_of(MACHINES[name]), intensity)
         assert (overlapping(figure), outside(figure)) == ([], [])
 
 
@@ -186,7 +186,7 @@ def test_ridges_are_told() -> None:
 )
 def test_what_a_code_can_reach(intensity: float, said: tuple[str, ...]) -> None:
     """Left of the ridges bandwidth decides, pattern by pattern; right of them the peak."""
-    assert chart_roofline.yours(line_of(delft()), intensity).splitlines() == [f"your code, {intensity:g} flop/byte,", *said]
+    assert rooflines.your_code(line_of(delft()), intensity).splitlines() == [f"your code, {intensity:g} flop/byte,", *said]
 
 
 def test_the_faster_stores_make_the_roof() -> None:

@@ -21,10 +21,10 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Kept, NotWritten, Plan, System
 from advisor.paths import templates
-from advisor.render import document
-from advisor.render.checklist import broken, checklist_page
-from advisor.render.checklist import document as json_of
-from advisor.render.scripts import values
+from advisor.render import jinja
+from advisor.render.checklist.exports import values
+from advisor.render.checklist.page import broken, checklist_page
+from advisor.render.checklist.page import checklist_document as json_of
 from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, wished
 
@@ -42,7 +42,7 @@ def made(name: str, pair: Pair | None = None) -> str:
     vendor = OF_VENDOR.get(name, "dell")
     shown, plan = pair or planned_sample(vendor=vendor)
     given = values(shown, plan, vendors()[vendor], "1.2.3")
-    return document.fill((templates() / "checklist" / f"{name}.j2").read_text(), given, name)
+    return jinja.fill((templates() / "checklist" / f"{name}.j2").read_text(), given, name)
 
 
 def page(checklist: Checklist, width: int) -> str:
@@ -189,18 +189,18 @@ def test_every_format_of_an_empty_list_is_whole() -> None:
 
 def test_an_ansible_text_is_never_an_expression() -> None:
     """Braces of a value cannot become a lookup; a YAML reader gets the text back with a blank between them."""
-    assert "{{" not in document.yaml('{{ lookup("pipe", "id") }}')
-    assert yaml.safe_load(document.yaml("a: 'b' # c\nd")) == "a: 'b' # c d"
+    assert "{{" not in jinja.yaml('{{ lookup("pipe", "id") }}')
+    assert yaml.safe_load(jinja.yaml("a: 'b' # c\nd")) == "a: 'b' # c d"
 
 
 def test_a_tuned_value_expands_nothing() -> None:
     """Tuned runs ${f:exec:...} in a value; no dollar reaches one."""
-    assert document.ini("1 ${f:exec:id}\n[main] # x") == "1 {f:exec:id} [main]  x"
+    assert jinja.ini("1 ${f:exec:id}\n[main] # x") == "1 {f:exec:id} [main]  x"
 
 
 def test_a_template_says_what_it_is_and_for_whom() -> None:
     """Every template begins with what it makes."""
-    said = {name: document.about((templates() / "checklist" / f"{name}.j2").read_text()) for name in FORMATS}
+    said = {name: jinja.about((templates() / "checklist" / f"{name}.j2").read_text()) for name in FORMATS}
     assert [name for name, about in said.items() if not about.summary] == []
     assert {name: about.vendors for name, about in said.items() if about.vendors}["racadm"] == ("dell",)
     assert said["html"].escape == "html"
@@ -213,12 +213,12 @@ def test_a_template_says_what_it_is_and_for_whom() -> None:
 def test_a_broken_template_is_one_line(template: str, says: str) -> None:
     """A template's mistake names the template, and a site's template reaches nothing but the values."""
     with pytest.raises(BadInput, match=says):
-        document.fill(template, {}, "site.j2")
+        jinja.fill(template, {}, "site.j2")
 
 
 def test_code_in_markdown_keeps_its_backticks() -> None:
     """A command with backticks is fenced by one more."""
-    assert (document.code("ls"), document.code("a `b` c")) == ("`ls`", "`` a `b` c ``")
+    assert (jinja.code("ls"), jinja.code("a `b` c")) == ("`ls`", "`` a `b` c ``")
 
 
 def need(tool: str) -> str:
@@ -321,7 +321,7 @@ def test_odd_values_stay_in_their_place() -> None:
     """A value with newlines and quotes of a site's rule is one value in every file of the system."""
     odd = Kept(keeper="sysctl", key="kernel.x", value="1\nkernel.y = 2")
     words = {"list": listed([]), "version": "1", "system": System(kept=(odd,)), "system_left": []}
-    text = document.fill((templates() / "checklist" / "sysctl.j2").read_text(), words)
+    text = jinja.fill((templates() / "checklist" / "sysctl.j2").read_text(), words)
     assert [line for line in text.splitlines() if line and line[0] != "#"] == ["kernel.x = 1 kernel.y = 2"]
 
 

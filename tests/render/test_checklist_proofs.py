@@ -1,5 +1,5 @@
 from advisor.model.audit.checklist import Checklist
-from advisor.render.checklist_proofs import compared, lines, proof_of
+from advisor.render.checklist.page import compared, proof_lines, proof_of
 from tests.know.listed import asks, listed, state
 
 
@@ -21,7 +21,7 @@ def test_each_line_names_its_benchmark_and_what_it_should_show() -> None:
 def test_where_nothing_is_published_it_says_so() -> None:
     """A platform that is not known has no published value, in the line and below the list."""
     found = listed([state("memory-x", "hardware")], platform=None)
-    below = ["".join(words for words, _ in line) for line in lines(found, 100)]
+    below = ["".join(words for words, _ in line) for line in proof_lines(found, 100)]
     assert said(found) == ["advisor measure membw: no published value for this platform"]
     assert below[1:] == [
         "What the benchmarks should show",

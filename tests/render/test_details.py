@@ -4,7 +4,7 @@ from advisor.model.hardware.firmware import Acpi, MadtEntry
 from advisor.model.hardware.machine import Machine, Source
 from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
 from advisor.model.hardware.operating_system import Hugepages, Kernel, Limits, Tool
-from advisor.render.details import SECTIONS, UNITS, details
+from advisor.render.audit.page import SECTIONS, UNITS, details
 from advisor.render.lines import text_of
 from tests.render import made
 

@@ -3,7 +3,7 @@ from io import StringIO
 from rich.console import Console
 
 from advisor.model.audit.findings import Answer, Explanation, Lack, Part, Step
-from advisor.render.explain import explain_page
+from advisor.render.rule import explain_page
 
 WHEN = (
     Step(depth=0, text="a < 1 and b", value="false", decides=True),

@@ -6,11 +6,10 @@ import pytest
 from rich.console import Console, RenderableType
 
 from advisor.model.measurement import Measurements, Result
-from advisor.render.measured import measured_page, plan_page
-from advisor.render.measured_data import ends, headline, matrices, round_trips, scaling
-from advisor.render.measured_matrix import joined, nearest
-from advisor.render.measured_paint import HEATS, bar, heat
-from advisor.render.measured_words import amount, figure, percent
+from advisor.render.measured.figures import HEATS, amount, bar, figure, heat, percent
+from advisor.render.measured.latency import joined, nearest
+from advisor.render.measured.page import measured_page, plan_page
+from advisor.render.measured.series import ends, headline, matrices, round_trips, scaling
 from tests.conftest import Golden
 from tests.render import measurements as made
 

@@ -3,7 +3,7 @@
 import json
 
 from advisor.model.measurement_statistics import BeforeAfter, Contrast, Side
-from advisor.render.measured_before import before_document, lines, probability
+from advisor.render.difference import before_after_document, before_after_lines, probability
 
 
 def row(ratio: float = 1.5, p: float = 4.1e-5, says: str = "faster", hca: str | None = "mlx5_0") -> Contrast:
@@ -23,7 +23,7 @@ def found(*rows: Contrast, warnings: tuple[str, ...] = ()) -> BeforeAfter:
 
 def text(told: BeforeAfter, width: int = 100) -> list[str]:
     """Return the page as plain lines."""
-    return [" ".join("".join(words for words, _ in line).split()) for line in lines(told, width)]
+    return [" ".join("".join(words for words, _ in line).split()) for line in before_after_lines(told, width)]
 
 
 def test_the_row_and_the_sentence() -> None:
@@ -53,7 +53,7 @@ def test_the_word_is_seen_on_a_narrow_terminal() -> None:
 
 def test_json_has_its_version() -> None:
     """The document names its schema, and has every figure."""
-    told = json.loads(json.dumps(before_document(found(row()))))
+    told = json.loads(json.dumps(before_after_document(found(row()))))
     assert (told["schema"], told["rows"][0]["ratio"], told["rows"][0]["says"]) == ("advisor-before-after/1", 1.5, "faster")
 
 

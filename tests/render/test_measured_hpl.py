@@ -3,7 +3,7 @@
 from typing import Any
 
 from advisor.model.measurement import Conditions, Identity, Measurements, Result
-from advisor.render.measured_hpl import efficiency
+from advisor.render.measured.flops import hpl_tables
 
 DETAILS = {
     "n": 86400,
@@ -30,7 +30,7 @@ def shown(*runs: Result, width: int = 120) -> list[str]:
     """Return the sections of some runs as plain lines."""
     under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
     measured = Measurements(advisor="0", machine=Identity(), conditions=under, results=runs)
-    return [" ".join("".join(words for words, _ in line).split()) for line in efficiency(measured, width)]
+    return [" ".join("".join(words for words, _ in line).split()) for line in hpl_tables(measured, width)]
 
 
 def text(**fields: Any) -> list[str]:

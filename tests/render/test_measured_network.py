@@ -4,7 +4,7 @@ from typing import Any
 
 from advisor.model.measurement import Conditions, Identity, Measurements, Result
 from advisor.render.lines import Line
-from advisor.render.measured_network import tables
+from advisor.render.measured.network import tables
 
 ARTICLE = (6.9, 6.8, 6.8, 6.8, 12.1, 12.2, 12.3, 12.1)
 """[000] Table 2: GB/s of eight cores of each NUMA node to those of the other host's; the adapter is at node 6."""

@@ -3,10 +3,8 @@ from advisor.model.hardware.devices import Locality, Nic
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Limits
 from advisor.model.hardware.topology import Core, NumaNode, Topology
-from advisor.render.alike import collapsed
-from advisor.render.captions import block_remarks, block_title, group_label, guesses, member_text, store_text
-from advisor.render.picture import picture
-from advisor.render.shapes import Picture
+from advisor.render.topology.elements import Picture, collapsed
+from advisor.render.topology.picture import block_remarks, block_title, group_label, guesses, member_text, picture, store_text
 from tests.render import made
 
 

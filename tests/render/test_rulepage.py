@@ -1,7 +1,7 @@
 from typing import Any
 
 from advisor.model.audit.rule import Publication, RuleText
-from advisor.render.rulepage import rule_page
+from advisor.render.rule import rule_page
 
 GIVEN: dict[str, Any] = {
     "id": "x-y",

@@ -2,8 +2,7 @@ import json
 from typing import Any
 
 from advisor.model.audit.findings import Finding, Row
-from advisor.render.data import audit_document
-from advisor.render.schema import audit_schema
+from advisor.render.schema import audit_document, audit_schema
 from tests.render import audits, made
 
 

@@ -8,7 +8,7 @@ from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine
 from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
 from advisor.model.hardware.operating_system import Allocation, Environment, Kernel
-from advisor.render.audit import audit_page, whole_audit_page
+from advisor.render.audit.page import audit_page, whole_audit_page
 from tests.conftest import Golden
 from tests.render import made
 

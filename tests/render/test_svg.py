@@ -8,11 +8,10 @@ from defusedxml.ElementTree import fromstring
 
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
-from advisor.render.heatmap import _colour
-from advisor.render.picture import picture
-from advisor.render.sockets import COLOURS
-from advisor.render.svg import draw_svg
-from advisor.render.tiles import Font, width_of
+from advisor.render.topology.picture import picture
+from advisor.render.topology.sockets import COLOURS
+from advisor.render.topology.svg import draw_svg
+from advisor.render.topology.tiles import Font, _colour, width_of
 from tests.conftest import Golden
 from tests.render import made
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
-from advisor.render.terminal import draw
+from advisor.render.topology.terminal import draw
 from tests.conftest import Golden
 from tests.render import made
 

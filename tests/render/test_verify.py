@@ -1,4 +1,4 @@
-from advisor.compare.observed import compare
+from advisor.compare.verify import compare_ranks
 from advisor.model.cpuset import CpuSet
 from advisor.model.observed_binding import (
     Caution,
@@ -10,8 +10,8 @@ from advisor.model.observed_binding import (
     RunningProcesses,
     Thread,
 )
+from advisor.render.binding.verify import comparison_document, comparison_page, running_document, running_page, verdict_line
 from advisor.render.lines import text_of
-from advisor.render.verify import comparison_document, comparison_page, running_document, running_page, verdict_line
 from tests.model.shapes import shape
 
 NODE = shape(1, 2, 2, 4)
@@ -21,7 +21,7 @@ def comparison(plan: list[str], seen: list[str], host: str | None = None) -> Com
     """Return ranks planned and seen on these CPUs."""
     places = [PlannedRank(rank=i, host=host, cpus=CpuSet.parse(cpus), memory=(0,)) for i, cpus in enumerate(plan)]
     found = [Observation(rank=i, host=host or "n1", cpus=CpuSet.parse(cpus)) for i, cpus in enumerate(seen)]
-    return compare(places, GatheredReports(ranks=tuple(found)), NODE)
+    return compare_ranks(places, GatheredReports(ranks=tuple(found)), NODE)
 
 
 def drawn(found: Comparison, width: int = 80) -> list[str]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from advisor.cli.quick import Asked, Taken
     from advisor.model.audit.findings import Audit
     from advisor.model.hardware.machine import Machine
-    from advisor.render.audit import Lines, Step
+    from advisor.render.audit.page import Lines, Step
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 Measure = Annotated[
@@ -106,7 +106,7 @@ def run(
 
 
 def _document(result: "Judgement", audit: "Audit") -> dict[str, Any]:
-    from advisor.render.data import audit_document
+    from advisor.render.schema import audit_document
 
     return audit_document(result.machine, result.layout, audit, result.case.watch)
 
@@ -139,9 +139,9 @@ def _added(asked: "Asked", measured: "Taken") -> "Lines":
     found = measured.measurements
     if found is None or not (asked.full or asked.hpl or asked.network):
         return lambda _: []
-    from advisor.render.measured_added import added
+    from advisor.render.measured.page import hpl_and_network
 
-    return lambda width: added(found, width)
+    return lambda width: hpl_and_network(found, width)
 
 
 def _page(
@@ -153,7 +153,7 @@ def _page(
     verbose: bool,
     width: int | None,
 ) -> "RenderableType":
-    from advisor.render.audit import audit_page, whole_audit_page
+    from advisor.render.audit.page import audit_page, whole_audit_page
 
     if verbose:
         from advisor.know.vendors import publications

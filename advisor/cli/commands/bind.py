@@ -29,7 +29,7 @@ from advisor.model.placement import STRATEGIES
 if TYPE_CHECKING:
     from advisor.cli.binding import Carrier, Wanted
     from advisor.cli.crew import There
-    from advisor.render.binding import Told
+    from advisor.render.binding.page import BoundJob
 
 _RANKS_PER = "--ranks-per"
 
@@ -184,9 +184,9 @@ def _do(there: "There", wanted: "Wanted", how: tuple["Carrier", str | None, str 
     return 0
 
 
-def _show(told: "Told", shown: Shown) -> None:
+def _show(told: "BoundJob", shown: Shown) -> None:
     from advisor.cli.pipeline import emit, say, write_whole
-    from advisor.render.binding import bind_document, bind_page, bind_svg
+    from advisor.render.binding.page import bind_document, bind_page, bind_svg
 
     if shown.svg is not None:
         write_whole(shown.svg, bind_svg(told).encode())

@@ -40,7 +40,7 @@ def run(
     """Store a machine in one file."""
     if script:
         from advisor.paths import template
-        from advisor.render.script import capture_script
+        from advisor.render.jinja import capture_script
 
         say(capture_script(template("capture.sh.j2"), paths(), commands(), __version__, ENVIRONMENT_PREFIXES, twice=counters()))
     elif output is None:

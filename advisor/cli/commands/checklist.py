@@ -88,7 +88,7 @@ def run(
     from advisor.cli.inputs import firmware_from
     from advisor.cli.planning import planned, with_apply_time, with_bios
     from advisor.know.vendors import vendor_by_id
-    from advisor.plan.told import with_plan
+    from advisor.plan.checklist import with_plan
 
     order = platform is not None or cpu is not None
     if order:
@@ -130,15 +130,15 @@ def _print(
     if template is not None:
         _write(form, template, shown, output, plan=plan, words=words)
     elif form == "json":
-        from advisor.render.checklist import document
+        from advisor.render.checklist.page import checklist_document
 
-        emit_json(document(shown), output)
+        emit_json(checklist_document(shown), output)
     elif form == "plan":
         from advisor.cli.planning import document as whole
 
         emit_json(whole(plan), output)
     else:
-        from advisor.render.checklist import checklist_page
+        from advisor.render.checklist.page import checklist_page
 
         emit([checklist_page(shown, width)], output, color=color, width=width)
 
@@ -220,8 +220,8 @@ def _named(machine: "Machine") -> str:
 def _write(form: str, template: str, checklist: "Checklist", output: Path | None, *, plan: "Plan", words: "Vendor") -> None:
     from advisor import __version__
     from advisor.cli.formats import complaint, remarks
-    from advisor.render.document import fill
-    from advisor.render.scripts import values
+    from advisor.render.checklist.exports import values
+    from advisor.render.jinja import fill
 
     refused = complaint(form, template, words)
     if refused:

@@ -52,11 +52,11 @@ def run(
     result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine), watch=watching.ended())
     told = _explained(result, rule, subject)
     if json:
-        from advisor.render.data import explain_document
+        from advisor.render.schema import explain_document
 
         emit_json(explain_document(told), output)
     else:
-        from advisor.render.explain import explain_page
+        from advisor.render.rule import explain_page
 
         emit([explain_page(told, why_not=why_not, width=width)], output, color=not no_color, width=width)
 

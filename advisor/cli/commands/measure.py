@@ -165,7 +165,7 @@ def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
 def _plan(wish: "Wish", source: str | None, shown: Shown) -> int:
     from advisor.cli.measuring import planned
     from advisor.cli.pipeline import emit, emit_json, load
-    from advisor.render.measured import plan_page
+    from advisor.render.measured.page import plan_page
 
     made = planned(load(source), wish)
     if shown.json:
@@ -232,7 +232,7 @@ def _show_saved(words: list[str], files: list[Path], source: str | None, before:
 def _show(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
     from advisor.cli.measuring import document
     from advisor.cli.pipeline import emit, emit_json
-    from advisor.render.measured import measured_page
+    from advisor.render.measured.page import measured_page
 
     if shown.save is not None:
         emit_json(document(found), shown.save)
@@ -251,7 +251,7 @@ _CHART_OF = {"matrix": "bandwidth-matrix", "c2c": "map"}
 def _draw(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
     from advisor.cli.pipeline import write_whole
     from advisor.errors import BadValue
-    from advisor.render.charts import KINDS, chart, charts_of
+    from advisor.render.charts.chart import KINDS, chart, charts_of
 
     files = [(file, form) for file, form in ((shown.svg, "svg"), (shown.png, "png")) if file is not None]
     if not files:

@@ -51,7 +51,7 @@ def run(
     elif json:
         emit_json({"schema": "advisor-rules/1", "rules": [_document(rule) for rule in chosen]}, None)
     elif action is Action.SHOW:
-        from advisor.render.rulepage import rule_page
+        from advisor.render.rule import rule_page
 
         say("\n\n".join(rule_page(rule.text, rule.topic, rule.where) for rule in chosen) + "\n")
     else:

@@ -37,15 +37,15 @@ def run(
     machine = load(source)
     layout = infer_layout(machine)
     if svg is not None:
-        from advisor.render.picture import picture
-        from advisor.render.svg import draw_svg
+        from advisor.render.topology.picture import picture
+        from advisor.render.topology.svg import draw_svg
 
         write_whole(svg, draw_svg(picture(machine, layout), whole=whole).encode())
     if json:
-        from advisor.render.data import document
+        from advisor.render.schema import topology_document
 
-        emit_json(document(machine, layout), output)
+        emit_json(topology_document(machine, layout), output)
     elif svg is None or output is not None:
-        from advisor.render.terminal import draw
+        from advisor.render.topology.terminal import draw
 
         emit([draw(machine, layout, whole=whole)], output, color=not no_color, width=width)

@@ -67,7 +67,7 @@ def run(
     if pid or job is not None:
         return _running(plan, pid or [], job, words or [], json=json, output=output, width=width, color=not no_color)
     comparison = _compared(plan, observed, words or [], source, timeout)
-    from advisor.render.verify import comparison_document, comparison_page
+    from advisor.render.binding.verify import comparison_document, comparison_page
 
     if json:
         emit_json(comparison_document(comparison), output)
@@ -78,7 +78,7 @@ def run(
 
 def _print_probe() -> int:
     from advisor.paths import template
-    from advisor.render.probe import probe_script
+    from advisor.render.jinja import probe_script
 
     say(probe_script(template("probe.sh.j2")))
     return 0
@@ -88,7 +88,7 @@ def _compared(plan: str | None, observed: str | None, words: list[str], source: 
     from advisor.cli.launchlines import line_in, line_of
     from advisor.cli.plans import plan_in, read_bytes
     from advisor.collect.observe import heard
-    from advisor.compare.observed import compare
+    from advisor.compare.verify import compare_ranks
 
     if plan == "-" and observed == "-":
         raise BadValue("--plan and --observed are both standard input", cure="name a file for one of them")
@@ -103,7 +103,7 @@ def _compared(plan: str | None, observed: str | None, words: list[str], source: 
             raise CannotWork(f"{observed}: there is no line of the probe in it{_alone(gathered)}")
     else:
         gathered, ended = _launched(line_in(folder) if folder else line_of(words), timeout)
-    comparison = compare(wanted.ranks, gathered, _topology(wanted, source))
+    comparison = compare_ranks(wanted.ranks, gathered, _topology(wanted, source))
     return comparison.model_copy(update={"notes": (*comparison.notes, *_ending(ended, timeout))})
 
 
@@ -123,7 +123,7 @@ def _launched(line: "Line", timeout: float) -> "tuple[GatheredReports, Ran]":
     from advisor.host.base import Why
     from advisor.host.live import LiveHost
     from advisor.paths import template
-    from advisor.render.probe import probe_words
+    from advisor.render.jinja import probe_words
 
     probe = probe_words(template("probe.sh.j2"))
     argv = tuple(word for each in line.argv for word in (probe if each == STANDS_FOR else (each,)))
@@ -186,10 +186,10 @@ def _running(
     color: bool,
 ) -> int:
     from advisor.collect.observe import looked
-    from advisor.compare.running import cautions
+    from advisor.compare.processes import cautions
     from advisor.host.live import LiveHost
     from advisor.model.hardware.topology import Topology
-    from advisor.render.verify import running_document, running_page
+    from advisor.render.binding.verify import running_document, running_page
 
     if words:
         raise BadValue(f"--pid and --job take no {words[0][:40]}", cure="give a plan with --plan")
@@ -225,11 +225,11 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
 def _against(plan: str, found: "RunningProcesses", topology: "Topology | None") -> "Comparison":
     """Compare running ranks with those that the plan has for this host."""
     from advisor.cli.plans import plan_in
-    from advisor.compare.observed import compare
-    from advisor.compare.running import observed
+    from advisor.compare.processes import as_gathered
+    from advisor.compare.verify import compare_ranks
     from advisor.model.observed_binding import same_host
 
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]
     if not here:
         raise BadValue(f"the plan has no rank on {found.host or 'this host'}", cure="run this on a node of the plan")
-    return compare(here, observed(found), topology)
+    return compare_ranks(here, as_gathered(found), topology)

@@ -23,7 +23,7 @@ from advisor.errors import BadValue
 if TYPE_CHECKING:
     from advisor.model.hardware.layout import Assumption
     from advisor.model.hardware.machine import Machine
-    from advisor.render.whatif import WhatIf
+    from advisor.render.difference import WhatIf
 
 
 class Switch(StrEnum):
@@ -82,11 +82,11 @@ def run(
     machine = load(source)
     found = _whatif(machine, wish, source, scope, rules or [])
     if json or output is not None:
-        from advisor.render.whatif import whatif_document
+        from advisor.render.difference import whatif_document
 
         emit_json(whatif_document(found), output)
     if not json:
-        from advisor.render.whatif import whatif_page
+        from advisor.render.difference import whatif_page
 
         emit([whatif_page(found, str(output) if output else None)], None, color=not no_color, width=width)
 
@@ -104,7 +104,7 @@ def _whatif(machine: "Machine", wish: "Assumption", source: str | None, scope: A
     from advisor.cli.assume import changed
     from advisor.cli.judgement import judged
     from advisor.compare.audits import difference
-    from advisor.render.whatif import WhatIf
+    from advisor.render.difference import WhatIf
 
     after = changed(machine, wish)
     a, b = (judged(each, scope, rules) for each in (machine, after))

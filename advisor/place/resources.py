@@ -1,0 +1,277 @@
+"""What one kind of node offers a job: its free cores in the order of space, its memories, its adapters and GPUs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from advisor.errors import BadValue
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import NumaNode, Topology
+from advisor.place.cores import FreeCore
+
+
+@dataclass(frozen=True)
+class Device:
+    """An HCA or a GPU: the NUMA nodes it is local to, and the sockets these are in; () where not known."""
+
+    name: str
+    nodes: tuple[int, ...]
+    sockets: tuple[int, ...]
+    gpu: bool = False
+    one_of: bool = False
+    """Whether it is on one of its nodes, and which is not known."""
+    cpus: CpuSet = field(default_factory=CpuSet)
+    """The CPUs nearest to it, where these are fewer than its nodes'."""
+    upstream: tuple[str, ...] = ()
+    """Host bridges and bridges between it and the processor, the root's side first."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """CPUs and the NUMA nodes that own them: one, or several where nodes share their CPUs."""
+
+    nodes: tuple[int, ...]
+    cpus: CpuSet
+
+
+FAR = 1 << 16
+"""Farther than any distance that firmware tells."""
+
+
+@dataclass(frozen=True)
+class NodeResources:
+    """One kind of node."""
+
+    machine: Machine
+    whole: Topology
+    inside: Topology
+    free: CpuSet
+
+    @cached_property
+    def sockets(self) -> tuple[CpuSet, ...]:
+        """The CPUs of each real socket."""
+        return find_sockets(self.machine, self.whole)[0]
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The NUMA nodes that have CPUs, by number; those of the same CPUs are one."""
+        found: dict[CpuSet, list[int]] = {}
+        for node in sorted(self.inside.cpu_nodes, key=lambda node: node.os_index):
+            found.setdefault(node.cpuset, []).append(node.os_index)
+        return tuple(Domain(tuple(nodes), cpus) for cpus, nodes in found.items())
+
+    @cached_property
+    def cores(self) -> tuple[FreeCore, ...]:
+        """Every free core, in the order of space: socket, NUMA node, L3 group, first CPU."""
+        left, sets = self.free & self.inside.pus, []
+        for cpus in (*(core.cpuset for core in self.inside.cores), *(CpuSet([cpu]) for cpu in left - self._cored)):
+            if cpus & left:
+                sets.append(cpus & left)
+                left -= cpus
+        sets.sort(key=lambda cpus: cpus.first or 0)
+        seats = [self._seat(position, cpus) for position, cpus in enumerate(sets)]
+        return tuple(sorted(seats, key=lambda seat: (seat.socket, seat.node, seat.l3, seat.core)))
+
+    @cached_property
+    def _cored(self) -> CpuSet:
+        return union(core.cpuset for core in self.inside.cores)
+
+    def _seat(self, position: int, cpus: CpuSet) -> FreeCore:
+        first = CpuSet([cpus.first or 0])
+        l3 = [group.cpuset for group in self.inside.l3]
+        domains = [domain.cpus for domain in self.domains]
+        return FreeCore(
+            cpus, position, _holder(self.sockets, first, len(self.sockets)), _holder(domains, first, -1), _holder(l3, first, -1)
+        )
+
+    @cached_property
+    def partial(self) -> CpuSet:
+        """The CPUs of cores of which the job may use some hardware threads only."""
+        cores = (core.cpuset & self.whole.pus for core in self.whole.cores)
+        return union(cpus & self.free for cpus in cores if cpus & self.free and not cpus <= self.free)
+
+    @cached_property
+    def memories(self) -> tuple[tuple[int, ...], ...]:
+        """For each domain the nodes its memory comes from: its own, or the nearest that have memory."""
+        return tuple(self._memory(domain) for domain in self.domains)
+
+    def _memory(self, domain: Domain) -> tuple[int, ...]:
+        nodes = {node.os_index: node for node in self.inside.nodes}
+        own = tuple(number for number in domain.nodes if _plain(nodes[number]))
+        filled = [n for n in self.inside.nodes if _plain(n)] or [n for n in self.inside.nodes if n.memory != 0]
+        if own or not filled:
+            return own or domain.nodes
+        socket = _holder(self.sockets, domain.cpus, -1)
+
+        def far(node: NumaNode) -> tuple[bool, int]:
+            return _holder(self.sockets, node.near, -2) != socket, self._between(domain.nodes, (node.os_index,)) or FAR
+
+        nearest = min(map(far, filled))
+        return tuple(node.os_index for node in filled if far(node) == nearest)
+
+    def memory_of(self, seat: FreeCore) -> tuple[int, ...]:
+        """Return the nodes that a seat's memory comes from; of a CPU that no node owns, all that have memory."""
+        return self.memories[seat.node] if seat.node >= 0 else tuple(n.os_index for n in self.inside.nodes if n.memory != 0)
+
+    def distance(self, seat: FreeCore, device: Device) -> int | None:
+        """Return the SLIT distance from a seat's node to a device's, None where not known."""
+        if seat.node < 0:
+            return None
+        here = self.domains[seat.node].nodes
+        if not device.one_of:
+            return self._between(here, device.nodes)
+        each = {self._between(here, (node,)) for node in device.nodes}
+        return each.pop() if len(each) == 1 else None
+
+    def nearness(self, seat: FreeCore, device: Device) -> tuple[int, int, int]:
+        """Return what sorts seats by a device: its own CPUs, its own nodes, its socket's by distance, the others by distance."""
+        key = seat.socket, seat.node, bool(seat.cpus & device.cpus), device
+        if key not in self._steps:
+            self._steps[key] = self._step(seat, device)
+        return self._steps[key]
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, int, bool, Device], tuple[int, int, int]]:
+        return {}
+
+    def _step(self, seat: FreeCore, device: Device) -> tuple[int, int, int]:
+        own = seat.node >= 0 and not device.one_of and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
+        close = own and (not device.cpus or bool(seat.cpus & device.cpus))
+        tier = 0 if close else 1 if own else 2 if seat.socket in device.sockets else 3
+        distance = self.distance(seat, device)
+        return tier, FAR if distance is None else distance, seat.node
+
+    def _between(self, here: Sequence[int], there: Sequence[int]) -> int | None:
+        table = self.whole.distances
+        known = [10 for number in here if number in there]
+        if table is not None:
+            known += [far for a in here for b in there if (far := table.between(a, b)) is not None]
+        return min(known, default=None)
+
+
+def _plain(node: NumaNode) -> bool:
+    """Return whether a node has memory that programs get by default."""
+    return node.memory != 0 and node.kind in (None, "dram")
+
+
+def _holder(sets: Sequence[CpuSet], cpus: CpuSet, otherwise: int) -> int:
+    return next((i for i, each in enumerate(sets) if cpus & each), otherwise)
+
+
+def adapters(ground: NodeResources) -> tuple[Device, ...]:
+    """Return the HCAs to use, all of one link layer: with an active port of the highest rate, or all where none is active."""
+    fabric = fabric_of(ground.machine.hcas or ())
+    hcas = [hca for hca in ground.machine.hcas or () if is_on_fabric(hca, fabric)]
+    rates = {hca.name: _rate(hca, fabric) for hca in hcas}
+    best = max((rate for rate in rates.values() if rate is not None), default=None)
+    return tuple(_adapter(ground, hca) for hca in hcas if rates[hca.name] == best)
+
+
+def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
+    """Yield the HCAs that are not used, each with the reason."""
+    hcas = ground.machine.hcas or ()
+    fabric, used = fabric_of(hcas), {device.name for device in adapters(ground)}
+    for hca in hcas:
+        if hca.name in used:
+            continue
+        layers = other_layers(hca, fabric)
+        if layers and fabric:
+            words = ", ".join(NAMES.get(layer, layer) for layer in layers)
+            yield hca.name, f"{words}, and a plan keeps to one network: {NAMES.get(fabric, fabric)}"
+        elif not is_on_fabric(hca, fabric):
+            yield hca.name, f"its network is not known, and the plan keeps to {NAMES.get(fabric or '', 'another')}"
+        else:
+            yield hca.name, "no active port, or a slower one"
+
+
+def gpus(ground: NodeResources) -> tuple[Device, ...]:
+    """Return the GPUs, or the partitions of GPUs, in the order of the runtime where it is known, else of their addresses."""
+    return tuple(_gpu(ground, gpu) for gpu in ground.machine.gpus or ())
+
+
+def accelerators(ground: NodeResources) -> tuple[str, ...]:
+    """Return the processing accelerators (PCI class 12) that are no GPUs: no plan deals them."""
+    known = {gpu.address for gpu in ground.machine.gpus or ()} | {gpu.card for gpu in ground.machine.gpus or ()}
+    every = ground.machine.pci or ()
+    return tuple(d.address for d in every if d.class_code >> 16 == 0x12 and not d.is_virtual_function and d.address not in known)
+
+
+def named(ground: NodeResources, name: str) -> Device:
+    """Return the HCA or GPU of a name (mlx5_0), a PCI address, an HCA's interface (hsn0), or a GPU's number (gpu0)."""
+    hcas = ground.machine.hcas or ()
+    for hca in hcas:
+        if name in (hca.name, hca.address):
+            return _adapter(ground, hca)
+    for hca in hcas:
+        if any(name == port.netdev for port in hca.ports or ()):
+            return _adapter(ground, hca)
+    for position, gpu in enumerate(ground.machine.gpus or ()):
+        if name in (gpu.address, f"gpu{_number(gpu, position)}"):
+            return _gpu(ground, gpu)
+    there = [h.name for h in hcas] + [g.address for g in ground.machine.gpus or ()]
+    known = ", ".join(there) or ("none" if ground.machine.hcas is not None else "no list of them in this input")
+    raise BadValue(f"no adapter or GPU is called {name}", cure=f"there are: {known}")
+
+
+def nearest(ground: NodeResources, seat: FreeCore, devices: Sequence[Device]) -> list[Device]:
+    """Return the devices that are nearest to a seat: several where they are equally near."""
+    steps = [ground.nearness(seat, device)[:2] for device in devices]
+    return [device for device, step in zip(devices, steps, strict=True) if step == min(steps)]
+
+
+def beside(gpu: Device, devices: Sequence[Device]) -> list[Device]:
+    """Return those of some adapters that share most of a GPU's way to the processor, or are in its NUMA node, or all."""
+    shared = [_shared(gpu, device) for device in devices]
+    most = max(shared, default=0)
+    if most:
+        return [device for device, count in zip(devices, shared, strict=True) if count == most]
+    return [device for device in devices if set(device.nodes) & set(gpu.nodes)] or list(devices)
+
+
+def _shared(one: Device, other: Device) -> int:
+    """Return how many host bridges and bridges two devices share, from the processor down."""
+    count = 0
+    for a, b in zip(one.upstream, other.upstream, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _number(gpu: Gpu, position: int) -> int:
+    return position if gpu.index is None else gpu.index
+
+
+def _adapter(ground: NodeResources, hca: Hca) -> Device:
+    return _device(ground, hca.name, hca.locality, hca.address)
+
+
+def _gpu(ground: NodeResources, gpu: Gpu) -> Device:
+    return _device(ground, gpu.address, gpu.locality, gpu.card or gpu.address, gpu=True)
+
+
+def _device(ground: NodeResources, name: str, locality: Locality | None, address: str | None, *, gpu: bool = False) -> Device:
+    nodes = locality.numa_nodes if locality else ()
+    cpus = union(node.cpuset for node in ground.whole.nodes if node.os_index in nodes)
+    sockets = tuple(i for i, socket in enumerate(ground.sockets) if socket & cpus)
+    card = next((device for device in ground.machine.pci or () if device.address == address), None) if address else None
+    return Device(
+        name,
+        nodes,
+        sockets,
+        gpu,
+        one_of=bool(locality and locality.one_of),
+        cpus=(locality.cpus if locality else None) or CpuSet(),
+        upstream=(card.upstream if card else None) or (),
+    )
+
+
+def _rate(hca: Hca, fabric: str | None) -> int | None:
+    """Return the highest rate of an HCA's active ports; 0 where nothing is known of its ports, None where none is active."""
+    ports = ports_of(hca, fabric)
+    if ports is None:
+        return 0
+    return max((port.rate or 0 for port in ports if is_active(port)), default=None)

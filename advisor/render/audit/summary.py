@@ -1,0 +1,215 @@
+"""The machine in three lines, or in all; and what was inferred of how the firmware cut it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from advisor.language.units import binary, clock, count, memory_clock, plain, throughput
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Dimm, SocketMemory
+from advisor.model.hardware.operating_system import Kernel, Limits
+from advisor.model.hardware.topology import counts
+from advisor.render.cpulists import numbered
+from advisor.render.lines import Line, labelled
+from advisor.render.topology.devices import PlacedDevice, devices, together
+from advisor.render.topology.elements import Device, Picture
+from advisor.render.topology.picture import device_facts, device_name
+
+Row = tuple[str, str, str]
+"""A label, what is said, and its style."""
+
+LABEL = 11
+"""Columns that a label takes."""
+
+SHOWN = 3
+"""So many kinds of adapters stand in the opening."""
+
+_STYLE = {"down": "down", "unknown": "unknown"}
+
+
+def opening(machine: Machine, layout: Layout, seen: Picture, width: int) -> list[Line]:
+    """Return what machine this is, in three lines where they hold it, and what limits the view of it."""
+    rows: list[Row] = [
+        ("Machine", ", ".join((seen.title, *_bios(machine))), "title"),
+        ("Processor", ", ".join((seen.processors, *_size(machine, layout))), ""),
+        ("Adapters", "; ".join(_adapters(machine)), ""),
+    ]
+    return _table([*rows, *(("Note", note, "warn") for note in seen.notes)], width)
+
+
+def whole(machine: Machine, seen: Picture, width: int) -> list[Line]:
+    """Return all that is worth a line of its own, and how the firmware cut the machine, with the reasons."""
+    return [*_table(facts(machine, seen), width), (), (("How it is cut", "heading"),), *_table(statements(seen), width)]
+
+
+def _bios(machine: Machine) -> Iterator[str]:
+    firmware = machine.firmware
+    if firmware and firmware.bios_version:
+        yield f"BIOS {plain(firmware.bios_version, 60)}{f' of {plain(firmware.bios_date)}' if firmware.bios_date else ''}"
+    if machine.environment and machine.environment.virtual not in (None, "none"):
+        yield f"a virtual machine ({plain(str(machine.environment.virtual), 40)})"
+
+
+def _size(machine: Machine, layout: Layout) -> Iterator[str]:
+    """Yield cores, threads, nodes with their cut, memory with its modules."""
+    topology = machine.topology
+    if topology is None:
+        return
+    seen = counts(topology)
+    yield count(seen.cores, "core")
+    yield f"{count(seen.pus, 'CPU')} (SMT on)" if layout.smt.state == "on" else f"SMT {layout.smt.state}"
+    sure = f", {layout.cut.confidence} confidence" if layout.cut.confidence != "high" else ""
+    yield f"{count(seen.numa_nodes, 'NUMA node')} ({plain(layout.cut.name)}{sure})"
+    memory = [node.memory for node in topology.nodes if node.memory is not None]
+    modules = [d for d in (machine.memory.dimms or () if machine.memory else ()) if d.size]
+    if memory:
+        yield binary(sum(memory)) + (f" in {count(len(modules), 'DIMM')}" if modules else "")
+
+
+def _adapters(machine: Machine) -> Iterator[str]:
+    """Yield adapters and accelerators, those that are alike together; only so many as a line or two hold."""
+    rows = list(_devices(machine))
+    yield from (f"{label} {text}" for label, text, _ in rows[:SHOWN])
+    if len(rows) > SHOWN:
+        yield f"{len(rows) - SHOWN} more"
+    if not rows:
+        yield "not known" if machine.hcas is None else "no HCA, GPU or accelerator seen"
+
+
+def _table(rows: Iterable[Row], width: int) -> list[Line]:
+    return [line for label, words, style in rows for line in labelled(label, [(words, style)], width, LABEL)]
+
+
+def facts(machine: Machine, seen: Picture) -> Iterator[Row]:
+    """Yield the machine in a few lines."""
+    yield "Machine", seen.title, "title"
+    yield "Processor", seen.processors, ""
+    yield from ((label, text, "") for label, text in _clocks(machine) if text)
+    yield "Topology", seen.counts, ""
+    yield from ((label, text, "") for label, text in _firmware_and_memory(machine) if text)
+    yield from _devices(machine)
+    yield from ((label, text, "") for label, text in _system(machine) if text)
+    yield from (("Note", note, "warn") for note in seen.notes)
+
+
+def statements(seen: Picture) -> Iterator[Row]:
+    """Yield what was inferred, how sure, and why."""
+    for each in seen.statements:
+        yield each.about, f"{each.says}{f', {each.sure} confidence' if each.sure else ''}", "title"
+        yield from (("", reason, "") for reason in each.why)
+
+
+def _clocks(machine: Machine) -> Iterator[tuple[str, str]]:
+    """Yield the clocks and who sets them; a cap where software holds the CPUs below what the driver allows."""
+    cpu = machine.cpu
+    if cpu is None:
+        return
+    capped = cpu.limit_hz if cpu.limit_hz and cpu.max_hz and cpu.limit_hz < cpu.max_hz else None
+    parts = (
+        f"base {clock(cpu.base_hz)}" if cpu.base_hz else "",
+        f"up to {clock(cpu.max_hz)}" if cpu.max_hz else "",
+        f"CAPPED at {clock(capped)}" if capped else "",
+        {True: "boost on", False: "boost off", None: ""}[cpu.boost],
+        f"governor {' and '.join(map(plain, cpu.governors))}" if cpu.governors else "",
+        f"driver {plain(cpu.driver)}" if cpu.driver else "",
+    )
+    yield "Clocks", ", ".join(part for part in parts if part)
+
+
+def _firmware_and_memory(machine: Machine) -> Iterator[tuple[str, str]]:
+    firmware = machine.firmware
+    if firmware and firmware.bios_version:
+        dated = f" of {plain(firmware.bios_date)}" if firmware.bios_date else ""
+        yield "BIOS", f"{plain(firmware.bios_vendor or '')} {plain(firmware.bios_version)}{dated}".strip()
+    if machine.memory and machine.memory.dimms is not None:
+        yield "DIMMs", _dimms(machine.memory.dimms)
+    yield "Channels", _channels(machine.memory.sockets or () if machine.memory else ())
+
+
+def _dimms(dimms: tuple[Dimm, ...]) -> str:
+    """Modules that are alike together: ``16 x 16 GiB DDR4 3200 MT/s at 2933 MT/s``."""
+    kinds: dict[str, int] = {}
+    for dimm in dimms:
+        if dimm.size != 0:
+            slowed = dimm.configured is not None and dimm.configured != dimm.rated
+            speed = memory_clock(dimm.rated) + (f" at {memory_clock(dimm.configured)}" if slowed else "")
+            name = f"{binary(dimm.size)} {plain(dimm.kind or '')} {speed}".replace("  ", " ")
+            kinds[name] = kinds.get(name, 0) + 1
+    empty = sum(1 for dimm in dimms if dimm.size == 0)
+    words = [f"{number} x {name}" for name, number in kinds.items()]
+    return ", ".join([*words, *([count(empty, "empty slot")] if empty else [])]) or "none seen"
+
+
+def _channels(sockets: tuple[SocketMemory, ...]) -> str:
+    """Sockets that are alike together: ``sockets 0-1: 8 DIMMs in 8 channels, at most 204.8 GB/s each``."""
+    kinds: dict[SocketMemory, list[int]] = {}
+    for socket in sockets:
+        kinds.setdefault(socket.model_copy(update={"socket": 0}), []).append(socket.socket)
+    return "; ".join(_channel(kind, numbers) for kind, numbers in kinds.items())
+
+
+def _channel(kind: SocketMemory, numbers: list[int]) -> str:
+    many = len(numbers) > 1
+    channels = "channels ?" if kind.channels is None else count(kind.channels, "channel")
+    ceiling = f", at most {throughput(kind.bandwidth)}" if kind.bandwidth else ""
+    modules = f"{count(kind.dimms, 'DIMM')} in {count(kind.slots, 'slot')}"
+    name = f"socket{'s' if many else ''} {numbered(numbers)}"
+    return f"{name}: {channels} with {modules}{ceiling}{' each' if many else ''}"
+
+
+def _devices(machine: Machine) -> Iterator[Row]:
+    """Yield adapters and accelerators, those that are alike at one node in one row."""
+    rows = [_at_its_node(placed) for placed in devices(machine) if placed.device.kind in ("hca", "gpu", "accelerator")]
+    for device in together(rows):
+        label, _, name = device_name(device).partition(" ")
+        style = "slow" if device.slow and device.state != "down" else _STYLE.get(device.state, "")
+        yield label, ", ".join((name.removesuffix(" ~"), *device_facts(device))), style
+
+
+def _at_its_node(placed: PlacedDevice) -> Device:
+    why = placed.device.guessed or placed.unplaced
+    nodes = f"NUMA node{'s' if len(placed.nodes) > 1 else ''} {numbered(placed.nodes) if placed.nodes else '?'}"
+    known = f" (inferred: {why})" if placed.nodes else f" ({why})"
+    remarks = (*placed.device.remarks, f"{nodes}{known if why else ''}")
+    return replace(placed.device, remarks=remarks, guessed=None)
+
+
+def _system(machine: Machine) -> Iterator[tuple[str, str]]:
+    kernel, environment = machine.kernel, machine.environment
+    if kernel:
+        yield "System", ", ".join(plain(part) for part in (kernel.os_name, kernel.release) if part)
+        yield "Kernel", ", ".join(_tunables(kernel))
+    if environment:
+        kinds = (("virtual machine", environment.virtual), ("container", environment.container))
+        yield "Inside", ", ".join(f"{name}: {plain(value)}" for name, value in kinds if value not in (None, "none"))
+    if machine.limits:
+        yield "Limits", ", ".join(_limits(machine.limits))
+    if machine.tools:
+        yield "Software", ", ".join(f"{plain(tool.name)} {plain(tool.version or '?')}" for tool in machine.tools)
+    if machine.allocation:
+        job = f" job {plain(machine.allocation.job)}" if machine.allocation.job else ""
+        yield "Allocation", f"{plain(machine.allocation.scheduler)}{job}"
+
+
+def _tunables(kernel: Kernel) -> Iterator[str]:
+    """Yield the settings that decide where a job's memory goes, each with its value."""
+    named = (
+        ("transparent hugepages", kernel.thp),
+        ("NUMA balancing", kernel.numa_balancing),
+        ("zone reclaim", kernel.zone_reclaim_mode),
+        ("swappiness", kernel.swappiness),
+        ("clock source", kernel.clocksource),
+        ("tuned", kernel.tuned),
+    )
+    yield from (f"{name} {plain(str(value))}" for name, value in named if value is not None)
+    if kernel.isolated:
+        yield f"isolated CPUs {kernel.isolated}"
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    """Yield what this process may use, where that is known."""
+    for name, value in (("locked memory", limits.memlock), ("stack", limits.stack)):
+        if value is not None:
+            yield f"{name} {'unlimited' if value < 0 else binary(value)}"
+    if limits.files is not None:
+        yield f"open files {'unlimited' if limits.files < 0 else limits.files}"

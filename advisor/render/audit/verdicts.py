@@ -1,0 +1,282 @@
+"""Every verdict in full: findings with steps, commands, way back and sources; settings with what is wanted of each."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Audit, Finding, Fix, Row
+from advisor.model.audit.rule import WHERES, Guide, Publication
+from advisor.render.audit.findings import LONGEST, Group, cost_words, evidence_words, grouped, mark
+from advisor.render.lines import Line, Span, cut, labelled, wrapped
+
+ROWS = 9
+"""So many settings stand on one screen where fewer than that differ."""
+
+MOST = 14
+"""So many stand there even where more differ."""
+
+_SIGN = {
+    "differs": ("!", "warn"),
+    "pending": ("*", "warn"),
+    "met": ("=", "good"),
+    "unknown": ("?", "unknown"),
+    "taste": ("~", "dim"),
+    "open": ("~", "dim"),
+    "free": (" ", ""),
+}
+
+
+def state(row: Row, found: Mapping[str, bool]) -> str:
+    """Return how a setting stands to what is wanted of it; ``found`` says by rule whether what it found does harm.
+
+    A matter of taste differs without harm; it is open where a rule wants something else and found nothing.
+    """
+    if row.pending is not None and row.pending != row.current:
+        return "pending"
+    if row.met is not None:
+        harms = [found[rule] for rule in row.rules if rule in found]
+        return "met" if row.met else "differs" if any(harms) else "taste" if harms else "open"
+    return "unknown" if row.current is None else "free"
+
+
+def settings(audit: Audit, width: int) -> list[Line]:
+    """Return the table for one screen: what differs, then what is as wanted; all else is counted."""
+    if not audit.settings:
+        return []
+    states = _states(audit)
+    of = {name: [row for row in audit.settings if states[row.name] == name] for name in _SIGN}
+    differing = [*of["differs"], *of["pending"], *of["taste"]]
+    # What the system itself could tell comes with a command; what only the BIOS knows is one line below.
+    asked = [row for row in of["unknown"] if row.where != "bios"]
+    shown = [*differing, *of["met"], *asked][: max(ROWS, min(MOST, len(differing)))]
+    hidden = [row for row in audit.settings if row not in shown]
+    return [(), *_setting_rows(audit.scope, shown, states, width), *_hidden(hidden, states, width)]
+
+
+def _states(audit: Audit) -> dict[str, str]:
+    told = (finding for finding in audit.findings if finding.verdict in ("finding", "waived"))
+    found = {finding.id: finding.severity != "info" for finding in told}
+    return {row.name: state(row, found) for row in audit.settings}
+
+
+def _setting_rows(scope: str, rows: list[Row], states: Mapping[str, str], width: int) -> list[Line]:
+    title = min(max([len(row.title) for row in rows] or [0]) + 1, width * 2 // 5)
+    room = min(max([len(row.current or "?") for row in rows] + [7]), 16)
+    wish = min(max([len(_wanted(row)) for row in rows] + [len(scope) + 4]), 16)
+    rooms = (room, wish, max(width - title - room - wish - 5, 0))
+    head = _cells(("now", f"for {scope}", "how sure, and how it is known"), rooms)
+    result: list[Line] = [(("Settings", "heading"), (" " * (title - 6), ""), *head)]
+    for row in rows:
+        sign, style = _SIGN[states[row.name]]
+        words = _cells((plain(row.current or "?", 80), _wanted(row), _known(row)), rooms)
+        current = (words[0][0], style if style == "warn" else "")
+        result.append(((f"{sign} ", style), (f"{cut(row.title, title - 1):<{title}}", ""), current, *words[1:]))
+    return result
+
+
+def _cells(words: tuple[str, str, str], rooms: tuple[int, int, int]) -> Line:
+    (current, wanted, known), (room, wish, rest) = words, rooms
+    return (f"{cut(current, room):<{room}} ", ""), (f"{cut(wanted, wish):<{wish}} ", "title"), (cut(known, rest), "dim")
+
+
+def _wanted(row: Row) -> str:
+    return plain(row.wanted, 80) if row.wanted is not None else "?" if row.rules else "-"
+
+
+def _known(row: Row) -> str:
+    """Return how sure the value is and how it is known."""
+    if row.pending is not None and row.pending != row.current:
+        return f"the next boot brings {plain(str(row.pending), 80)}"
+    if row.current is None:
+        return "not known"
+    return f"{row.confidence or '?'}: {plain(row.how or 'not told')}"
+
+
+def _hidden(rows: list[Row], states: Mapping[str, str], width: int) -> list[Line]:
+    """Return what the table leaves out: one line of counts, and one of what only the BIOS knows."""
+    firmware = [row for row in rows if row.where == "bios" and states[row.name] == "unknown"]
+    names = {
+        "differs": "differing",
+        "taste": "differing without harm",
+        "met": "as wanted",
+        "open": "that differ without a finding",
+        "free": "that no rule asks about",
+        "unknown": "not known",
+    }
+    others = [states[row.name] for row in rows if row not in firmware]
+    said = [f"{others.count(name)} {word}" for name, word in names.items() if name in others]
+    result = wrapped([(f"  and {', '.join(said)}: -v", "dim")], width) if said else []
+    if firmware:
+        result += wrapped(
+            [("? ", "unknown"), (f"{count(len(firmware), 'BIOS setting')} that Linux does not show: --bios FILE reads them", "")],
+            width,
+        )
+    return result
+
+
+def all_settings(audit: Audit, width: int) -> list[Line]:
+    """Return every setting with all that is known of it, by where it is set."""
+    states = _states(audit)
+    result: list[Line] = [
+        (),
+        (
+            ("Settings", "heading"),
+            (f"  for {audit.scope}: ! differs, * changes at the next boot, = as wanted, ~ differs without harm known", "dim"),
+        ),
+    ]
+    for where, rows in groupby(sorted(audit.settings, key=lambda row: WHERES.index(row.where)), key=lambda row: row.where):
+        result += [((where, "label"),), *(line for row in rows for line in _whole(row, states[row.name], width))]
+    return result
+
+
+def _whole(row: Row, standing: str, width: int) -> list[Line]:
+    sign, style = _SIGN[standing]
+    told = (
+        (f"is {plain(row.current)} ({row.confidence}: {plain(row.how or '')})" if row.current is not None else "is not known"),
+        f"wanted {_wanted(row)}" if row.rules else "",
+        f"the BIOS says {plain(row.bios)}" if row.bios is not None else "",
+        f"the next boot brings {plain(row.pending)}" if row.pending is not None else "",
+        f"asked by {', '.join(row.rules)}" if row.rules else "",
+    )
+    name = labelled(
+        f"{sign} {row.name}", [(row.title, "title"), (": ", ""), ("; ".join(part for part in told if part), "")], width, 30
+    )
+    return [((name[0][0][0], style or "label"), *name[0][1:]), *name[1:]] if name else []
+
+
+LABEL = 10
+"""Columns that the name of a part takes."""
+
+Publications = Mapping[str, Publication]
+LabelledText = tuple[str, str]
+
+
+def full_findings(audit: Audit, width: int, publications: Publications) -> list[Line]:
+    """Return every finding, waived and broken rule in full."""
+    waived = [finding for finding in audit.findings if finding.verdict in ("waived", "error")]
+    groups = grouped([*audit.found, *waived])
+    result: list[Line] = [(), (("Findings", "heading"),)]
+    for group in groups:
+        result += [(), *_finding(group, width, publications)]
+    return result if groups else [*result, (("none: nothing known of this machine costs anything", ""),)]
+
+
+def _finding(group: Group, width: int, publications: Publications) -> list[Line]:
+    head = group.head
+    word = mark(head.severity) if head.verdict == "finding" else head.verdict.upper()
+    style = head.severity if head.verdict == "finding" else "dim" if head.verdict == "waived" else "down"
+    result = wrapped([(f"{word:<8}", style), (head.id, "title"), (f"  {plain(head.title, LONGEST)}", "")], width, indent=8)
+    for label, text in _before(group):
+        result += _part(label, text, width)
+    for at, step in enumerate(head.fix, 1):
+        own = step.model_copy(update={name: None for name in ("check", "undo") if getattr(step, name) == getattr(head, name)})
+        result += _step(own, at if len(head.fix) > 1 else None, width)
+    for label, text in _after(head, publications):
+        result += _part(label, text, width)
+    return result
+
+
+def _part(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    return labelled(f"  {label}", [(text, style)], width, LABEL + 2)
+
+
+def _first_labelled(label: str, texts: Iterable[str]) -> Iterator[LabelledText]:
+    """Yield texts under one another, the first with the label."""
+    yield from ((label if at == 0 else "", text) for at, text in enumerate(dict.fromkeys(texts)))
+
+
+def _before(group: Group) -> Iterator[LabelledText]:
+    """Yield what is so, why it matters, how it is known and what it costs."""
+    head = group.head
+    yield from _first_labelled("claim", (_claim(finding) for finding in group.members))
+    if head.waived:
+        yield "waived", plain(head.waived, LONGEST)
+    if head.why:
+        yield "why", plain(head.why, 2000)
+    yield from _first_labelled("evidence", (evidence_words(one) for finding in group.members for one in finding.evidence))
+    if head.cost:
+        yield "cost", cost_words(head.cost).removeprefix("costs ")
+    if not head.fix and (head.advice or head.want):
+        yield "fix", plain(head.advice or head.want or "", 2000)
+
+
+def _claim(finding: Finding) -> str:
+    claim = plain(finding.claim or finding.title, 2000)
+    subject = plain(finding.subject or "", 80)
+    return claim if not subject or subject in claim else f"{subject}: {claim}"
+
+
+def _step(step: Fix, number: int | None, width: int) -> list[Line]:
+    """Return one step; its commands stand alone on their lines, unbroken, to be copied."""
+    restart = "" if step.reboot == "no" else f" (takes effect after a {'reboot' if step.reboot == 'yes' else step.reboot})"
+    label = "fix" if number is None else f"fix {number}"
+    result = labelled(f"  {label}", [(plain(step.text, 2000), "title"), (restart, "dim")], width, LABEL + 2)
+    result += _indented((f"first {plain(text, LONGEST)}" for text in step.before), width)
+    result += [
+        ((" " * (LABEL + 2) + "$ ", "dim"), (plain(line, 2000), ""))
+        for line in (*step.commands, *step.apply)
+        if line != step.text
+    ]
+    if step.verified is not None:
+        sure = "seen in the maker's own registry" if step.verified else "from documents; not checked against the maker's registry"
+        result += _indented([f"this name and value: {sure}"], width)
+    result += _indented((plain(note, LONGEST) for note in step.notes), width)
+    result += _indented([f"shown by: {plain(step.check, LONGEST)}"] if step.check else [], width)
+    return result + _indented([f"the way back: {plain(step.undo, LONGEST)}"] if step.undo else [], width)
+
+
+def _indented(texts: Iterable[str], width: int) -> list[Line]:
+    return [line for text in texts for line in _part("", text, width, "dim")]
+
+
+def _after(head: Finding, publications: Publications) -> Iterator[LabelledText]:
+    """Yield how to check it, the way back, when to leave it, and who says so."""
+    named = (("check", head.check), ("undo", head.undo), ("leave it", head.spare))
+    yield from ((label, plain(text, 2000)) for label, text in named if text)
+    yield from _first_labelled("guides", (guide_words(guide) for guide in head.guides))
+    yield from _first_labelled("sources", (source_words(ref, publications) for ref in head.refs))
+
+
+def guide_words(guide: Guide) -> str:
+    """Return what one guide says: ``dell-rome-2019 says: the highest the processor offers``."""
+    return f"{guide.ref} says: {plain(guide.says, 2000)}"
+
+
+def source_words(ref: str, publications: Publications) -> str:
+    """Return a publication in one line."""
+    known = publications.get(ref)
+    if known is None:
+        return ref
+    year = f", {known.year}" if known.year else ""
+    return f"{ref}: {plain(known.title)} ({plain(known.by)}{year}), {plain(known.where)}"
+
+
+def other_verdicts(audit: Audit, width: int) -> list[Line]:
+    """Return what is unknown and for want of what, what passed, and what does not apply and why."""
+    result = _listed(audit, "unknown", "Not known", _wanting, width)
+    result += _listed(audit, "pass", "Passed", lambda _: "", width)
+    return result + _listed(audit, "not-applicable", "Does not apply", lambda finding: plain(finding.claim or "", LONGEST), width)
+
+
+def _listed(audit: Audit, verdict: str, title: str, reason: Callable[[Finding], str], width: int) -> list[Line]:
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for finding in audit.findings:
+        if finding.verdict == verdict:
+            found.setdefault((finding.id, reason(finding)), []).append(finding)
+    if not found:
+        return []
+    result: list[Line] = [(), ((title, "heading"), (f"  {count(len({name for name, _ in found}), 'rule')}", "dim"))]
+    for (name, why), own in found.items():
+        about = _subjects(own)
+        spans: list[Span] = [(name, "title"), (f" ({about})" if about else "", ""), (f": {why}" if why else "", "dim")]
+        result += wrapped(spans, width)
+    return result
+
+
+def _subjects(findings: list[Finding]) -> str:
+    names = [plain(finding.subject, 60) for finding in findings if finding.subject]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _wanting(finding: Finding) -> str:
+    return ", ".join(plain(lack.fact, 80) for lack in finding.lacks) or plain(finding.claim or "", LONGEST)

@@ -1,0 +1,93 @@
+"""Measurements as charts: SVG for a report, PNG for a mail. They need matplotlib, which is an extra."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import isfinite
+from typing import TYPE_CHECKING, Final, get_args
+
+from advisor.errors import BadValue, CannotWork, did_you_mean
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Measurements
+from advisor.render.charts import plots, rooflines
+from advisor.render.charts.canvas import Form, need_matplotlib, settings, written
+from advisor.render.charts.rooflines import roofline
+from advisor.render.measured.series import caches, ladder, loaded, matrices, round_trips, scaling
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+KINDS: Final = ("scaling", "bandwidth-matrix", "latency-matrix", "ladder", "loaded", "map", "roofline")
+
+
+def charts_of(measurements: Measurements) -> tuple[str, ...]:
+    """Return the kinds of charts for which there is something measured."""
+    there = {
+        "scaling": bool(scaling(measurements)),
+        "bandwidth-matrix": bool(matrices(measurements, "membw")),
+        "latency-matrix": bool(matrices(measurements, "memlat")),
+        "ladder": bool(ladder(measurements)),
+        "loaded": bool(loaded(measurements)),
+        "map": bool(round_trips(measurements)),
+        "roofline": roofline(measurements) is not None,
+    }
+    return tuple(kind for kind in KINDS if there[kind])
+
+
+def chart(
+    measurements: Measurements,
+    kind: str,
+    form: str,
+    intensity: float | None = None,
+    *,
+    machine: Machine | None = None,
+    levels: Mapping[str, int] | None = None,
+) -> bytes:
+    """Return a chart as a file.
+
+    ``intensity`` is the user's code in the roofline, in flop for each byte; the machine, or ``levels`` with the bytes of
+    caches by name, add where caches end in the ladder.
+    """
+    wanted = _form(form)
+    _check(measurements, kind, intensity)
+    need_matplotlib()
+    with settings():
+        figure = _drawing(measurements, kind, intensity, {**caches(machine), **(levels or {})})()
+        return written(figure, wanted)
+
+
+def _form(name: str) -> Form:
+    for form in get_args(Form):
+        if form == name:
+            return form  # type: ignore[no-any-return] # get_args says only Any
+    raise BadValue(f"{name[:40]!a} is no form of a chart", cure="take svg or png")
+
+
+def _check(measurements: Measurements, kind: str, intensity: float | None) -> None:
+    if kind not in KINDS:
+        raise BadValue(f"{kind[:40]!a} is no chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
+    if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
+        raise BadValue(f"an intensity of {intensity:g} flop/byte is none", cure="give a number above 0: a triad has 1/12")
+    there = charts_of(measurements)
+    if kind not in there:
+        has = f"they have {', '.join(there)}" if there else "they have nothing that can be drawn"
+        raise CannotWork(f"these measurements have nothing for the chart {kind}; {has}")
+
+
+def _drawing(measurements: Measurements, kind: str, intensity: float | None, levels: Mapping[str, int]) -> Callable[[], "Figure"]:
+    line = roofline(measurements) if kind == "roofline" else None
+    if line is not None:
+        return partial(rooflines.draw, measurements, line, intensity)
+    drawings: dict[str, Callable[[], Figure]] = {
+        "scaling": lambda: plots.scaling(measurements, scaling(measurements)),
+        "bandwidth-matrix": lambda: plots.numa_heatmap(
+            measurements, matrices(measurements, "membw"), "bandwidth between NUMA nodes"
+        ),
+        "latency-matrix": lambda: plots.numa_heatmap(
+            measurements, matrices(measurements, "memlat"), "latency between NUMA nodes"
+        ),
+        "ladder": lambda: plots.ladder(measurements, ladder(measurements), levels),
+        "loaded": lambda: plots.loaded(measurements, loaded(measurements)),
+        "map": lambda: plots.core_heatmap(measurements, round_trips(measurements)),
+    }
+    return drawings[kind]

@@ -1,0 +1,260 @@
+"""Fills templates: the files of a checklist or a job, the capture script, the probe. Every value is quoted for what is made.
+
+A template begins with a comment that says what it makes, which filter-less text is escaped how, and for whom it is:
+
+    {#- a sysctl.d file | escape: none | vendors: dell -#}
+
+Quoting is by filter: ``note`` (a comment), ``sh`` ``ini`` ``yaml`` ``code`` ``md`` (a value there), ``command`` (a
+line that is quoted already). A template of a site is run in a sandbox.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from shlex import quote
+from textwrap import wrap
+from typing import Final, NamedTuple
+
+from advisor.errors import BadInput
+from advisor.host.files import LIMIT
+from advisor.host.offline import SLURM_CONF
+from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS
+from advisor.language.units import plain
+from advisor.model.observed_binding import GPU_VARIABLES, LOCAL_VARIABLES, RANK_VARIABLES, SIZE_VARIABLES
+
+_HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
+_LONGEST = 4000
+_LINE = 100_000
+"""Letters of a shell line: cut anywhere, its quotes would be open; Linux takes 131,072 (MAX_ARG_STRLEN)."""
+_COMMENT = 110
+_MARKED = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+class About(NamedTuple):
+    """What the first line of a template says."""
+
+    summary: str
+    escape: str = "none"
+    vendors: tuple[str, ...] = ()
+
+
+def about(template: str) -> About:
+    """Return what a template says of itself."""
+    head = _HEAD.match(template)
+    if head is None:
+        return About("")
+    words = dict(part.split(":", 1) for part in (head["rest"] or "").split("|") if ":" in part)
+    said = {key.strip(): value.strip() for key, value in words.items()}
+    return About(head["summary"], said.get("escape", "none"), tuple(said.get("vendors", "").split()))
+
+
+def fill(template: str, values: Mapping[str, object], name: str = "template") -> str:
+    """Return the text that a template makes of values; its mistakes are named with their line."""
+    from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        autoescape=about(template).escape == "html",
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(note=note, comment=comment, sh=sh, ini=ini, yaml=yaml, code=code, md=md, command=command)
+    try:
+        return environment.from_string(template).render(values)
+    except TemplateSyntaxError as error:
+        raise BadInput(
+            error.message or "is no template", file=name, place=f"line {error.lineno}", cure="mend the template"
+        ) from error
+    except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
+        raise BadInput(str(error)[:200], file=name, cure="mend the template") from error
+
+
+def note(value: object) -> str:
+    """Return a text for a comment: one line, nothing in it that steers a terminal."""
+    return plain(str(value), 500)
+
+
+def comment(value: object, mark: str = "# ") -> str:
+    """Return a text as comment lines, each behind the mark."""
+    lines = wrap(plain(str(value), 1000), _COMMENT - len(mark), break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join(f"{mark}{'  ' if at else ''}{line}" for at, line in enumerate(lines))
+
+
+def command(value: object) -> str:
+    """Return a shell line that is quoted already as one line; its blanks stay, for they may stand in a value."""
+    text = str(value)
+    return text if text.isprintable() and len(text) <= _LINE else plain(text, _LINE)
+
+
+def sh(value: object) -> str:
+    """Return a value as one word of a shell."""
+    return shlex.quote(command(value))
+
+
+def ini(value: object) -> str:
+    """Return a value for a tuned profile or a .conf file: no comment begins in it, and tuned expands nothing in it."""
+    return re.sub(r"[#;$\\]", "", _unexpanded(value))
+
+
+def yaml(value: object) -> str:
+    """Return a value as a quoted YAML text in which Ansible finds no expression."""
+    return json.dumps(_unexpanded(value), ensure_ascii=False)
+
+
+def _unexpanded(value: object) -> str:
+    """Return a value as one line in which Ansible finds no expression."""
+    text = plain(str(value), _LONGEST)
+    for mark in ("{", "}", "%", "#"):
+        text = text.replace("{" + mark, "{ " + mark).replace(mark + "}", mark + " }")
+    return text
+
+
+def md(value: object) -> str:
+    """Return a text for Markdown with its marks taken as letters."""
+    return _MARKED.sub(r"\\\1", command(value))
+
+
+def code(value: object) -> str:
+    """Return a text as code inside a line of Markdown."""
+    text = command(value)
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {text} {fence}" if longest else f"`{text}`"
+
+
+CGROUP = "{cgroup}"
+_END = "END-OF-PATTERNS"
+_CREDENTIALS = ("password", "passwd", "passphrase", "secret", "token", "jwt", "credential", "api_key", "apikey", "psk", "cookie")
+
+
+def _any_case(word: str) -> str:
+    """Return a pattern of sed and grep for a word in any letters: not every one has a flag for it."""
+    return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
+
+
+_WORDS = "|".join(_any_case(word) for word in _CREDENTIALS)
+_HINT = f"{_WORDS}|{_any_case('authorization')}|{_any_case('bearer')}|eyJ|://[^ /]*@|MUNGE:|PRIVATE KEY"
+_SED = "\n".join(
+    (
+        "/-----BEGIN [A-Z ]*PRIVATE KEY/,/-----END [A-Z ]*PRIVATE KEY/d",
+        rf"s#eyJ[A-Za-z0-9_-]{{5,}}\.[A-Za-z0-9_.-]+#{GONE}#g",
+        rf"s#([A-Za-z][A-Za-z0-9+.-]*://)[^ /@\"']*@#\1{GONE}@#g",
+        rf"s#({_any_case('authorization')}[\"']?[ ]*[=:]).*#\1 {GONE}#g",
+        rf"s#({_any_case('bearer')} +)[A-Za-z0-9._+/=-]+#\1{GONE}#g",
+        rf"s#MUNGE:[A-Za-z0-9+/=_]+#{GONE}#g",
+        rf"s#(({_WORDS})[A-Za-z0-9_]*[\"']?[ ]*[=:][ ]*)(\"[^\"]*\"?|'[^']*'?|[^ ,;&<>]+)#\1{GONE}#g",
+    )
+)
+"""What the script drops of texts: advisor/host/secrets.py in the words of sed."""
+_PATTERN = re.compile(r"/[^\n]+")
+
+
+def capture_script(
+    template: str,
+    patterns: Iterable[str],
+    commands: Iterable[tuple[str, ...]],
+    version: str,
+    prefixes: Iterable[str],
+    *,
+    twice: Iterable[str] = (),
+) -> str:
+    """Return the script: ``patterns`` and ``commands`` as the collectors have them, ``prefixes`` of variables to keep.
+
+    What the patterns ``twice`` match is looked at again in the end.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    asked = tuple(dict.fromkeys(patterns))
+    for pattern in asked:
+        if not _PATTERN.fullmatch(pattern):
+            raise BadInput("is no pattern of paths", place=ascii(pattern), cure="it begins with / and is one line")
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script, quoted by shlex
+    own = tuple(pattern for pattern in asked if CGROUP in pattern)
+    return environment.from_string(template).render(
+        version=_plain(version),
+        patterns=[pattern for pattern in asked if CGROUP not in pattern],
+        own=[quote(head) + '"$cgroup"' + quote(tail) for head, _, tail in (pattern.partition(CGROUP) for pattern in own)],
+        looks=[_look(folder, names) for folder, names in _by_folder(p for p in asked if CGROUP not in p).items()],
+        own_looks=[_own_look(folder, names) for folder, names in _by_folder(own).items()],
+        commands=[" ".join(quote(word) for word in argv) for argv in dict.fromkeys(commands)],
+        twice=[quote(pattern) for pattern in dict.fromkeys(twice)],
+        prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
+        end=_END,
+        **_tables(),
+    )
+
+
+def _tables() -> dict[str, object]:
+    """Return what the script may keep and must drop, from the tables that Python keeps to."""
+    return {
+        "most": LIMIT,
+        "boot_options": _case(BOOT_OPTIONS),
+        "placed": _case(PLACED_VARIABLES),
+        "never": _case(NEVER_VARIABLES),
+        "variables": _case(KEPT_VARIABLES),
+        "slurm_conf": SLURM_CONF,
+        "slurm_keys": "|".join(SLURM_KEYS),
+        "hint": _HINT,
+        "secrets": _SED,
+    }
+
+
+def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:
+    """Return the patterns' last components by the folder they are looked for in, so that each folder is visited once."""
+    found: dict[str, list[str]] = {}
+    for pattern in patterns:
+        folder, _, name = pattern.rpartition("/")
+        found.setdefault(folder, []).append(name)
+    return found
+
+
+def _look(folder: str, names: Iterable[str]) -> str:
+    return " ".join(quote(word) for word in (folder or "/", *names))
+
+
+def _own_look(folder: str, names: Iterable[str]) -> str:
+    head, _, tail = folder.partition(CGROUP)
+    return " ".join([quote(head) + '"$cgroup"' + quote(tail), *(quote(name) for name in names)])
+
+
+def _case(patterns: tuple[str, ...]) -> str:
+    """Return the patterns for a shell's case, without those that others of them cover."""
+    wide = [pattern for pattern in patterns if "*" in pattern]
+    needed = (each for each in patterns if not any(each != other and fnmatchcase(each, other) for other in wide))
+    return "|".join(dict.fromkeys(needed))
+
+
+def _plain(word: str) -> str:
+    """Return a version or a prefix with nothing in it that a shell would read."""
+    return re.sub(r"[^\w.+-]", "_", word)
+
+
+NAME: Final = "advisor-probe"
+_NUMBERS = (("rank", RANK_VARIABLES), ("size", SIZE_VARIABLES), ("local", LOCAL_VARIABLES))
+
+
+def probe_script(template: str) -> str:
+    """Return the script, with the launchers' variables in it."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - a shell script of constants
+        comment_start_string="{##",  # ${#cpus} is the shell's
+        comment_end_string="##}",
+    )
+    gpus = "".join(f"${{{name}:-" for name in GPU_VARIABLES) + "}" * len(GPU_VARIABLES)
+    return environment.from_string(template).render(numbers=[(name, " ".join(names)) for name, names in _NUMBERS], gpus=gpus)
+
+
+def probe_words(template: str) -> tuple[str, ...]:
+    """Return the probe as words of a command line: no file of it has to lie on the hosts. Comments are left out."""
+    lines = probe_script(template).splitlines()
+    return ("sh", "-c", "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#")), NAME)

@@ -1,0 +1,1 @@
+"""Measurements in tables, on a terminal."""

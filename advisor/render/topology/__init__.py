@@ -1,0 +1,1 @@
+"""Pictures of one machine: for a terminal and as SVG."""
