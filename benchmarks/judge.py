@@ -15,7 +15,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from advisor.cli.judgement import words
-from advisor.collect.gather import collect_machine
+from advisor.collect.sources import collect_machine
 from advisor.host.source import open_host
 from advisor.judge.case import case_of, with_standings
 from advisor.judge.engine import judge

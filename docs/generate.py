@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
 from advisor.cli.pipeline import load
-from advisor.collect.gather import sources
+from advisor.collect.sources import sources
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
@@ -90,10 +90,9 @@ def source_pages() -> str:
     """Return the page of the sources: what each reads and runs."""
     parts = [f"{NOTE}# Sources\n\nEach source yields part of the Machine; a lower rank is believed first.\n"]
     for source in sources():
-        doc = (import_module(f"advisor.collect.{source.name}").__doc__ or "").strip().splitlines()[0]
         reads = "".join(f"    {path}\n" for path in source.paths)
         runs = "".join(f"    $ {' '.join(command)}\n" for command in source.commands)
-        parts.append(f"\n## {source.name} (rank {source.rank})\n\n{doc}\n\n{reads}{runs}")
+        parts.append(f"\n## {source.name} (rank {source.rank})\n\n{source.about}\n\n{reads}{runs}")
     return "".join(parts)
 
 

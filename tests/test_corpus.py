@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.gather import collect_machine
+from advisor.collect.sources import collect_machine
 from advisor.errors import AdvisorError
 from advisor.host.source import open_host
 from advisor.model.hardware.devices import Hca, Nic

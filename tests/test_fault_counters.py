@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.cli.judgement import judged
-from advisor.collect.watch import look, watched
+from advisor.collect.fault_counters import look, watched
 from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost
 

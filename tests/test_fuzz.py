@@ -18,12 +18,12 @@ from rich.console import Console
 from advisor.cli.judgement import judged
 from advisor.cli.main import status
 from advisor.cli.pipeline import load, machine_from_json
-from advisor.collect.gather import commands, paths
+from advisor.collect.sources import commands, paths
 from advisor.errors import AdvisorError
+from advisor.host.archive import decompressed
 from advisor.host.record import record
 from advisor.host.source import open_host
-from advisor.host.squeeze import plain
-from advisor.host.store import Link, Node
+from advisor.host.tree import Entry, Link
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.render.audit.page import audit_page, whole_audit_page
@@ -42,7 +42,7 @@ MACHINE = "offline"
 SECONDS = 20.0
 """Of computing: no input of this size may take longer."""
 
-Files = dict[str, Node]
+Files = dict[str, Entry]
 Dice = random.Random
 
 
@@ -63,7 +63,7 @@ def captured() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root.tar"
         root.write_bytes(tar(files()))
-        return plain(record(open_host(str(root)), paths(), commands(), {"advisor": "0"}), "x")
+        return decompressed(record(open_host(str(root)), paths(), commands(), {"advisor": "0"}), "x")
 
 
 @cache
@@ -408,7 +408,7 @@ def test_ten_thousand_broken_inputs(kind: str, start: int, tmp_path: Path) -> No
 CPU = "sys/devices/system/cpu"
 
 
-def small(**more: Node) -> Files:
+def small(**more: Entry) -> Files:
     """Return a machine of two CPUs with more files."""
     return {f"{CPU}/online": b"0-1\n", **{f"{CPU}/cpu{cpu}/topology/core_id": b"0\n" for cpu in range(2)}, **more}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.folder import commands
-from advisor.collect.gather import sources
+from advisor.collect.sources import sources
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "advisor").rglob("*.py"))

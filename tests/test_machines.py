@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.gather import collect_machine
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
+from advisor.collect.sources import collect_machine
 from advisor.host.source import open_host
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine

@@ -13,7 +13,7 @@ import pytest
 from advisor.cli.binding import carry
 from advisor.launch.base import Wish
 from advisor.launch.registry import choose
-from advisor.measure.network_read import misplaced
+from advisor.measure.network_results import misplaced
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place

@@ -8,7 +8,7 @@ from advisor.cli.answers import Form, show_measured
 from advisor.cli.measuring import Measured, announce, of_machine, saved
 from advisor.cli.pipeline import emit, emit_json
 from advisor.errors import AdvisorError, BadInput, BadValue
-from advisor.measure.contrast import Setup, before_setup, contrast, must_be_alike, sizes_told
+from advisor.measure.before_after import Setup, before_setup, compare_runs, must_be_alike, sizes_argument
 from advisor.render.difference import before_after_document, before_after_page
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def compare_saved(before: Path, after: Path, form: Form) -> int:
     """Print what changed between runs that were saved; return the exit status."""
-    found = contrast(runs(before), runs(after))
+    found = compare_runs(runs(before), runs(after))
     if form.json:
         emit_json(before_after_document(found), form.output)
     else:
@@ -45,7 +45,7 @@ def fitting(place: Path, made: "Experiment") -> list["Measurements"]:
         hosts=",".join(made.crew.hosts.names or (os.uname().nodename,)),
         launcher=f"{made.choice.launcher.NAME}{version}",
         hcas=tuple(dict.fromkeys(leg.hca or "" for leg in made.legs)),
-        sizes=sizes_told(made.sizes),
+        sizes=sizes_argument(made.sizes),
     )
     for run in before:
         of_machine(run, made.machine, str(place))
@@ -56,7 +56,7 @@ def fitting(place: Path, made: "Experiment") -> list["Measurements"]:
 def show_compared(before: list["Measurements"], done: Measured, made: "Experiment", save: Path | None, form: Form) -> int:
     """Print what was measured and what changed since; return the exit status, 2 where the two cannot be compared."""
     try:
-        found = contrast(before, [done.measurements])
+        found = compare_runs(before, [done.measurements])
     except AdvisorError as error:
         status = show_measured(done, made.machine, made.notes, save, form)
         announce(f"not compared: {error}")

@@ -11,10 +11,10 @@ from advisor.host.live import LiveHost, find
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import openmp, without_adapters, without_gpus
 from advisor.launch.registry import Choice, choose
-from advisor.measure.conditions import free_memory
-from advisor.measure.ground import Ground
+from advisor.measure.contract import part_named
 from advisor.measure.hpl import KERNEL, Size, grid
-from advisor.measure.words import part_called
+from advisor.measure.idle_check import free_memory
+from advisor.measure.resources import Resources
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Part, Task
@@ -157,8 +157,8 @@ def placed(crew: Crew, ask: Ask, allowed: CpuSet | None) -> Placement:
 
 def _threads(machine: Machine, part: str, count: int) -> int:
     """Return the cores that each of so many ranks gets in the smallest part of a kind."""
-    ground = Ground(machine)
-    found = [len(piece.cpus) for piece in ground.pieces(part_called(part))]
+    ground = Resources(machine)
+    found = [len(piece.cpus) for piece in ground.pieces(part_named(part))]
     if not found or min(found) < count:
         raise BadValue(
             f"--ranks-per {part}:{count}: there are not so many cores in each", cure="ask for fewer, or --ranks-per core"

@@ -15,9 +15,7 @@ from advisor.cli.writing import File
 from advisor.errors import BadInput, CannotWork
 from advisor.host.live import LiveHost
 from advisor.know.platforms import match_platform
-from advisor.measure import peaks
-from advisor.measure.conditions import conditions
-from advisor.measure.ground import Ground
+from advisor.measure import kernel_tasks
 from advisor.measure.hpl import (
     BLOCKS,
     FULL_SHARE,
@@ -33,9 +31,11 @@ from advisor.measure.hpl import (
     read_own,
     read_xhpl,
 )
-from advisor.measure.mpi_run import Heard
-from advisor.measure.run import STOPPED, Outcome, Surroundings, run
-from advisor.measure.tasks import Tasks
+from advisor.measure.idle_check import conditions
+from advisor.measure.kernel_tasks import Tasks
+from advisor.measure.mpi import LaunchOutput
+from advisor.measure.resources import Resources
+from advisor.measure.run import STOPPED, Outcome, RunContext, run
 from advisor.model import measurement
 from advisor.model.measurement import Missing, Result, Task
 from advisor.model.observed_binding import planned_ranks
@@ -49,7 +49,7 @@ _SLOWEST = 1e9
 def measure(whole: Bench, runs: tuple[Bench, ...] = ()) -> Measured:
     """Measure, of a scaling table the smallest run first; Ctrl-C ends every rank and keeps what is done."""
     runs, host, begun = runs or (whole,), LiveHost(), time.monotonic()
-    watch = Watch(host, whole.machine, Ground(whole.machine)) if whole.crew.is_here else None
+    watch = Watch(host, whole.machine, Resources(whole.machine)) if whole.crew.is_here else None
     if watch:
         watch.must_be_idle(busy_ok=whole.ask.busy_ok)
     when = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -75,14 +75,14 @@ def _peaks(made: Bench, host: LiveHost, outcome: Outcome) -> None:
     """Measure the floating-point peak of all cores and its clock, where this machine is one of the hosts."""
     if not made.crew.is_here:
         return
-    tasks = list(peaks.quick(Tasks(Ground(made.machine))))[-1:]
+    tasks = list(kernel_tasks.peak_and_clock(Tasks(Resources(made.machine))))[-1:]
     try:
         programs, _, _ = programs_for(host, made.machine, How(kernels=made.ask.kernels))
         programs.program("peakflops")
     except CannotWork as error:
         outcome.lacks(tasks[0], str(error))
         return
-    done = run(tasks, Surroundings(host, programs, lambda _: None, lambda: None))
+    done = run(tasks, RunContext(host, programs, lambda _: None, lambda: None))
     outcome.results += done.results
     outcome.missing += done.missing
     if done.interrupted:
@@ -136,7 +136,7 @@ class _Runner:
         self.dgemm = max(self.dgemm, measurement.reported_or_zero(found, "dgemm"))
         return found.model_copy(update={"details": {**found.details, **self._told()}})
 
-    def _heard(self, size: Size, repeats: int, seconds: float) -> Heard:
+    def _heard(self, size: Size, repeats: int, seconds: float) -> LaunchOutput:
         command = command_of(self.made.ask, self.start_with.program, size, repeats, self.start_with.folder)
         more = {"HPL.dat": File(hpl_dat(size).splitlines())} if self.made.ask.xhpl is not None else None
         return heard_from(
@@ -155,7 +155,7 @@ class _Runner:
         named = {"hosts_named": ",".join(made.crew.hosts.names)} if made.crew.hosts.names else {}
         return told | named | ({"scaling": True} if made.ask.scaling else {})
 
-    def _read(self, task: Task, heard: Heard) -> Result | None:
+    def _read(self, task: Task, heard: LaunchOutput) -> Result | None:
         if self.made.ask.xhpl is not None:
             return read_xhpl(task, heard.text.decode("utf-8", "replace"))
         topology = self.made.machine.topology

@@ -27,8 +27,15 @@ class Given(NamedTuple):
 
 def firmware_from(files: Iterable[Path]) -> Given:
     """Return what --bios gives: the present attributes, those that wait for the next boot, and an attribute registry."""
-    from advisor.collect.bios_registry import is_registry, registry_of, with_other_names
-    from advisor.collect.redfish_bios import apply_times, bios_of, resource_of, with_pending
+    from advisor.collect.firmware.redfish import (
+        apply_times,
+        bios_of,
+        is_registry,
+        registry_of,
+        resource_of,
+        with_other_names,
+        with_pending,
+    )
 
     paths = tuple(files)
     if len(paths) > _MOST_BIOS:
@@ -51,7 +58,7 @@ def firmware_from(files: Iterable[Path]) -> Given:
 
 def _present_first(read: "dict[Path, dict[str, Any]]") -> "list[tuple[Path, dict[str, Any]]]":
     """Return the present values before those that wait; the latter alone are refused, for no way back is in them."""
-    from advisor.collect.redfish_bios import is_settings
+    from advisor.collect.firmware.redfish import is_settings
 
     found = sorted(read.items(), key=lambda each: is_settings(each[1]))
     if found and is_settings(found[0][1]):

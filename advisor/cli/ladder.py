@@ -10,8 +10,8 @@ from advisor.cli.efficiency import Area, Bench, command_of, free_bytes, placed, 
 from advisor.cli.mpi_programs import program_or_name
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost
-from advisor.measure.ground import Ground
 from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grown, hpl_dat, steps_to
+from advisor.measure.resources import Resources
 from advisor.render.commandline import BenchmarkStep
 
 
@@ -36,7 +36,7 @@ def _hosts(whole: Bench) -> Iterator[Bench]:
 
 def _parts(whole: Bench) -> Iterator[Bench]:
     """Yield runs on the first NUMA node and the first socket, where they are less than all and hold the ranks."""
-    ground = Ground(whole.machine)
+    ground = Resources(whole.machine)
     nodes = [Area("numa", node.os_index, node.cpuset & ground.usable) for node in ground.homes]
     sockets = [Area("socket", index, cpus & ground.usable) for index, cpus in enumerate(ground.sockets)]
     seen = {ground.usable}

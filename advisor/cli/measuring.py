@@ -15,20 +15,18 @@ from pydantic import ValidationError
 
 from advisor import __version__
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.host.documents import LARGEST, read_json
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
+from advisor.host.source import LARGEST_DOCUMENT, read_json
 from advisor.know.platforms import match_platform
-from advisor.measure import gate
-from advisor.measure.believe import believed
-from advisor.measure.build import Builder, Compiler, Ready, Recipe, cpu_of, find_compiler, flags_for
-from advisor.measure.cache import cache_folder
-from advisor.measure.conditions import conditions, free_memory
-from advisor.measure.ground import Ground
+from advisor.measure import idle_check
+from advisor.measure.build import Builder, Compiler, PrebuiltPrograms, Recipe, cache_folder, cpu_of, find_compiler, flags_for
+from advisor.measure.ceilings import checked_results
+from advisor.measure.idle_check import conditions, free_memory
+from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import Plan, plan
-from advisor.measure.run import Outcome, Programs, Progress, Surroundings, run
-from advisor.measure.together import together
-from advisor.measure.wish import Wish
+from advisor.measure.resources import Resources
+from advisor.measure.run import Outcome, Programs, Progress, RunContext, merge_runs, run
 from advisor.model.cpuset import bounded_sets
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import (
@@ -64,21 +62,21 @@ class Measured:
     interrupted: bool
 
 
-def planned(machine: Machine, wish: Wish) -> Plan:
+def planned(machine: Machine, wish: Request) -> Plan:
     """Return what would be measured on a machine, here or elsewhere."""
     return _with_work(plan(machine, wish), wish)
 
 
-def _with_work(made: Plan, wish: Wish) -> Plan:
+def _with_work(made: Plan, wish: Request) -> Plan:
     if not made.tasks:
         why = made.left_out[0].why if made.left_out else "one core alone has nothing to compare"
         raise CannotWork(f"there is nothing to measure for {wish.what} here: {why}")
     return made
 
 
-def measure(machine: Machine, wish: Wish, how: How) -> Measured:
+def measure(machine: Machine, wish: Request, how: How) -> Measured:
     """Measure this machine."""
-    host, ground = LiveHost(), Ground(machine, wish.cpus, smt=wish.smt)
+    host, ground = LiveHost(), Resources(machine, wish.cpus, smt=wish.smt)
     made = _with_work(plan(machine, wish, free_memory(host, machine)), wish)
     watch = Watch(host, machine, ground)
     watch.must_be_idle(busy_ok=how.busy_ok)
@@ -87,11 +85,11 @@ def measure(machine: Machine, wish: Wish, how: How) -> Measured:
         programs.program(kernel)
     begun, started = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
     with told(how.verbose) as report:
-        outcome = run(made.tasks, Surroundings(host, programs, report, watch.look, budget=how.budget))
+        outcome = run(made.tasks, RunContext(host, programs, report, watch.look, budget=how.budget))
     platform = match_platform(machine)
     version = compiler.version if compiler else None
     under = conditions(machine, started, watch.words(), seconds=time.monotonic() - begun, compiler=version, flags=flags)
-    results = believed(outcome.results, ground, platform.flops_per_cycle if platform else None)
+    results = checked_results(outcome.results, ground, platform.flops_per_cycle if platform else None)
     measurements = gathered(machine, under, results, (*made.left_out, *outcome.missing))
     return Measured(_something(measurements, outcome), outcome.interrupted)
 
@@ -117,7 +115,7 @@ def _something(measurements: Measurements, outcome: Outcome) -> Measurements:
 def programs_for(host: LiveHost, machine: Machine, how: How) -> tuple[Programs, Compiler | None, str | None]:
     """Return where the kernels are: built elsewhere, or built here as they are needed."""
     if how.kernels is not None:
-        return Ready(how.kernels), None, None
+        return PrebuiltPrograms(how.kernels), None, None
     recipe = Recipe(kernels(), find_compiler(host, os.environ.get("CC")), flags_for(machine))
     folder = cache_folder(os.environ)
     return Builder(host, recipe, cpu_of(machine), folder, announce, open_only=True), recipe.compiler, " ".join(recipe.flags)
@@ -132,11 +130,11 @@ def announce(text: str) -> None:
 class Watch:
     """Looks at who else works, again and again."""
 
-    def __init__(self, host: LiveHost, machine: Machine, ground: Ground) -> None:
+    def __init__(self, host: LiveHost, machine: Machine, ground: Resources) -> None:
         self._host, self._cpus = host, ground.inside.pus
-        self._last = gate.look(host, time.monotonic(), self._cpus)
-        self._standing = gate.job_part(machine, Ground(machine).usable)
-        self._busy: gate.Busy = {}
+        self._last = idle_check.load_snapshot(host, time.monotonic(), self._cpus)
+        self._standing = idle_check.partial_job(machine, Resources(machine).usable)
+        self._busy: idle_check.Busy = {}
         self._stolen = 0.0
 
     def must_be_idle(self, *, busy_ok: bool) -> None:
@@ -148,22 +146,22 @@ class Watch:
     def before(self) -> tuple[str, ...]:
         """Return what speaks against measuring now; takes a moment."""
         first = self._last
-        time.sleep(gate.MOMENT)
+        time.sleep(idle_check.MOMENT)
         self.look()
-        crowded = () if self._busy else gate.crowded(first, self._last)
+        crowded = () if self._busy else idle_check.background_load(first, self._last)
         self._standing = (*self._standing, *crowded)
         return self.words()
 
     def look(self) -> None:
         """Note who worked since it last looked."""
-        last, self._last = self._last, gate.look(self._host, time.monotonic(), self._cpus)
-        for who, used in gate.others(self._host, last, self._last, os.getpid()).items():
+        last, self._last = self._last, idle_check.load_snapshot(self._host, time.monotonic(), self._cpus)
+        for who, used in idle_check.foreign_load(self._host, last, self._last, os.getpid()).items():
             self._busy[who] = max(used, self._busy.get(who, 0.0))
-        self._stolen = max(self._stolen, gate.stolen(last, self._last))
+        self._stolen = max(self._stolen, idle_check.steal_share(last, self._last))
 
     def words(self) -> tuple[str, ...]:
         """Return all that spoke against measuring so far."""
-        return (*self._standing, *gate.spoken(self._busy), *gate.taken(self._stolen))
+        return (*self._standing, *idle_check.busiest_in_words(self._busy), *idle_check.steal_warning(self._stolen))
 
 
 @contextmanager
@@ -193,7 +191,7 @@ def saved(files: Sequence[Path]) -> Measurements:
     for other, file in zip(read[1:], files[1:], strict=True):
         if other.machine != read[0].machine:
             raise BadInput("measured on another machine, or on one cut otherwise, than the file before", file=str(file))
-    return together(read)
+    return merge_runs(read)
 
 
 def of_machine(measurements: Measurements, machine: Machine, name: str) -> Measurements:
@@ -208,7 +206,7 @@ def _read(file: Path) -> Measurements:
     cure = "write it with advisor measure --save FILE"
     try:
         with open_here(file) as opened:
-            raw = opened.read(LARGEST + 1) or b""
+            raw = opened.read(LARGEST_DOCUMENT + 1) or b""
         data = read_json(raw, cure)
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=cure) from error

@@ -7,9 +7,8 @@ from typing import Final
 from advisor.cli.measuring import announce
 from advisor.errors import CannotWork
 from advisor.host.live import LiveHost, find
-from advisor.measure.build import Builder, Compiler, Ready, cpu_of, flags_for
-from advisor.measure.cache import cache_folder
-from advisor.measure.mpi_build import find_blas, find_mpicc, mpi_recipe
+from advisor.measure.build import Builder, Compiler, PrebuiltPrograms, cache_folder, cpu_of, flags_for
+from advisor.measure.mpi import find_blas, find_mpicc, mpi_recipe
 from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
 
@@ -25,7 +24,7 @@ def mpi_program(
     What sends messages only is built for every processor of the architecture: the other host may have another.
     """
     if folder is not None:
-        return Ready(folder.absolute()).program(kernel), None, None
+        return PrebuiltPrograms(folder.absolute()).program(kernel), None, None
     compiler = find_mpicc(host, find(launcher), os.environ.get("MPICC"))
     library = find_blas(host, compiler, blas or None) if blas is not None else None
     recipe = mpi_recipe(kernels(), compiler, flags_for(machine) if library else _PORTABLE, library)

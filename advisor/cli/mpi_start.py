@@ -11,8 +11,8 @@ from advisor.cli.writing import File, write_folder
 from advisor.errors import CannotWork
 from advisor.host.live import LiveHost
 from advisor.launch.base import Launch
-from advisor.measure.cache import cache_folder
-from advisor.measure.mpi_run import Heard, started
+from advisor.measure.build import cache_folder
+from advisor.measure.mpi import LaunchOutput, launch_output
 
 
 @contextmanager
@@ -36,10 +36,10 @@ def heard_from(
     *,
     seconds: float,
     more: Mapping[str, File] | None = None,
-) -> Heard:
+) -> LaunchOutput:
     """Start a line with its files, and more, in a folder; return what its ranks printed."""
     files = {name: File(lines(), program=True) for name, lines in launch.files.items()} | dict(more or {})
     if files:
         write_folder(folder, files)
     put = located(launch, str(folder), list(command))
-    return started(host, put.argv, put.environment, seconds)
+    return launch_output(host, put.argv, put.environment, seconds)

@@ -13,10 +13,10 @@ from advisor.cli.mpi_start import heard_from, running_folder
 from advisor.cli.networking import Experiment
 from advisor.errors import BadInput, CannotWork
 from advisor.host.live import LiveHost
-from advisor.measure.conditions import conditions
-from advisor.measure.ground import Ground
-from advisor.measure.network import KERNEL, Leg
-from advisor.measure.network_read import Seat, read
+from advisor.measure.idle_check import conditions
+from advisor.measure.network import KERNEL, NetworkRun
+from advisor.measure.network_results import RankPlan, read_network
+from advisor.measure.resources import Resources
 from advisor.measure.run import Outcome, Progress
 from advisor.model.measurement import Task
 from advisor.model.observed_binding import planned_ranks
@@ -28,7 +28,7 @@ def measure(made: Experiment) -> Measured:
     host = LiveHost()
     placements = [made.placement(leg) for leg in made.legs]
     first = made.launch(made.legs[0], placements[0], KERNEL).argv[0]
-    watch = Watch(host, made.machine, Ground(made.machine)) if made.crew.is_here else None
+    watch = Watch(host, made.machine, Resources(made.machine)) if made.crew.is_here else None
     if watch:
         watch.must_be_idle(busy_ok=made.ask.busy_ok)
     program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.ask.kernels)
@@ -42,7 +42,7 @@ def measure(made: Experiment) -> Measured:
 
 
 class _Part(NamedTuple):
-    leg: Leg
+    leg: NetworkRun
     placement: Placement
     task: Task
 
@@ -88,9 +88,9 @@ def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None
     heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
     version = f" {made.choice.version}" if made.choice.version else ""
     hosts = made.crew.hosts.names or (os.uname().nodename,)
-    seat = Seat(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
+    seat = RankPlan(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
     try:
-        found, why = read(leg, task, seat, heard.lines), heard.why
+        found, why = read_network(leg, task, seat, heard.lines), heard.why
     except BadInput as error:
         found, why = (), str(error)
     outcome.results += found

@@ -14,7 +14,7 @@ from advisor.host.live import LiveHost
 from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import article, is_up, unusable, without_adapters, without_gpus
 from advisor.launch.registry import Choice, choose
-from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, Leg, Per, legs, sizes_of
+from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Task
 from advisor.model.placement import Placement
@@ -43,7 +43,7 @@ class Experiment:
     carrier: Carrier
     choice: Choice
     ask: Ask
-    legs: tuple[Leg, ...]
+    legs: tuple[NetworkRun, ...]
     notes: tuple[str, ...]
     asked: bool = True
     """Whether UCX is told the adapter of a leg; else it is where the MPI most likely sends, and no more is known."""
@@ -63,7 +63,7 @@ class Experiment:
         """How often each thing is measured."""
         return self.ask.repeats or REPEATS
 
-    def placement(self, leg: Leg) -> Placement:
+    def placement(self, leg: NetworkRun) -> Placement:
         """Return where the ranks of a leg are."""
         each = None if leg.ranks else ("numa", FEW)
         wanted = Wanted(ranks_per_node=leg.ranks, ranks_per=each, threads=1, strategy="spread-numa" if each else "compact")
@@ -71,7 +71,7 @@ class Experiment:
         allowed = leg.cpus if leg.cpus is not None else self.crew.affinity
         return without_adapters(without_gpus(place(job, self.crew.machines, allowed=allowed)))
 
-    def launch(self, leg: Leg, placement: Placement, program: str) -> Launch:
+    def launch(self, leg: NetworkRun, placement: Placement, program: str) -> Launch:
         """Return the line of a leg."""
         command = (program, *leg.arguments(self.sizes, self.repeats))
         wish = Wish(
@@ -98,7 +98,7 @@ class Experiment:
             if (openmpi or not name.startswith("OMPI_MCA_")) and not (soft and name == "UCX_TLS")
         }
 
-    def task(self, leg: Leg, placement: Placement) -> Task:
+    def task(self, leg: NetworkRun, placement: Placement) -> Task:
         """Return a leg as a task: on the CPUs that its ranks have on the first host."""
         first = next(host for host in placement.hosts if host.ranks)
         slots = placement.plans[first.plan].slots[: first.ranks]
@@ -111,7 +111,7 @@ def experiment(there: There, carrier: Carrier, ask: Ask, environment: Mapping[st
     choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
     hcas, asked, notes = _adapters(crew, ask.hca)
     hosts = max(1, len(crew.hosts.names))
-    found = legs(crew.machines, hcas if hosts > 1 else (), ask.per, hosts=hosts)
+    found = network_runs(crew.machines, hcas if hosts > 1 else (), ask.per, hosts=hosts)
     if hosts == 1:
         notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
     version = choice.version or "version not known"
@@ -121,7 +121,7 @@ def experiment(there: There, carrier: Carrier, ask: Ask, environment: Mapping[st
     return replace(made, legs=tuple(_different(made)))
 
 
-def _different(made: Experiment) -> Iterator[Leg]:
+def _different(made: Experiment) -> Iterator[NetworkRun]:
     """Yield the legs but those whose ranks sit just as another's: two ranks in each node of two cores are all cores."""
     seen: set[object] = set()
     for leg in made.legs:

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from advisor.collect.gather import collect_machine, commands
+from advisor.collect.sources import collect_machine, commands
 from advisor.errors import BadInput, BadMachine
 from advisor.host.base import Host
-from advisor.host.documents import LARGEST, read_json
-from advisor.host.files import open_here
+from advisor.host.files import open_here, write_file
 from advisor.host.live import LiveHost
-from advisor.host.source import open_host
-from advisor.host.writer import write_file
+from advisor.host.source import LARGEST_DOCUMENT, open_host, read_json
 from advisor.model.cpuset import bounded_sets
 from advisor.model.hardware.machine import SCHEMA, Machine
 
@@ -115,7 +113,7 @@ def json_data(source: str) -> bytes | None:
             return None
         with open_here(source) as file:
             head = file.read(64) or b""
-            return head + (file.read(LARGEST) or b"") if head.lstrip().startswith(b"{") else None
+            return head + (file.read(LARGEST_DOCUMENT) or b"") if head.lstrip().startswith(b"{") else None
     except OSError:
         return None
 

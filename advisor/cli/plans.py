@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from advisor.errors import AdvisorError, BadInput
-from advisor.host.documents import LARGEST, read_json
 from advisor.host.files import open_here
+from advisor.host.source import LARGEST_DOCUMENT, read_json
 from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import PlannedBinding, PlannedRank
@@ -26,13 +26,13 @@ def read_bytes(name: str, what: str) -> bytes:
     """Return what a file holds, or standard input for ``-``; never more than any plan has."""
     try:
         if name == "-":
-            data = sys.stdin.buffer.read(LARGEST + 1)
+            data = sys.stdin.buffer.read(LARGEST_DOCUMENT + 1)
         else:
             with open_here(name) as file:
-                data = file.read(LARGEST + 1) or b""
+                data = file.read(LARGEST_DOCUMENT + 1) or b""
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=name) from error
-    if len(data) > LARGEST:
+    if len(data) > LARGEST_DOCUMENT:
         raise BadInput(f"larger than any {what}", file=name, cure="refused as unsafe")
     return data
 

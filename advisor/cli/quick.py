@@ -56,9 +56,9 @@ def measured_now(machine: "Machine", asked: Asked, given: "Measurements | None" 
     found, interrupted = _run(parts)
     if not found:
         return Taken(given, interrupted=interrupted)
-    from advisor.measure.together import together
+    from advisor.measure.run import merge_runs
 
-    measurements = together([given, *found] if given else found)
+    measurements = merge_runs([given, *found] if given else found)
     kept = _kept(measurements)
     return Taken(measurements, (kept,) if kept else (), interrupted)
 
@@ -80,11 +80,11 @@ def _parts(machine: "Machine", asked: Asked) -> Iterator[_Part]:
 def _own(machine: "Machine", asked: Asked) -> _Part | None:
     """Return the quick set, or everything."""
     from advisor.cli.measuring import QUICK_SECONDS, How, measure, planned
-    from advisor.measure.wish import Wish
+    from advisor.measure.kernel_tasks import Request
 
     if not asked.own:
         return None
-    wish = Wish("full" if asked.full else "quick")
+    wish = Request("full" if asked.full else "quick")
     how = How(asked.busy_ok, budget=None if asked.full else QUICK_SECONDS)
     return _Part("bandwidth, latency and peak", planned(machine, wish).seconds, lambda: measure(machine, wish, how))
 
@@ -115,8 +115,8 @@ def _full_seconds(cores: int, machine: "Machine") -> float | None:
     """Return how long HPL takes with most of the free memory; None where the peak is not known."""
     from advisor.host.live import LiveHost
     from advisor.know.platforms import match_platform
-    from advisor.measure.conditions import free_memory
     from advisor.measure.hpl import BLOCKS, FULL_SHARE, Size, for_memory
+    from advisor.measure.idle_check import free_memory
 
     platform, cpu = match_platform(machine), machine.cpu
     if not (platform and platform.flops_per_cycle and cpu and cpu.base_hz):
@@ -200,7 +200,7 @@ def _kept(measurements: "Measurements") -> Path | None:
     from advisor.cli.measuring import document
     from advisor.cli.pipeline import write_whole
     from advisor.errors import AdvisorError
-    from advisor.measure.cache import cache_folder
+    from advisor.measure.build import cache_folder
 
     file = cache_folder(os.environ).parent / "measured.json"
     try:

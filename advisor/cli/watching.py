@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from advisor.cli.pipeline import json_data, open_machine
-from advisor.collect.watch import Counters, look, watched
+from advisor.collect.fault_counters import Counters, look, watched
 from advisor.errors import AdvisorError
-from advisor.host.documents import read_json
-from advisor.host.later import later, since
+from advisor.host.base import second_look, seconds_since
 from advisor.host.live import LiveHost
+from advisor.host.source import read_json
 from advisor.model.hardware.fault_counters import Watch
 from advisor.model.hardware.machine import Gap
 
@@ -47,7 +47,7 @@ class Watching:
             first = self._first.result(_PATIENCE)
             if not first:  # nothing counts here: not worth a second
                 return watched(self._live, first)
-            seconds = since(self._begun)
+            seconds = seconds_since(self._begun)
             return watched(self._live, first, _looking(self._live).result(_PATIENCE), seconds)
         except TooLong:
             return Watch(gaps=(_SICK,))
@@ -84,5 +84,5 @@ def _kept(source: str) -> Watch | None:
         return None
     if host.kind == "hwloc xml":
         return None
-    second, first = later(host), look(host)
+    second, first = second_look(host), look(host)
     return watched(host, first) if second is None else watched(host, first, look(second.host), second.seconds)

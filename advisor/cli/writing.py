@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from advisor.errors import BadValue, CannotWork
-from advisor.host.writer import Begun, begin
+from advisor.host.files import PendingFile, begin_file
 
 _AT_ONCE = 1 << 14
 """Lines that are written together."""
@@ -32,11 +32,11 @@ def checked(folder: Path) -> Path:
 
 def write_folder(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
     """Write files into a folder, which is made where it is not there; return their paths."""
-    made: list[Begun] = []
+    made: list[PendingFile] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, file in files.items():
-            made.append(begin(folder / name, program=file.program))
+            made.append(begin_file(folder / name, program=file.program))
             _fill(made[-1].file, file.lines)
         for each in made:
             each.finish()

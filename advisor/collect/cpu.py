@@ -1,19 +1,74 @@
-"""Who the processors are: /proc/cpuinfo in the forms of x86, Arm, POWER, RISC-V, LoongArch and s390."""
+"""Who the processors are, which kinds of cores they have, and what limits the power of their packages (RAPL)."""
 
 import re
+from collections import defaultdict
+from typing import Final
 
-from advisor.collect.arm_parts import arm_name
-from advisor.collect.reader import CAPTURE_HELP, Reader
-from advisor.host.base import Host, expand
-from advisor.model.hardware.cpu import Cpu
+from advisor.collect.reader import CAPTURE_HELP, FactSource, Reader
+from advisor.host.base import Host, Why, expand
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.cpu import CoreKind, Cpu, PowerCap
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.quantity import number
 
+_ARM: Final = {
+    0xD03: "Cortex-A53",
+    0xD04: "Cortex-A35",
+    0xD05: "Cortex-A55",
+    0xD07: "Cortex-A57",
+    0xD08: "Cortex-A72",
+    0xD09: "Cortex-A73",
+    0xD0A: "Cortex-A75",
+    0xD0B: "Cortex-A76",
+    0xD0C: "Neoverse-N1",
+    0xD0D: "Cortex-A77",
+    0xD40: "Neoverse-V1",
+    0xD41: "Cortex-A78",
+    0xD44: "Cortex-X1",
+    0xD46: "Cortex-A510",
+    0xD47: "Cortex-A710",
+    0xD48: "Cortex-X2",
+    0xD49: "Neoverse-N2",
+    0xD4A: "Neoverse-E1",
+    0xD4B: "Cortex-A78C",
+    0xD4D: "Cortex-A715",
+    0xD4E: "Cortex-X3",
+    0xD4F: "Neoverse-V2",
+    0xD80: "Cortex-A520",
+    0xD81: "Cortex-A720",
+    0xD82: "Cortex-X4",
+    0xD83: "Neoverse-V3AE",
+    0xD84: "Neoverse-V3",
+    0xD85: "Cortex-X925",
+    0xD87: "Cortex-A725",
+    0xD8E: "Neoverse-N3",
+}
+_PARTS: Final = {
+    0x41: _ARM,
+    0x42: {0x516: "ThunderX2"},
+    0x43: {0x0A1: "ThunderX", 0x0AF: "ThunderX2"},
+    0x46: {0x001: "A64FX", 0x003: "MONAKA"},
+    0x48: {0xD01: "TaiShan-v110", 0xD02: "TaiShan-v120"},
+    0x4E: {0x003: "Denver 2", 0x004: "Carmel", 0x010: "Olympus"},
+    0x50: {0x000: "X-Gene"},
+    0x51: {0x001: "Oryon", 0xC00: "Falkor"},
+    0x70: {0x660: "FTC660", 0x661: "FTC661", 0x662: "FTC662", 0x663: "FTC663", 0x664: "FTC664", 0x862: "FTC862"},
+    0xC0: {0xAC3: "Ampere-1", 0xAC4: "Ampere-1a", 0xAC5: "Ampere-1b"},
+}
+
+
+def arm_name(implementer: int | None, part: int | None) -> str | None:
+    """Return the name of a core, None of one that is not in the tables.
+
+    >>> arm_name(0x41, 0xD4F), arm_name(0x41, 0xFFF)
+    ('Neoverse-V2', None)
+    """
+    return _PARTS.get(implementer or 0, {}).get(part if part is not None else -1)
+
+
 CPUINFO = "/proc/cpuinfo"
 _MICROCODE = "/sys/devices/system/cpu/cpu*/microcode/version"
-PATHS = (CPUINFO, _MICROCODE)
-COMMANDS: tuple[tuple[str, ...], ...] = ()
-RANK = 20
+CPU_PATHS = (CPUINFO, _MICROCODE)
 
 # The kernel's show_cpuinfo of each architecture spells the same thing its own way; the first spelling that is there counts.
 _KEYS = {
@@ -29,7 +84,7 @@ _HEAD = 1 << 14
 """The first CPU's lines are within so many characters: a feature list is about two thousand."""
 
 
-def collect(host: Host) -> Machine:
+def collect_cpu(host: Host) -> Machine:
     """Return the identity that the CPUs share."""
     reader = Reader(host)
     text = reader.text(CPUINFO, "cpu")
@@ -101,3 +156,136 @@ def _microcode(reader: Reader, text: str) -> tuple[str, ...] | None:
     if found:
         reader.found("cpu.microcode", _MICROCODE)
     return tuple(sorted(found)) or None
+
+
+_CPUINFO = "/proc/cpuinfo"
+INTEL: Final = {
+    "/sys/devices/cpu_core/cpus": "P-core",
+    "/sys/devices/cpu_atom/cpus": "E-core",
+    "/sys/devices/cpu_lowpower/cpus": "low-power E-core",
+}
+"""The counters of each kind have a device, which lists its CPUs (Linux: arch/x86/events/intel/core.c)."""
+
+CORE_KINDS_PATHS = (_CPUINFO, *INTEL)
+"""Before lstopo, which tells kinds apart and has no names for those of Arm."""
+
+_ARM_LINES = re.compile(r"^(processor|CPU implementer|CPU part)[ \t]*: *(\w{1,12})$", re.MULTILINE | re.ASCII)
+
+
+def collect_core_kinds(host: Host) -> Machine:
+    """Return the kinds of cores where there are several; nothing is said of a machine whose cores are alike."""
+    reader = Reader(host)
+    kinds = _intel(reader) or _arm(reader)
+    if len(kinds) < 2:
+        return Machine()
+    reader.found("cpu.kinds", _CPUINFO if "CPU part" in (reader.text(_CPUINFO) or "") else next(iter(INTEL)))
+    return Machine(cpu=Cpu(kinds=kinds), sources=reader.sources)
+
+
+def _intel(reader: Reader) -> tuple[CoreKind, ...]:
+    found = ((name, reader.cpus(path)) for path, name in INTEL.items())
+    return tuple(CoreKind(name=name, cpus=cpus) for name, cpus in found if cpus)
+
+
+def _arm(reader: Reader) -> tuple[CoreKind, ...]:
+    """Return the CPUs by part, in the order of their first; a part without a name by its number."""
+    cpus: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
+    cpu, implementer = None, None
+    for key, value in _ARM_LINES.findall(reader.text(_CPUINFO) or ""):
+        if key == "processor":
+            cpu, implementer = number(value), None
+        elif key == "CPU implementer":
+            implementer = number(value)
+        elif cpu is not None and 0 <= cpu < 1 << 20:
+            cpus[implementer, number(value)].append(cpu)
+    return tuple(
+        CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(numbers))
+        for (maker, part), numbers in cpus.items()
+    )
+
+
+_ROOT = "/sys/class/powercap"
+_ZONE = re.compile(r"intel-rapl:\d{1,4}", re.ASCII)
+_FILES = (
+    "name",
+    "enabled",
+    "constraint_0_name",
+    "constraint_0_power_limit_uw",
+    "constraint_0_max_power_uw",
+    "constraint_1_name",
+    "constraint_1_power_limit_uw",
+)
+_MICRO = 1e-6
+_MOST = 1e5
+"""Watts; the registers' largest values mean no limit."""
+
+POWERCAP_PATHS = tuple(f"{_ROOT}/intel-rapl:*/{name}" for name in _FILES)
+
+
+def collect_powercap(host: Host) -> Machine:
+    """Return the limits of the packages; () where the kernel shows zones without limits (AMD) or none."""
+    reader = Reader(host)
+    zones = [name for name in host.list(_ROOT) if _ZONE.fullmatch(name)]
+    why = host.read(f"{_ROOT}/intel-rapl:0/constraint_0_power_limit_uw").why
+    if not zones and why is not Why.ABSENT:
+        reader.missed("cpu.power_caps", _ROOT, why or Why.NOT_KEPT)
+        return Machine(gaps=reader.gaps)
+    reader.found("cpu.power_caps", _ROOT)
+    caps = (_cap(reader, f"{_ROOT}/{zone}") for zone in sorted(zones, key=lambda zone: (len(zone), zone)))
+    return Machine(cpu=Cpu(power_caps=tuple(cap for cap in caps if cap)), sources=reader.sources)
+
+
+def _cap(reader: Reader, at: str) -> PowerCap | None:
+    """Return a package's limits; None of a zone that is no package or has none.
+
+    The kernel's word for the nominal power of the long term is max_power: the register's Thermal Spec Power
+    (drivers/powercap/intel_rapl_common.c).
+    """
+    name = reader.text(f"{at}/name") or ""
+    if not name.startswith("package") or reader.text(f"{at}/constraint_0_name") != "long_term":
+        return None
+    limit = _watts(reader, f"{at}/constraint_0_power_limit_uw")
+    if limit is None:
+        return None
+    short = reader.text(f"{at}/constraint_1_name") == "short_term"
+    return PowerCap(
+        name=name[:40],
+        enabled={0: False, 1: True}.get(-1 if (value := reader.number(f"{at}/enabled")) is None else value),
+        limit=limit,
+        short=_watts(reader, f"{at}/constraint_1_power_limit_uw") if short else None,
+        nominal=_watts(reader, f"{at}/constraint_0_max_power_uw"),
+    )
+
+
+def _watts(reader: Reader, path: str) -> float | None:
+    value = reader.number(path)
+    watts = None if value is None else round(value * _MICRO, 3)
+    return watts if watts and 0 < watts < _MOST else None
+
+
+SOURCES = (
+    FactSource(
+        "cpu",
+        20,
+        "Who the processors are: /proc/cpuinfo in the forms of x86, Arm, POWER, RISC-V, LoongArch and s390.",
+        CPU_PATHS,
+        (),
+        collect_cpu,
+    ),
+    FactSource(
+        "core_kinds",
+        5,
+        "Machines whose cores are not all alike: Intel's performance and efficient cores, Arm's of several parts.",
+        CORE_KINDS_PATHS,
+        (),
+        collect_core_kinds,
+    ),
+    FactSource(
+        "powercap",
+        20,
+        "What holds a package's power back: the limits of RAPL as Linux shows them.",
+        POWERCAP_PATHS,
+        (),
+        collect_powercap,
+    ),
+)

@@ -1,19 +1,58 @@
-"""GPUs: found on the PCI bus, named by their makers' tools."""
+"""GPUs: found on the PCI bus, numbered by AMD's compute driver (KFD), named by their makers' tools."""
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from advisor.collect import kfd
-from advisor.collect.pci import gpus_on
-from advisor.collect.pci_bus import DEVICES, LOCALITY_PATHS, Bus, unseen
-from advisor.collect.pci_kinds import GPU_MAKERS
-from advisor.collect.pci_path import ADDRESS, partition
-from advisor.collect.reader import Reader
+from advisor.collect.pci.bus import DEVICES, LOCALITY_PATHS, Bus, unseen
+from advisor.collect.pci.devices import gpus_on
+from advisor.collect.pci.spec import ADDRESS, GPU_MAKERS, partition
+from advisor.collect.reader import FactSource, Reader
 from advisor.host.base import Host
 from advisor.model.hardware.devices import Gpu
 from advisor.model.hardware.machine import Machine
 from advisor.model.quantity import MIB, number
+
+KFD_NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
+KFD_PATHS: Final = (f"{KFD_NODES}/*/properties",)
+
+_PROPERTY = re.compile(r"^(simd_count|location_id|domain) (\d{1,10})$", re.MULTILINE | re.ASCII)
+
+
+def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
+    """Return the GPUs with their numbers; () where the driver is not loaded.
+
+    A node with SIMD units is a GPU. Its location is bus, device and function, with the number of the partition in the four
+    highest bits, or, in some kernels, in place of the function (Linux: drivers/gpu/drm/amd/amdkfd/kfd_topology.c).
+    """
+    cards: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    numbers = sorted(int(name) for name in reader.host.list(KFD_NODES) if name.isdecimal() and len(name) < 6)
+    index = 0
+    for node in numbers:
+        facts = {key: int(value) for key, value in _PROPERTY.findall(reader.text(f"{KFD_NODES}/{node}/properties") or "")}
+        if facts.get("simd_count"):
+            cards[_card(facts)].append((_part(facts), index))
+            index += 1
+    return tuple(gpu for card, parts in cards.items() for gpu in _gpus(card, parts))
+
+
+def _gpus(card: str, parts: list[tuple[int, int]]) -> tuple[Gpu, ...]:
+    if len(parts) == 1:
+        return (Gpu(address=card, vendor="amd", index=parts[0][1]),)
+    return tuple(Gpu(address=partition(card, part), card=card, vendor="amd", index=index) for part, index in parts)
+
+
+def _card(facts: dict[str, int]) -> str:
+    location = facts.get("location_id", 0)
+    return f"{facts.get('domain', 0):04x}:{location >> 8 & 0xFF:02x}:{location >> 3 & 0x1F:02x}.0"
+
+
+def _part(facts: dict[str, int]) -> int:
+    location = facts.get("location_id", 0)
+    return location >> 28 & 0xF or location & 0x7
+
 
 NVIDIA_SMI = (
     "nvidia-smi",
@@ -32,13 +71,12 @@ PATHS = (
     f"{DEVICES}/*/device",
     f"{DEVICES}/*/{_VRAM}",
     *_DRIVERS.values(),
-    *kfd.PATHS,
+    *KFD_PATHS,
 )
 COMMANDS = (NVIDIA_SMI, ROCM_SMI)
-RANK = 20
 
 
-class Told(NamedTuple):
+class ToolReport(NamedTuple):
     """What a maker's tool said: GPUs by address, and what could not be made out."""
 
     gpus: dict[str, Gpu]
@@ -56,7 +94,7 @@ def collect(host: Host) -> Machine:
         return Machine(sources=reader.sources, gaps=reader.gaps)
     reader.found("gpus", DEVICES)
     seen = {address.lower(): GPU_MAKERS.get(vendor) for address, vendor in gpus_on(bus)}
-    driven = {gpu.address: gpu for gpu in kfd.kfd_gpus(reader) if (gpu.card or gpu.address) in seen}
+    driven = {gpu.address: gpu for gpu in kfd_gpus(reader) if (gpu.card or gpu.address) in seen}
     bare = {address: Gpu(address=address, vendor=vendor) for address, vendor in seen.items()}
     every = {**bare, **driven, **{address: _with_card(gpu, driven.get(address), seen) for address, gpu in told.items()}}
     gpus = tuple(_completed(reader, bus, gpu) for _, gpu in sorted(every.items()))
@@ -75,7 +113,7 @@ def _with_card(gpu: Gpu, driven: Gpu | None, seen: Mapping[str, str | None]) -> 
     return gpu.model_copy(update={"card": card}) if gpu.address not in seen and seen.get(card) == "amd" else gpu
 
 
-def nvidia_gpus(text: str) -> Told:
+def nvidia_gpus(text: str) -> ToolReport:
     """Return the GPUs of lines such as ``0, 00000000:3B:00.0, NVIDIA A100-PCIE-40GB, 40960, 550.54.15``."""
     gpus, strange = {}, None
     for line in filter(None, (line.strip() for line in text.splitlines())):
@@ -84,17 +122,17 @@ def nvidia_gpus(text: str) -> Told:
             gpus[gpu.address] = gpu
         else:
             strange = strange or f"nvidia-smi printed {line[:60]!r}"
-    return Told(gpus, strange)
+    return ToolReport(gpus, strange)
 
 
-def rocm_gpus(text: str) -> Told:
+def rocm_gpus(text: str) -> ToolReport:
     """Return the GPUs of ``{"card0": {"PCI Bus": "0000:C1:00.0", ...}}``, which warnings may precede."""
     try:
         cards: dict[str, Any] = json.JSONDecoder().raw_decode(text, text.index("{"))[0]
     except (ValueError, RecursionError):
-        return Told({}, "rocm-smi printed no JSON")
+        return ToolReport({}, "rocm-smi printed no JSON")
     gpus = (_rocm_gpu(name, card) for name, card in cards.items() if name.startswith("card") and isinstance(card, dict))
-    return Told({gpu.address: gpu for gpu in gpus if gpu})
+    return ToolReport({gpu.address: gpu for gpu in gpus if gpu})
 
 
 def bus_id(text: str) -> str | None:
@@ -106,10 +144,10 @@ def bus_id(text: str) -> str | None:
     return f"{int(domain, 16):04x}:{rest}"
 
 
-def _ask(reader: Reader, argv: tuple[str, ...], read: Callable[[str], Told]) -> Told:
+def _ask(reader: Reader, argv: tuple[str, ...], read: Callable[[str], ToolReport]) -> ToolReport:
     ran = reader.host.run(argv)
     if ran.text is None:
-        return Told({}, f"{argv[0]}: {ran.why or f'ended with status {ran.status}'}")
+        return ToolReport({}, f"{argv[0]}: {ran.why or f'ended with status {ran.status}'}")
     reader.found("gpus.model", " ".join(argv))
     return read(ran.text)
 
@@ -157,9 +195,12 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
     return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place})
 
 
-def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, Told]) -> None:
+def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, ToolReport]) -> None:
     for gpu in gpus:
         tool = tools.get(gpu.vendor or "")
         if tool and (gpu.model is None or tool.problem):
             why = tool.problem or f"the tool of {gpu.vendor} does not list {gpu.address}"
             reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")
+
+
+SOURCES = (FactSource("gpu", 20, "GPUs: found on the PCI bus, named by their makers' tools.", PATHS, COMMANDS, collect),)

@@ -1,14 +1,15 @@
-"""How GPUs are set: persistence, ECC, power limit, NVLinks, rows that wait for a reset; partitions of AMD's."""
+"""How GPUs are set (ECC, power limit, NVLink, partitions), and what NVIDIA's say of this moment: throttling, errors."""
 
 import re
 from typing import NamedTuple
 
 from advisor.collect.gpu import bus_id
-from advisor.collect.pci import gpus_on
-from advisor.collect.pci_bus import Bus
-from advisor.collect.reader import Reader
+from advisor.collect.pci.bus import Bus
+from advisor.collect.pci.devices import gpus_on
+from advisor.collect.reader import FactSource, Reader
 from advisor.host.base import Host, Ran, Why
 from advisor.model.hardware.devices import Gpu
+from advisor.model.hardware.fault_counters import GpuWatch
 from advisor.model.hardware.machine import Machine
 from advisor.model.quantity import number
 
@@ -26,7 +27,6 @@ NVLINK = ("nvidia-smi", "nvlink", "--status")
 
 PATHS = (f"{_DEVICES}/*@", *(f"{_DEVICES}/*/{name}" for name in (_COMPUTE, _MEMORY, "class", "vendor", "device")))
 COMMANDS = (SETTINGS, ROWS, NVLINK)
-RANK = 21
 
 _NVIDIA = 0x10DE
 _MHZ = 1_000_000
@@ -148,3 +148,50 @@ def _partitions(reader: Reader) -> tuple[Gpu, ...]:
 def _word(reader: Reader, path: str) -> str | None:
     text = (reader.text(path) or "").upper()
     return text if re.fullmatch(r"[A-Z]{2,6}\d?", text, re.ASCII) and text != "UNKNOWN" else None
+
+
+THROTTLE_QUERY = (
+    "nvidia-smi",
+    "--query-gpu=pci.bus_id,clocks_throttle_reasons.active,ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total",
+    "--format=csv,noheader,nounits",
+)
+# nvml.h, nvmlClocksThrottleReasons (nvmlClocksEventReasons since driver 535).
+_REASONS = (
+    (0x1, "idle"),
+    (0x2, "application clocks"),
+    (0x4, "power cap"),
+    (0x8, "hardware slowdown"),
+    (0x10, "sync boost"),
+    (0x20, "thermal (software)"),
+    (0x40, "thermal (hardware)"),
+    (0x80, "power brake"),
+    (0x100, "display clocks"),
+)
+
+
+def gpu_watches(host: Host) -> tuple[GpuWatch, ...]:
+    """Return what each GPU says of this moment; nothing where the tool does not answer."""
+    text = host.run(THROTTLE_QUERY).text
+    rows = ([cell.strip() for cell in line.split(",")] for line in (text or "").splitlines())
+    return tuple(gpu for row in rows if (gpu := _gpu(row)))
+
+
+def _gpu(row: list[str]) -> GpuWatch | None:
+    address = bus_id(row[0]) if len(row) == 4 else None
+    if address is None:
+        return None
+    mask = number(row[1]) if row[1].startswith("0x") else None
+    held = None if mask is None else tuple(word for bit, word in _REASONS if mask & bit)
+    return GpuWatch(name=address, held_back=held, corrected=number(row[2]), uncorrected=number(row[3]))
+
+
+SOURCES = (
+    FactSource(
+        "gpu_state",
+        21,
+        "How GPUs are set: persistence, ECC, power limit, NVLinks, rows that wait for a reset; partitions of AMD's.",
+        PATHS,
+        COMMANDS,
+        collect,
+    ),
+)

@@ -89,7 +89,7 @@ def observation(line: str) -> Observation | None:
     return Observation(host=host, cpus=allowed, mems=nodes, **numbers, **words)
 
 
-def heard(text: bytes) -> GatheredReports:
+def reported(text: bytes) -> GatheredReports:
     """Return what the ranks said in a whole output."""
     listener = Listener()
     with bounded_sets():
@@ -97,7 +97,7 @@ def heard(text: bytes) -> GatheredReports:
         return listener.gathered()
 
 
-def named(host: Host, name: str) -> tuple[int, ...]:
+def processes_named(host: Host, name: str) -> tuple[int, ...]:
     """Return the processes that run a program: by the kernel's name of it, its file's, or that of the script it runs."""
     return tuple(int(pid) for pid in host.list("/proc") if pid.isdecimal() and pid.isascii() and name in _names(host, pid))
 
@@ -109,7 +109,7 @@ def _names(host: Host, pid: str) -> set[str]:
     return {comm, *files[:1], *(file for file in files[1:] if "/" in words[1] or "." in file)} - {""}
 
 
-def looked(host: Host, pids: Iterable[int]) -> RunningProcesses:
+def read_processes(host: Host, pids: Iterable[int]) -> RunningProcesses:
     """Return what /proc says of some processes, and which could not be read."""
     found, unread = [], []
     for pid in dict.fromkeys(pids):

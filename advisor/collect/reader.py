@@ -1,11 +1,12 @@
 """Reads a host's files into numbers and sets, and remembers what could not be read."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
 from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import NOT_OFFERED, Gap, Source
+from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine, Source
 from advisor.model.quantity import number
 from advisor.model.value import is_name
 
@@ -14,7 +15,7 @@ NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
 
 
-def strange(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
+def invalid_names(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
     """Return the gap that says which names of devices or of the host are none, and were dropped; () where all are."""
     odd = [name for name in names if not is_name(name)]
     if not odd:
@@ -22,6 +23,17 @@ def strange(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
     others = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
     why = f"{odd[0][:40]!a}{others}: no kernel calls a device or a host so"
     return (Gap(fact=f"{fact}.name", why=why, help="nothing is said of it; rename it, or ask who made this input"),)
+
+
+class FactSource(NamedTuple):
+    """A source of facts: a module of this room lists its own as ``SOURCES``, and is then asked."""
+
+    name: str
+    rank: int
+    about: str
+    paths: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    collect: Callable[[Host], Machine]
 
 
 class Reader:
@@ -71,7 +83,7 @@ class Reader:
     def names(self, folder: str, fact: str) -> list[str]:
         """Return the devices that a folder lists; what can be no device's name is dropped, and becomes a gap."""
         listed = self.host.list(folder)
-        for gap in strange(fact, listed):
+        for gap in invalid_names(fact, listed):
             self.lacks(gap.fact, gap.why, gap.help)
         return [name for name in listed if is_name(name)]
 

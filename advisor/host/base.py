@@ -1,8 +1,12 @@
-"""What every host can be asked."""
+"""What every host can be asked: files by pattern, commands that ask nobody else, and a second look at counters."""
 
-from collections.abc import Iterator
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from time import monotonic, sleep
 from typing import NamedTuple, Protocol
 
 from advisor.errors import BadCapture
@@ -119,3 +123,141 @@ def _expand(host: Host, base: str, parts: list[str], budget: Iterator[int]) -> I
             raise BadCapture(f"more than {_NAMES} names lie under {'/'.join(parts)}", file=host.name, place=base or "/")
         if fnmatchcase(name, parts[0]):
             yield from _expand(host, f"{base}/{name}", parts[1:], budget)
+
+
+LINK = "@"
+CGROUP = "{cgroup}"
+WILD = "*?["
+
+
+def concrete_patterns(host: Host, patterns: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns, each once and in order, with the host's own cgroups put in."""
+    cgroups: tuple[str, ...] | None = None
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        if CGROUP not in pattern:
+            found[pattern] = None
+            continue
+        cgroups = _cgroups(host) if cgroups is None else cgroups
+        found |= dict.fromkeys(pattern.replace(CGROUP, cgroup) for cgroup in cgroups)
+    return tuple(found)
+
+
+def _cgroups(host: Host) -> tuple[str, ...]:
+    """Return the process's cgroups and each one above, of version 2 (the line ``0::/a/b``) and of the cpuset controller."""
+    lines = (host.read("/proc/self/cgroup").text or "").splitlines()
+    paths = [line[3:] for line in lines if line.startswith("0::/")]
+    paths += (host.read("/proc/self/cpuset").text or "").splitlines()[:1]
+    return tuple(dict.fromkeys(_literal(parent) for path in paths for parent in cgroups_above(path))) or ("",)
+
+
+def cgroups_above(path: str) -> Iterator[str]:
+    """Yield ``/a/b``, ``/a`` and the empty text of the root for ``/a/b``."""
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    for count in range(len(parts), -1, -1):
+        yield "".join(f"/{part}" for part in parts[:count])
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{char}]" if char in WILD else char for char in name)
+
+
+def example_path(pattern: str) -> str:
+    """Return a path that a pattern matches and that most likely is not there: to ask whether a host looked for such."""
+    text = pattern.removesuffix(LINK).replace(CGROUP, "")
+    return re.sub(r"\[([^!])[^]]*\]|[*?]", lambda match: match[1] or "9", text)
+
+
+class PathPatterns:
+    """The patterns of a capture, ready to tell whether a path is one of theirs."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self.folders: dict[str, list[str]] = defaultdict(list)
+        for pattern in patterns:
+            folder, _, name = pattern.removesuffix(LINK).rpartition("/")
+            self.folders[folder].append(name)
+        self._deep: dict[int, list[tuple[list[str], list[str]]]] = defaultdict(list)
+        for folder, names in self.folders.items():
+            parts = folder.split("/")
+            self._deep[len(parts)].append((parts, names))
+        self._known: dict[str, list[str]] = {}
+
+    def covers(self, path: str) -> bool:
+        """Tell whether a path matches one of the patterns."""
+        folder, _, name = path.rpartition("/")
+        if folder not in self._known:
+            parts = folder.split("/")
+            self._known[folder] = [
+                pattern for wanted, names in self._deep.get(len(parts), ()) if _all_match(parts, wanted) for pattern in names
+            ]
+        return any_match(name, self._known[folder])
+
+
+def any_match(name: str, patterns: Iterable[str]) -> bool:
+    """Tell whether a name matches one of the patterns."""
+    return any(name == pattern or (_wild(pattern) and fnmatchcase(name, pattern)) for pattern in patterns)
+
+
+def _all_match(parts: list[str], wanted: list[str]) -> bool:
+    return all(any_match(part, (pattern,)) for part, pattern in zip(parts, wanted, strict=True))
+
+
+def _wild(pattern: str) -> bool:
+    return any(char in pattern for char in WILD)
+
+
+SECONDS_BETWEEN_LOOKS = 0.5
+"""Seconds between two looks at least: a storm of errors shows, and an audit still takes less than a second."""
+
+
+class SecondLook(NamedTuple):
+    """A capture's second look: a host with nothing but the counters."""
+
+    seconds: float
+    host: Host
+
+
+def second_look(host: Host) -> SecondLook | None:
+    """Return the second look that a capture holds; None of a machine, a tree or a capture with one look."""
+    found = getattr(host, "again", None)
+    return found if isinstance(found, SecondLook) else None
+
+
+def seconds_since(begun: float) -> float:
+    """Return the seconds since a moment of the monotonic clock, when a second look is worth it."""
+    left = begun + SECONDS_BETWEEN_LOOKS - monotonic()
+    if left > 0:
+        sleep(left)
+    return monotonic() - begun
+
+
+SLURM_CONF = (
+    "/etc/slurm/slurm.conf",
+    "/etc/slurm-llnl/slurm.conf",
+    "/run/slurm/conf/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+    "/usr/local/etc/slurm/slurm.conf",
+)
+"""Where distributions, slurmd of a configless cluster and a plain build put it (https://slurm.schedmd.com/configless_slurm.html)."""
+
+
+def asks_the_network(name: str, program: str) -> bool:
+    """Tell whether a command would look for its site: without a slurm.conf scontrol, and srun --version too, ask the DNS."""
+    if name not in ("scontrol", "srun"):
+        return False
+    named = os.environ.get("SLURM_CONF")
+    if named:
+        return not os.path.isfile(named)  # noqa: PTH113 - beside the texts below
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(program)))  # noqa: PTH120 - likewise
+    places = (*SLURM_CONF, f"{prefix}/etc/slurm.conf", f"{prefix}/etc/slurm/slurm.conf")
+    return not any(os.path.isfile(place) for place in places)  # noqa: PTH113
+
+
+def quiet_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a command that only tells of this machine: in English, and without a display to ask.
+
+    hwloc's component gl looks for the displays of an X server to tell which GPU has one (hwloc, topology-gl.c).
+    """
+    kept = {name: value for name, value in variables.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY")}
+    components = ",".join(word for word in ("-gl", variables.get("HWLOC_COMPONENTS", "")) if word)
+    return {**kept, "LC_ALL": "C", "LANGUAGE": "C", "HWLOC_COMPONENTS": components}

@@ -22,11 +22,8 @@ import re
 from collections.abc import Iterator
 
 from advisor.errors import BadCapture
-from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why
-from advisor.host.later import Later
-from advisor.host.patterns import WILD, Looked, any_match
-from advisor.host.store import MemoryStore, Store
-from advisor.host.tree import TreeHost
+from advisor.host.base import ENVIRONMENT_PREFIXES, WILD, PathPatterns, Ran, Reading, SecondLook, Why, any_match
+from advisor.host.tree import MemoryStore, Store, TreeHost
 
 TOP = "advisor-capture"
 FORMAT = "advisor-capture 1"
@@ -60,7 +57,7 @@ class CaptureHost(TreeHost):
         self.patterns = tuple(line for line in self._lines("patterns") if line.startswith("/"))
         if len(self.patterns) > _PATTERNS:
             raise BadCapture(f"more than {_PATTERNS} patterns", file=name, place="patterns")
-        self._looked = Looked(self.patterns)
+        self._looked = PathPatterns(self.patterns)
         self._looked_in: dict[str, list[str]] | None = None
         self._gaps = self._read_gaps()
         self._closed = MemoryStore(dict.fromkeys(self._gaps))
@@ -90,12 +87,12 @@ class CaptureHost(TreeHost):
         return self._ran.get(tuple(argv), Ran(why=Why.NOT_KEPT))
 
     @property
-    def again(self) -> Later | None:
+    def again(self) -> SecondLook | None:
         """The second look at the counters of faults; None where they were looked at once."""
         text = self._text("again/seconds").strip()
         if not _SECONDS.fullmatch(text):
             return None
-        return Later(float(text), TreeHost(self._capture.below("/again/root"), self.name))
+        return SecondLook(float(text), TreeHost(self._capture.below("/again/root"), self.name))
 
     def environment(self) -> dict[str, str]:
         """Return the variables that were set."""

@@ -1,10 +1,19 @@
-"""Reads one file of this machine's file system with a bound on its size; never waits on a pipe or a device."""
+"""Reads and writes files of this machine: bounded, never waiting, whole or not at all, never through a stranger's link."""
 
+import grp
 import os
+import pwd
+import re
+import secrets
 import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from advisor.errors import CannotWork
 from advisor.host.base import Reading, Why
 
 LIMIT = 16 << 20
@@ -57,3 +66,227 @@ def names_in(path: str) -> tuple[str, ...]:
         return tuple(sorted(os.listdir(path)))  # noqa: PTH208 - ten times faster than Path, and asked thousands of times
     except (OSError, ValueError):
         return ()
+
+
+def first_unsafe_folder(path: str) -> str | None:
+    """Return the first folder on the way to a path, itself among them, that somebody else may change; None where none may.
+
+    The path has no symbolic links (os.path.realpath). A sticky folder of root, such as /tmp, lets nobody rename what is
+    not his: what lies in it counts by its own owner. What is not there is nobody's.
+    """
+    parts = [part for part in path.split("/") if part]
+    for count in range(len(parts) + 1):
+        here = "/" + "/".join(parts[:count])
+        try:
+            about = os.lstat(here)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return here
+        if not is_safe(about, sticky=count < len(parts)):
+            return here
+    return None
+
+
+def is_safe(about: os.stat_result, *, sticky: bool = False) -> bool:
+    """Tell whether only this user and root may change a file or a folder; a folder with the sticky bit where told."""
+    if about.st_uid not in (0, os.geteuid()) or stat.S_ISLNK(about.st_mode):
+        return False
+    if sticky and about.st_mode & stat.S_ISVTX and stat.S_ISDIR(about.st_mode):
+        return True
+    return not about.st_mode & stat.S_IWOTH and (not about.st_mode & stat.S_IWGRP or _alone_in(about.st_gid))
+
+
+def _alone_in(group: int) -> bool:
+    """Tell whether a group is this user's own, as distributions make one for each: its members may write with umask 002."""
+    user = os.geteuid()
+    if group == 0 and user == 0:
+        return True
+    with suppress(KeyError):
+        own, members = pwd.getpwuid(user), grp.getgrgid(group)
+        return user != 0 and own.pw_gid == group and members.gr_name == own.pw_name and set(members.gr_mem) <= {own.pw_name}
+    return False
+
+
+def home_of_user() -> str | None:
+    """Return the home that the system knows of this user, whatever the environment says."""
+    with suppress(KeyError):
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+        return home if home.startswith("/") and home != "/" else None
+    return None
+
+
+_HOPS = 40
+"""Symbolic links on one path, as in the kernel (MAXSYMLINKS)."""
+_OWN_OUTPUT = re.compile(r"/dev/(?:stdout|stderr|fd/(\d{1,4}))|/proc/self/fd/(\d{1,4})")
+_PRIVATE = 0o600
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+"""Not opened for reading: a folder above may let pass and not be listed."""
+_INTO = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+
+
+@dataclass
+class PendingFile:
+    """A file that is being written beside the one it will replace."""
+
+    folder: int
+    part: str
+    name: str
+    file: BinaryIO
+
+    def finish(self) -> None:
+        """Put the file in its place."""
+        self.file.flush()
+        os.replace(self.part, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        self.part = ""
+        self.close()
+
+    def close(self) -> None:
+        """Leave nothing half made behind."""
+        self.file.close()
+        if self.part:
+            with suppress(OSError):
+                os.unlink(self.part, dir_fd=self.folder)
+            self.part = ""
+        if self.folder >= 0:
+            os.close(self.folder)
+            self.folder = -1
+
+
+def write_file(path: Path | str, data: bytes, *, private: bool = False) -> None:
+    """Write a file; ``-`` is standard output, and a pipe or a device is written to as it is.
+
+    With ``private`` nobody but its owner may read it. An existing file keeps its owner and its mode.
+    """
+    text = str(path)
+    try:
+        stream = _stream(text)
+        if stream is not None:
+            _put(stream, data)
+            return
+        with _opened(text) as (folder, name):
+            kept = _lstat(folder, name)
+            _refuse(folder, kept, text)
+            if kept is not None and not stat.S_ISREG(kept.st_mode):
+                _put(os.open(name, _INTO, dir_fd=folder), data)
+                return
+            if kept is not None and os.geteuid() not in (0, kept.st_uid):  # a new file could not be made its owner's
+                _put(os.open(name, _INTO | os.O_TRUNC, dir_fd=folder), data)
+                return
+            begun = _begin(os.dup(folder), name, kept, private=private, program=False)
+        try:
+            begun.file.write(data)
+            begun.finish()
+        finally:
+            begun.close()
+    except (OSError, RecursionError) as error:
+        problem = error.strerror if isinstance(error, OSError) else None
+        raise CannotWork(f"{text}: {(problem or 'cannot be written').lower()}; name another file to write") from error
+
+
+def begin_file(path: Path, *, program: bool = False) -> PendingFile:
+    """Begin a file that is put in its place with ``finish``."""
+    with _opened(str(path)) as (folder, name):
+        kept = _lstat(folder, name)
+        _refuse(folder, kept, str(path))
+        if kept is not None and not stat.S_ISREG(kept.st_mode):
+            raise CannotWork(f"{path}: is not a regular file; name another folder to write into")
+        return _begin(os.dup(folder), name, kept, private=False, program=program)
+
+
+def _stream(path: str) -> int | None:
+    """Return one of this process's own outputs, open, or None where the path is not one."""
+    if path == "-":
+        sys.stdout.flush()
+        return os.dup(1)
+    match = _OWN_OUTPUT.fullmatch(path)
+    if match is None:
+        return None
+    sys.stdout.flush()
+    return os.dup(int(match[1] or match[2] or (2 if path.endswith("stderr") else 1)))
+
+
+def _put(handle: int, data: bytes) -> None:
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def _opened(path: str, hops: int = _HOPS) -> Iterator[tuple[int, str]]:
+    """Yield the folder of a path, open, and the name in it; symbolic links are followed only where they are ours or root's.
+
+    Each step is made from the folder that is open: nobody can change the way behind it.
+    """
+    todo = [part for part in path.split("/") if part not in ("", ".")][::-1]
+    here = os.open("/" if path.startswith("/") else ".", _FOLDER)
+    try:
+        while todo:
+            part = todo.pop()
+            about = _lstat(here, part)
+            if about is not None and stat.S_ISLNK(about.st_mode):
+                hops -= 1
+                if hops < 0:
+                    raise CannotWork(f"{path}: too many symbolic links; name another file to write")
+                if about.st_uid not in (0, os.geteuid()):
+                    raise CannotWork(f"{path}: {part} is a link that another user made; name another file to write")
+                target = os.readlink(part, dir_fd=here)
+                todo += [each for each in target.split("/") if each not in ("", ".")][::-1]
+                if target.startswith("/"):
+                    here = _instead(here, os.open("/", _FOLDER))
+            elif todo:
+                here = _instead(here, os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=here))
+            else:
+                yield here, part
+                return
+        raise CannotWork(f"{path}: is a folder; name a file to write")
+    finally:
+        os.close(here)
+
+
+def _instead(before: int, now: int) -> int:
+    os.close(before)
+    return now
+
+
+def _lstat(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _refuse(folder: int, kept: os.stat_result | None, path: str) -> None:
+    """Refuse a folder in place of a file, and in a folder for everybody a file that another user put there to be filled."""
+    if kept is None:
+        return
+    if stat.S_ISDIR(kept.st_mode):
+        raise CannotWork(f"{path}: is a directory; name another file to write")
+    above = os.fstat(folder)
+    if above.st_mode & stat.S_IWOTH and kept.st_uid not in (0, os.geteuid()):
+        raise CannotWork(f"{path}: is another user's, in a folder for everybody; name another file to write")
+
+
+def _begin(folder: int, name: str, kept: os.stat_result | None, *, private: bool, program: bool) -> PendingFile:
+    part = f".{name[:100]}.{secrets.token_hex(6)}"
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE, dir_fd=folder)
+    begun = PendingFile(folder, part, name, os.fdopen(handle, "wb"))
+    try:
+        if kept is not None and (kept.st_uid, kept.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):  # only root may give a file away
+                os.fchown(handle, kept.st_uid, kept.st_gid)
+        os.fchmod(handle, _mode(kept, private=private, program=program))
+    except BaseException:
+        begun.close()
+        raise
+    return begun
+
+
+def _mode(kept: os.stat_result | None, *, private: bool, program: bool) -> int:
+    if kept is not None:
+        mode = stat.S_IMODE(kept.st_mode) & 0o777
+        mode |= (mode & 0o444) >> 2 if program else 0
+    else:
+        umask = os.umask(0)
+        os.umask(umask)
+        mode = (0o777 if program else 0o666) & ~umask
+    return mode & _PRIVATE if private else mode

@@ -12,9 +12,8 @@ from contextlib import contextmanager, suppress
 from threading import Thread, current_thread, main_thread
 from time import monotonic
 
-from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why
+from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why, asks_the_network, quiet_environment
 from advisor.host.files import LIMIT, names_in, read_file
-from advisor.host.offline import asks_the_network, quiet
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where dmidecode, lspci and ibstat lie on distributions that leave these folders out of a user's PATH."""
@@ -133,7 +132,7 @@ class LiveHost:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=quiet(os.environ),
+                env=quiet_environment(os.environ),
                 start_new_session=True,
             )
         except PermissionError:

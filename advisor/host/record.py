@@ -8,11 +8,21 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 
 from advisor.errors import BadInput
-from advisor.host.base import Host, Ran, Why, expand
+from advisor.host.base import (
+    LINK,
+    WILD,
+    Host,
+    Ran,
+    SecondLook,
+    Why,
+    concrete_patterns,
+    example_path,
+    expand,
+    second_look,
+    seconds_since,
+)
 from advisor.host.capture import FORMAT, TOP, WORDS
-from advisor.host.later import Later, later, since
-from advisor.host.patterns import LINK, WILD, concrete, example
-from advisor.host.store import Link, Node
+from advisor.host.tree import Entry, Link
 
 Tell = Callable[[int, int], None]
 """Told how many steps are done, and of how many."""
@@ -39,7 +49,7 @@ def record(
     What the patterns ``twice`` match on a live machine is looked at again in the end.
     """
     counters, begun = tuple(twice), monotonic()
-    asked, argvs = concrete(host, (*counters, *patterns)), tuple(dict.fromkeys(commands))
+    asked, argvs = concrete_patterns(host, (*counters, *patterns)), tuple(dict.fromkeys(commands))
     room = _Room(host.name)
     keeper = _Keeper(host, room)
     steps = len(asked) + len(argvs)
@@ -47,7 +57,7 @@ def record(
         keeper.keep(pattern)
         if tell:
             tell(done + 1, steps)
-    kept: dict[str, Node] = {
+    kept: dict[str, Entry] = {
         "/format": f"{FORMAT}\n".encode(),
         "/about": _lines(f"{key}: {_one_line(value)}" for key, value in about.items()),
         "/patterns": _lines(pattern for pattern in asked if _looked_for(host, pattern)),
@@ -73,7 +83,7 @@ class _Room:
     def __init__(self, name: str) -> None:
         self._name, self._left = name, _MOST
 
-    def take(self, nodes: Iterable[Node]) -> None:
+    def take(self, nodes: Iterable[Entry]) -> None:
         """Take room for members, or refuse what has more than any machine."""
         self._left -= sum(_HEADER + (len(node) if isinstance(node, bytes) else 0) for node in nodes)
         if self._left < 0:
@@ -81,14 +91,14 @@ class _Room:
             raise BadInput(problem, file=self._name, cure="name the folder that holds its sys and proc")
 
 
-def _again(host: Host, patterns: tuple[str, ...], begun: float) -> dict[str, Node]:
+def _again(host: Host, patterns: tuple[str, ...], begun: float) -> dict[str, Entry]:
     """Return the second look at counters: that of a machine is taken now, a capture has its own."""
-    second = later(host)
+    second = second_look(host)
     if second is None and host.kind == "live" and any(path for pattern in patterns for path in expand(host, pattern)):
-        second = Later(since(begun), host)
+        second = SecondLook(seconds_since(begun), host)
     if second is None:
         return {}
-    kept: dict[str, Node] = {"/again/seconds": _lines([f"{second.seconds:.2f}"]), "/again/root": None}
+    kept: dict[str, Entry] = {"/again/seconds": _lines([f"{second.seconds:.2f}"]), "/again/root": None}
     for pattern in patterns:
         for path in expand(second.host, pattern):
             reading = second.host.read(path)
@@ -103,7 +113,7 @@ class _Keeper:
     def __init__(self, host: Host, room: _Room) -> None:
         self._host, self._room = host, room
         self._reals: dict[str, str | None] = {"": "", "/": ""}
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, Entry] = {}
         self.gaps: dict[str, Why] = {}
 
     def keep(self, pattern: str) -> None:
@@ -115,7 +125,7 @@ class _Keeper:
         if not matched:
             self._note_closed_folder(pattern)
 
-    def _put(self, path: str, node: Node) -> None:
+    def _put(self, path: str, node: Entry) -> None:
         if path not in self.nodes or self.nodes[path] != node:
             self._room.take((node,))
         self.nodes[path] = node
@@ -176,13 +186,13 @@ class _Keeper:
 
 def _looked_for(host: Host, pattern: str) -> bool:
     """Tell whether the host would know that a path of this pattern is not there."""
-    return host.read(example(pattern)).why is not Why.NOT_KEPT
+    return host.read(example_path(pattern)).why is not Why.NOT_KEPT
 
 
-def _command(folder: str, argv: tuple[str, ...], ran: Ran) -> dict[str, Node]:
+def _command(folder: str, argv: tuple[str, ...], ran: Ran) -> dict[str, Entry]:
     if ran.why is Why.NOT_KEPT or any("\n" in word for word in argv):
         return {}
-    kept: dict[str, Node] = {f"{folder}/argv": _lines(argv)}
+    kept: dict[str, Entry] = {f"{folder}/argv": _lines(argv)}
     if ran.why:
         return kept | {f"{folder}/status": _lines([_WORD_OF[ran.why]])}
     return kept | {
@@ -193,7 +203,7 @@ def _command(folder: str, argv: tuple[str, ...], ran: Ran) -> dict[str, Node]:
     }
 
 
-def _archive(kept: Mapping[str, Node]) -> bytes:
+def _archive(kept: Mapping[str, Entry]) -> bytes:
     buffer = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6, mtime=0) as squeezed,
@@ -205,7 +215,7 @@ def _archive(kept: Mapping[str, Node]) -> bytes:
     return buffer.getvalue()
 
 
-def _member(name: str, node: Node) -> tuple[tarfile.TarInfo, bytes]:
+def _member(name: str, node: Entry) -> tuple[tarfile.TarInfo, bytes]:
     member = tarfile.TarInfo(name)
     if isinstance(node, Link):
         member.type, member.linkname = tarfile.SYMTYPE, node.target

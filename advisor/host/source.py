@@ -1,18 +1,107 @@
-"""Opens what the user names: decides by what a file holds, never by its name."""
+"""Opens what the user names: capture, /sys + /proc tree, hwloc XML or JSON; decides by content, never by name."""
 
+import json
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from advisor.errors import BadCapture, BadInput, BadXml, CannotWork
-from advisor.host.archive import is_tar, unpack
-from advisor.host.base import Host
+from advisor.host.archive import LIMIT, decompressed, is_tar, unpack
+from advisor.host.base import Host, Ran, Reading, Why
 from advisor.host.capture import CaptureHost, capture_in
 from advisor.host.files import open_here
-from advisor.host.squeeze import LIMIT, plain
-from advisor.host.store import DiskStore, MemoryStore, Store
-from advisor.host.tree import TreeHost, top_of
-from advisor.host.xmlfile import XmlHost
+from advisor.host.tree import DiskStore, MemoryStore, Store, TreeHost, top_of
+
+LARGEST_DOCUMENT = 64 << 20
+"""Bytes. An audit of 4,096 CPUs has 5 MiB, a plan of 500,000 ranks 60 MiB."""
+ROOM = 48 << 20
+"""Bytes that the values of a document may announce; an audit of 4,096 CPUs announces 19 MiB."""
+_VALUE, _QUOTE = 64, 32
+"""Bytes that each comma or bracket announces (an empty list, a pointer to it), and each quote (half a short text)."""
+_DIGITS = 20
+_NAMES = 10_000
+"""Entries of one object; a BIOS with the most attributes has 2,000."""
+
+Hook = Callable[[dict[str, Any]], Any]
+
+
+def read_json(
+    data: bytes, cure: str, *, room: int = ROOM, largest: int = LARGEST_DOCUMENT, hook: Hook = lambda each: each
+) -> Any:
+    """Return what a document holds; raise BadInput naming the place where it holds none, or would fill the memory."""
+    if len(data) > largest:
+        raise BadInput(f"larger than {largest >> 20} MiB", cure="refused as unsafe")
+    if sum(map(data.count, (b",", b"[", b"{"))) * _VALUE + data.count(b'"') * _QUOTE > room:
+        raise BadInput("its values would fill the memory", cure="refused as unsafe")
+
+    def checked(each: dict[str, Any]) -> Any:
+        if len(each) > _NAMES:
+            raise BadInput(f"an object of {len(each)} entries, more than {_NAMES}", cure="refused as unsafe")
+        return hook(each)
+
+    try:
+        return json.loads(str(data, "utf-8"), parse_int=_whole, parse_constant=_no_number, object_hook=checked)
+    except UnicodeDecodeError as error:
+        raise BadInput("not text in UTF-8", place=f"byte {error.start}", cure=cure) from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise BadInput("not well-formed JSON", place=place, cure=cure) from error
+    except RecursionError as error:
+        raise BadInput("lists inside of lists without end", cure=cure) from error
+    except ValueError as error:
+        raise BadInput(str(error)[:120], cure=cure) from error
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+LSTOPO_PROGRAMS = ("lstopo", "lstopo-no-graphics")
+
+
+class XmlHost:
+    """What is left of a machine in an hwloc XML."""
+
+    kind = "hwloc xml"
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.name = name
+        self._data = data
+
+    def read(self, path: str) -> Reading:
+        """Return that no file was kept."""
+        del path
+        return Reading(why=Why.NOT_KEPT)
+
+    def list(self, path: str) -> tuple[str, ...]:
+        """Return nothing: no folder was kept."""
+        del path
+        return ()
+
+    def real(self, path: str) -> str | None:
+        """Return nothing: no file was kept."""
+        del path
+        return None
+
+    def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
+        """Return the XML as what lstopo prints; of its version, and of any other command, nothing is known."""
+        del timeout
+        if argv and argv[0] in LSTOPO_PROGRAMS and "--version" not in argv:
+            return Ran(self._data)
+        return Ran(why=Why.NOT_KEPT)
+
+    def environment(self) -> dict[str, str]:
+        """Return nothing: no variables were kept."""
+        return {}
+
 
 _CURE = "take one with: advisor capture"
 _NONE_OF_THESE = "is neither a capture, a /sys + /proc root, an hwloc XML nor a Machine JSON"
@@ -42,7 +131,7 @@ def open_host(path: str) -> Host:
         raise BadInput(problem, file=path, cure="give the path of a capture, a root or an hwloc XML") from error
     if len(data) > LIMIT:
         raise BadInput(f"is larger than {LIMIT >> 20} MiB", file=path, cure=_CURE)
-    return _from_data(plain(data, place.name), place)
+    return _from_data(decompressed(data, place.name), place)
 
 
 def _from_data(data: bytes, place: Path) -> Host:

@@ -1,19 +1,100 @@
-"""Builds a kernel on first use with the machine's own compiler, and keeps it until anything that it was made of changes."""
+"""Builds a kernel on first use with the machine's own compiler, and keeps it in a folder that nobody else may change."""
 
+import atexit
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
 
 from advisor.errors import CannotWork
 from advisor.host.base import Ran, Why
-from advisor.measure.cache import by_descriptor, held
+from advisor.host.files import first_unsafe_folder, home_of_user, is_safe
 from advisor.model.hardware.machine import Machine
+
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - folders are made in them with names of chance, for this user alone
+
+
+def cache_candidates(variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield where kernels may be kept, the best place first; an XDG_CACHE_HOME that is no absolute path is not one."""
+    named, home = variables.get("XDG_CACHE_HOME", ""), variables.get("HOME", "")
+    if named.startswith("/"):
+        yield f"{named}/advisor"
+    if home.startswith("/"):
+        yield f"{home}/.cache/advisor"
+    own = home_of_user()
+    if own:
+        yield f"{own}/.cache/advisor"
+
+
+def cache_folder(variables: Mapping[str, str]) -> Path:
+    """Return where built kernels are kept: the first wish that is this user's, else a folder for this run alone."""
+    for wish in dict.fromkeys(cache_candidates(variables)):
+        try:
+            place = os.path.realpath(f"{wish}/kernels")
+            if _made(place):
+                return Path(place)
+        except OSError:  # a link that was there, and is not: somebody changes the folder meanwhile
+            continue
+    return _for_this_run(variables.get("TMPDIR", "")) / "kernels"
+
+
+def _made(place: str) -> bool:
+    """Make a folder if it is not there; tell whether nobody else may change it or a folder above."""
+    if first_unsafe_folder(place) is not None:
+        return False
+    try:
+        os.makedirs(place, mode=0o700, exist_ok=True)  # noqa: PTH103 - a text that realpath made
+    except OSError:
+        return False
+    # Looked at again: somebody may have been faster where it was not there.
+    return os.path.realpath(place) == place and first_unsafe_folder(place) is None and os.access(place, os.W_OK | os.X_OK)
+
+
+@cache
+def _for_this_run(named: str) -> Path:
+    for folder in (named, *_TEMPORARY):
+        real = os.path.realpath(folder) if folder.startswith("/") else ""
+        if real and first_unsafe_folder(f"{real}/x") is None and os.access(real, os.W_OK | os.X_OK):
+            made = tempfile.mkdtemp(prefix="advisor-", dir=real)
+            atexit.register(shutil.rmtree, made, ignore_errors=True)
+            Path(made, "kernels").mkdir(mode=0o700)
+            return Path(made)
+    raise CannotWork("there is no folder that is yours alone to build in; set XDG_CACHE_HOME to one")
+
+
+def open_program(program: Path) -> int | None:
+    """Return a program of ours, opened; None where it is not there, or where somebody else could have put it there.
+
+    What is looked at is what is open: who changes the name afterwards changes nothing.
+    """
+    try:
+        handle = os.open(program, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    about = os.fstat(handle)
+    if is_program(about) and is_safe(about) and first_unsafe_folder(os.path.realpath(program.parent)) is None:
+        return handle
+    os.close(handle)
+    return None
+
+
+def is_program(about: os.stat_result) -> bool:
+    """Tell whether a file is one of this user's programs, under one name alone."""
+    return about.st_uid == os.geteuid() and about.st_nlink == 1 and about.st_mode & 0o170111 == 0o100111
+
+
+def descriptor_path(handle: int, program: Path) -> str:
+    """Return the name under which this process and its children start an open program; its own name without /proc."""
+    name = f"/proc/{os.getpid()}/fd/{handle}"
+    return name if os.path.exists(name) else str(program)  # noqa: PTH110 - a magic link, not a path
+
 
 _SHARED: Final = ("kernel.c",)
 _PATIENCE: Final = 180.0
@@ -138,15 +219,15 @@ class Builder:
         """Return the path of a kernel's program."""
         place = self._folder / f"{name}-{self._recipe.key(name, self._cpu)}"
         if place not in self._held:
-            handle = held(place)
+            handle = open_program(place)
             if handle is None:
                 self._tell(f"building {name}")
                 build(self._host, self._recipe, name, place)
-                handle = held(place)
+                handle = open_program(place)
             if handle is None:
                 raise CannotWork(f"{place}: others may change it or a folder above; set XDG_CACHE_HOME to a folder of your own")
             self._held[place] = handle
-        return by_descriptor(self._held[place], place) if self._open_only else str(place)
+        return descriptor_path(self._held[place], place) if self._open_only else str(place)
 
 
 def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:
@@ -185,7 +266,7 @@ def _complaint(ran: Ran) -> str:
     return f"says: {first[:300]}"
 
 
-class Ready:
+class PrebuiltPrograms:
     """Gives the programs of a folder that were built elsewhere."""
 
     def __init__(self, folder: Path) -> None:

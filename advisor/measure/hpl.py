@@ -7,8 +7,8 @@ from math import isqrt
 from typing import Final
 
 from advisor.errors import BadInput
-from advisor.measure.network_read import misplaced
-from advisor.measure.read import object_of, results_of
+from advisor.measure.contract import object_of, results_of
+from advisor.measure.network_results import misplaced
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.measurement import Result, Task
 from advisor.model.observed_binding import PlannedRank

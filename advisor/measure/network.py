@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from advisor.errors import BadValue, CannotWork
-from advisor.measure.ground import Ground
+from advisor.measure.resources import Resources
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine
@@ -30,7 +30,7 @@ _Node = tuple[int | None, CpuSet]
 
 
 @dataclass(frozen=True)
-class Leg:
+class NetworkRun:
     """One start of the kernel: where its ranks are on each host, and what they send."""
 
     purpose: Purpose
@@ -100,18 +100,20 @@ def count_sizes(sizes: str) -> int:
     return (int(high) // int(low)).bit_length() if colon else len(sizes.split(","))
 
 
-def legs(machines: Sequence[Machine], hcas: Sequence[str], per: Per | None = None, *, hosts: int = 2) -> tuple[Leg, ...]:
+def network_runs(
+    machines: Sequence[Machine], hcas: Sequence[str], per: Per | None = None, *, hosts: int = 2
+) -> tuple[NetworkRun, ...]:
     """Return what to measure: one start of the kernel after the other, each adapter in turn."""
-    ground = Ground(machines[0])
+    ground = Resources(machines[0])
     for other in machines[1:]:
-        _alike(ground, Ground(other))
+        _alike(ground, Resources(other))
     found = [leg for hca in hcas or (None,) for leg in _of_adapter(ground, hca, per, hosts)]
     if not found:
         raise CannotWork("there is nothing to measure: pairs inside one host need two cores; name two with --hosts A,B")
     return tuple(found)
 
 
-def _alike(ground: Ground, other: Ground) -> None:
+def _alike(ground: Resources, other: Resources) -> None:
     """Refuse hosts that are cut differently: NUMA node 3 of one would be compared with other cores of the other."""
     cuts = [[(node.os_index, node.cpuset) for node in each.homes] for each in (ground, other)]
     if cuts[0] != cuts[1] or ground.inside.pus != other.inside.pus:
@@ -120,7 +122,7 @@ def _alike(ground: Ground, other: Ground) -> None:
         raise CannotWork(f"{names} are not cut alike ({counts} NUMA nodes, or other CPUs in them); take two that are")
 
 
-def _of_adapter(ground: Ground, hca: str | None, per: Per | None, hosts: int) -> Iterator[Leg]:
+def _of_adapter(ground: Resources, hca: str | None, per: Per | None, hosts: int) -> Iterator[NetworkRun]:
     home = home_of(ground.machine, hca)
     if per is None:
         yield from _pairs(ground, home, hca, hosts)
@@ -133,9 +135,9 @@ def _of_adapter(ground: Ground, hca: str | None, per: Per | None, hosts: int) ->
             if ranks and cpus not in seen:
                 seen.add(cpus)
                 away, about = _distance(ground, home, cpus), f"{_name(part, index)}, all cores"
-                yield Leg("network", part, index, cpus, ranks, hca, away, about)
+                yield NetworkRun("network", part, index, cpus, ranks, hca, away, about)
     if per is None and len(ground.homes) > 1:
-        yield Leg("network-few", "machine", None, None, None, hca, "", f"{FEW} ranks in each NUMA node")
+        yield NetworkRun("network-few", "machine", None, None, None, hca, "", f"{FEW} ranks in each NUMA node")
 
 
 def home_of(machine: Machine, hca: str | None) -> Locality:
@@ -143,7 +145,7 @@ def home_of(machine: Machine, hca: str | None) -> Locality:
     return next((each.locality for each in machine.hcas or () if each.name == hca and each.locality), Locality(numa_nodes=()))
 
 
-def _pairs(ground: Ground, home: Locality, hca: str | None, hosts: int) -> Iterator[Leg]:
+def _pairs(ground: Resources, home: Locality, hca: str | None, hosts: int) -> Iterator[NetworkRun]:
     """Yield one rank a host beside the adapter, and as far from it as can be."""
     nodes = list(_parts(ground, "numa")) or list(_parts(ground, "machine"))
     near = next((each for each in nodes if each[0] in home.numa_nodes), nodes[0])
@@ -153,13 +155,13 @@ def _pairs(ground: Ground, home: Locality, hca: str | None, hosts: int) -> Itera
         part: Part = "machine" if index is None else "numa"
         if hosts > 1:
             about = f"one rank a host, on {_name(part, index)}"
-            yield Leg("network-pair", part, index, cpus, 1, hca, _distance(ground, home, cpus), about)
+            yield NetworkRun("network-pair", part, index, cpus, 1, hca, _distance(ground, home, cpus), about)
         elif two := _two_cores(ground, near[1], cpus):
             about = f"one rank on {_name(part, near[0])}, one on {_name(part, index)}"
-            yield Leg("network-pair", part, index, two, 2, hca, "", about)
+            yield NetworkRun("network-pair", part, index, two, 2, hca, "", about)
 
 
-def _farthest(ground: Ground, near: _Node, nodes: Sequence[_Node]) -> _Node:
+def _farthest(ground: Resources, near: _Node, nodes: Sequence[_Node]) -> _Node:
     """Return the node farthest from one: by the socket, then by the firmware's distances."""
     table = ground.whole.distances
     mine = {at for at, socket in enumerate(ground.sockets) if socket & near[1]}
@@ -173,7 +175,7 @@ def _farthest(ground: Ground, near: _Node, nodes: Sequence[_Node]) -> _Node:
     return max(nodes, key=lambda node: (node != near, away(node)))
 
 
-def _parts(ground: Ground, part: str) -> Iterator[_Node]:
+def _parts(ground: Resources, part: str) -> Iterator[_Node]:
     if part == "numa":
         yield from ((node.os_index, node.cpuset & ground.inside.pus) for node in ground.homes)
     elif part == "socket":
@@ -182,23 +184,23 @@ def _parts(ground: Ground, part: str) -> Iterator[_Node]:
         yield None, ground.inside.pus
 
 
-def _cores(ground: Ground, cpus: CpuSet) -> int:
+def _cores(ground: Resources, cpus: CpuSet) -> int:
     return sum(1 for core in ground.inside.cores if core.cpuset & cpus) or len(cpus)
 
 
-def _two_cores(ground: Ground, one: CpuSet, other: CpuSet) -> CpuSet:
+def _two_cores(ground: Resources, one: CpuSet, other: CpuSet) -> CpuSet:
     """Return a core of each of two parts; none where these are one part of a single core."""
     first = _first_core(ground, one)
     rest = other - first
     return first | _first_core(ground, rest) if rest else CpuSet()
 
 
-def _first_core(ground: Ground, cpus: CpuSet) -> CpuSet:
+def _first_core(ground: Resources, cpus: CpuSet) -> CpuSet:
     whole = sorted((core.cpuset for core in ground.inside.cores if core.cpuset & cpus), key=lambda core: core.first or 0)
     return whole[0] if whole else CpuSet([cpus.first or 0])
 
 
-def _distance(ground: Ground, home: Locality, cpus: CpuSet) -> str:
+def _distance(ground: Resources, home: Locality, cpus: CpuSet) -> str:
     """Return how far an adapter is from some cores; empty where it is not known, or where they are near and far from it."""
     if not home.numa_nodes or home.one_of:
         return ""

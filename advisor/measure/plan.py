@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from advisor.errors import BadValue, did_you_mean
-from advisor.measure import latency, peaks
-from advisor.measure.ground import Ground, Piece
-from advisor.measure.tasks import Spot, Tasks
-from advisor.measure.wish import Wish
+from advisor.measure import kernel_tasks
+from advisor.measure.kernel_tasks import Request, Spot, Tasks
+from advisor.measure.resources import CoreGroup, Resources
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Missing, Order, Part, Purpose, Task
@@ -36,24 +35,24 @@ class Plan:
         return sum(task.seconds for task in self.tasks)
 
 
-Planner = Callable[[Tasks, Wish], Iterable[Task]]
+Planner = Callable[[Tasks, Request], Iterable[Task]]
 
 
-def plan(machine: Machine, wish: Wish, free: Mapping[int, int] | None = None) -> Plan:
+def plan(machine: Machine, wish: Request, free: Mapping[int, int] | None = None) -> Plan:
     """Return the tasks of a wish; ``free`` are the bytes of each NUMA node, where they are known."""
     if wish.what not in PLANS:
         raise BadValue(
             f"nothing to measure is called {wish.what[:40]}",
             cure=did_you_mean(wish.what, PLANS, f"there are {', '.join(name for name in PLANS if name not in _SETS)}"),
         )
-    ground = Ground(machine, wish.cpus, smt=wish.smt)
+    ground = Resources(machine, wish.cpus, smt=wish.smt)
     _must_fit(ground, wish)
     tasks = Tasks(ground, free, wish.repeats, brief=wish.what == "quick")
     made = {task.name: task for task in reversed(tuple(PLANS[wish.what](tasks, wish)))}
     return Plan(tuple(reversed(made.values())), tuple(tasks.left_out.values()))
 
 
-def _must_fit(ground: Ground, wish: Wish) -> None:
+def _must_fit(ground: Resources, wish: Request) -> None:
     nodes = [node.os_index for node in ground.memories]
     if wish.memory is not None and wish.memory not in nodes:
         raise BadValue(f"--node {wish.memory}: there is no such memory", cure=f"there are {CpuSet(nodes)}")
@@ -61,7 +60,7 @@ def _must_fit(ground: Ground, wish: Wish) -> None:
         raise BadValue(f"--cpus: CPUs {wish.cpus - ground.usable} may not be used here", cure=f"there are {ground.inside.pus}")
 
 
-def _membw(tasks: Tasks, wish: Wish) -> Iterator[Task]:
+def _membw(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield one part of every kind, its siblings, fewer cores, and memory farther away."""
     patterns = wish.either(_TABLE)
     if wish.cpus is not None and wish.per is None:
@@ -75,16 +74,16 @@ def _membw(tasks: Tasks, wish: Wish) -> Iterator[Task]:
         yield from _distances(tasks, patterns, {piece.label for piece in rungs})
 
 
-def _as_asked(tasks: Tasks, wish: Wish, patterns: tuple[str, ...]) -> Iterator[Task]:
+def _as_asked(tasks: Tasks, wish: Request, patterns: tuple[str, ...]) -> Iterator[Task]:
     """Yield the CPUs of --cpus, as one part."""
     for piece in tasks.ground.pieces("machine"):
         spot = tasks.spot("part", piece, wish.memory)
         yield from tasks.membw(replace(spot, label=f"{spot.label}-cpus-{CpuSet(piece.cpus)}"), patterns)
 
 
-def _rungs(ground: Ground, per: Part | None) -> tuple[Piece, ...]:
+def _rungs(ground: Resources, per: Part | None) -> tuple[CoreGroup, ...]:
     """Return the first part of each kind and all of one kind; parts with the same cores are one, of the larger kind."""
-    found: dict[tuple[int, ...], Piece] = {}
+    found: dict[tuple[int, ...], CoreGroup] = {}
     for part in reversed(PARTS):
         pieces = ground.pieces(part)
         for piece in pieces if part == per else pieces[:1]:
@@ -118,14 +117,14 @@ def _distances(tasks: Tasks, patterns: tuple[str, ...], done: Collection[str], *
             yield from tasks.chase(spot) if latency_too and node != ground.nearest(home.cpus[0]) else ()
 
 
-def _one_of_each_distance(ground: Ground, home: Piece) -> tuple[int, ...]:
+def _one_of_each_distance(ground: Resources, home: CoreGroup) -> tuple[int, ...]:
     kinds = {node.os_index: node.kind for node in ground.memories}
     views = {node: ground.towards(home.cpus, node) for node in kinds}
     first = {(view.distance, view.slit, kinds[node]): node for node, view in reversed(views.items())}
     return tuple(sorted(first.values(), key=lambda node: (_FARTHER.index(views[node].distance), views[node].slit or 0, node)))
 
 
-def _matrix(tasks: Tasks, wish: Wish) -> Iterator[Task]:
+def _matrix(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield cores of every NUMA node against memory of every one: bandwidth and latency."""
     patterns = wish.either(("load", "triad-nt"))
     for home in tasks.ground.pieces("numa"):
@@ -136,7 +135,7 @@ def _matrix(tasks: Tasks, wish: Wish) -> Iterator[Task]:
                 yield from tasks.chase(spot, usual=3)
 
 
-def _scaling(tasks: Tasks, wish: Wish) -> Iterator[Task]:
+def _scaling(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield threads from one to all: one NUMA node after the other, and dealt to the nodes in turn."""
     ground = tasks.ground
     for machine in ground.pieces("machine"):
@@ -148,7 +147,7 @@ def _scaling(tasks: Tasks, wish: Wish) -> Iterator[Task]:
                 yield from tasks.membw(spot, wish.either(_CURVES), usual=5)
 
 
-def _orders(ground: Ground) -> Iterator[tuple[Order, tuple[int, ...]]]:
+def _orders(ground: Resources) -> Iterator[tuple[Order, tuple[int, ...]]]:
     yield "filled", ground.order
     homes = [list(piece.cpus) for piece in ground.pieces("numa")]
     dealt = tuple(cpus[turn] for turn in range(max(map(len, homes), default=0)) for cpus in homes if turn < len(cpus))
@@ -166,7 +165,7 @@ def _counts(most: int) -> tuple[int, ...]:
     return tuple(sorted({count for count in steps if count < most} | {most}))
 
 
-def _quick(tasks: Tasks, wish: Wish) -> Iterator[Task]:
+def _quick(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield what an audit needs, in under a minute on two sockets of 64 cores: the whole first, then smaller parts."""
     seen: dict[tuple[int, ...], str] = {}
     patterns: dict[Part, tuple[str, ...]] = {"machine": _TABLE, "socket": _TABLE, "numa": ("load", "triad-nt")}
@@ -174,13 +173,13 @@ def _quick(tasks: Tasks, wish: Wish) -> Iterator[Task]:
         yield from _fresh(tasks, part, wish.either(usual), seen)
     yield from _own_latency(tasks)
     yield from _sparse(tasks, wish.either(_ONE), ("sparse",))
-    yield from peaks.quick(tasks)
+    yield from kernel_tasks.peak_and_clock(tasks)
     for piece in tasks.ground.pieces("core")[:1]:
         seen.setdefault(piece.cpus, piece.label)
         yield from tasks.membw(tasks.spot("part", piece), wish.either(_TABLE), usual=5)
     yield from _distances(tasks, wish.either(_ONE), seen.values(), latency_too=True)
     yield from _fresh(tasks, "l3", wish.either(_ONE), seen)
-    yield from latency.neighbours(tasks)
+    yield from kernel_tasks.neighbour_round_trips(tasks)
 
 
 def _own_latency(tasks: Tasks) -> Iterator[Task]:
@@ -201,18 +200,26 @@ def _fresh(tasks: Tasks, part: Part, patterns: tuple[str, ...], seen: dict[tuple
             yield from tasks.membw(tasks.spot("part", piece), patterns, usual=5)
 
 
-def _full(tasks: Tasks, wish: Wish) -> Iterator[Task]:
+def _full(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield everything."""
     yield from _membw(tasks, replace(wish, per="socket"))
     for per in ("numa", "l3", "core"):
         yield from _membw(tasks, replace(wish, per=per, patterns=wish.either(_ONE)))
-    for planner in (_matrix, latency.ladder, latency.loaded, peaks.peak, latency.c2c, _scaling, _roofline):
+    for planner in (
+        _matrix,
+        kernel_tasks.latency_ladder,
+        kernel_tasks.loaded_latency,
+        kernel_tasks.all_peaks,
+        kernel_tasks.core_to_core,
+        _scaling,
+        _roofline,
+    ):
         yield from planner(tasks, wish)
 
 
-def _roofline(tasks: Tasks, wish: Wish) -> Iterator[Task]:
+def _roofline(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield the ceilings of a code: peaks of one core and of all, and the bandwidth beneath them."""
-    yield from peaks.ceilings(tasks)
+    yield from kernel_tasks.roofline_peaks(tasks)
     for piece in (piece for piece in _rungs(tasks.ground, None) if piece.part in ("core", "socket", "machine")):
         yield from tasks.membw(tasks.spot("part", piece, wish.memory), wish.either(_TABLE))
 
@@ -223,10 +230,10 @@ PLANS: Final[dict[str, Planner]] = {
     "membw": _membw,
     "scaling": _scaling,
     "matrix": _matrix,
-    "ladder": latency.ladder,
-    "loaded": latency.loaded,
-    "c2c": latency.c2c,
-    "peak": peaks.peak,
+    "ladder": kernel_tasks.latency_ladder,
+    "loaded": kernel_tasks.loaded_latency,
+    "c2c": kernel_tasks.core_to_core,
+    "peak": kernel_tasks.all_peaks,
     "roofline": _roofline,
 }
 """What can be asked for; the first two are sets, chosen by an option."""

@@ -1,7 +1,8 @@
-"""Runs tasks one after the other: reads what kernels say, repeats what spreads, ends what hangs, keeps what is done."""
+"""Runs tasks one after the other: repeats what spreads, ends what hangs, keeps what is done; joins several runs into one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from statistics import median
 from time import monotonic
 from typing import Final, Protocol
@@ -9,9 +10,8 @@ from typing import Final, Protocol
 from advisor.errors import BadInput, one_line
 from advisor.host.base import Ran, Why
 from advisor.measure.build import Starter
-from advisor.measure.read import results_of
-from advisor.measure.shapes import Shapes, argv, learn
-from advisor.model.measurement import Missing, Result, Task
+from advisor.measure.contract import Shapes, argv_with_shapes, learn_shapes, results_of
+from advisor.model.measurement import Conditions, Measurements, Missing, Result, Task
 
 SPREAD: Final = 0.05
 """Of the median: above it the repeats do not tell the value yet."""
@@ -66,7 +66,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RunContext:
     """What a run needs beside its tasks."""
 
     host: Starter
@@ -80,7 +80,7 @@ class Surroundings:
     """Seconds after which no task is begun, and none is repeated when the rest would no longer fit."""
 
 
-def run(tasks: Sequence[Task], around: Surroundings) -> Outcome:
+def run(tasks: Sequence[Task], around: RunContext) -> Outcome:
     """Run tasks in order; Ctrl-C ends the one that runs and keeps what is done."""
     outcome, begun = Outcome(), around.clock()
     pace = 1.0
@@ -106,7 +106,7 @@ def _pace(done: Sequence[Task], seconds: float) -> float:
     return (seconds + 5.0) / (planned + 5.0)
 
 
-def _one(task: Task, around: Surroundings, outcome: Outcome, spare: float | None) -> None:
+def _one(task: Task, around: RunContext, outcome: Outcome, spare: float | None) -> None:
     """Run a task until its spread is known, three times at most."""
     found: tuple[Result, ...] = ()
     for turn in range(_ROUNDS):
@@ -130,7 +130,7 @@ def _one(task: Task, around: Surroundings, outcome: Outcome, spare: float | None
     outcome.results += found
 
 
-def _started(task: Task, around: Surroundings) -> tuple[Result, ...] | str:
+def _started(task: Task, around: RunContext) -> tuple[Result, ...] | str:
     """Return the results of one start, or in words why there are none."""
     heard: list[bytes] = []
 
@@ -140,7 +140,7 @@ def _started(task: Task, around: Surroundings) -> tuple[Result, ...] | str:
 
     program = around.programs.program(task.kernel)
     limit = max(_LEAST, _PATIENCE * task.seconds)
-    ran = around.host.launch((program, *argv(task, around.shapes)), hear, timeout=limit)
+    ran = around.host.launch((program, *argv_with_shapes(task, around.shapes)), hear, timeout=limit)
     text = b"".join(heard)
     if len(text) > _LARGEST:
         return f"{task.kernel} printed without end"
@@ -148,7 +148,7 @@ def _started(task: Task, around: Surroundings) -> tuple[Result, ...] | str:
     if failed is not None:
         return failed
     results = results_of(task, text.splitlines())
-    learn(around.shapes, results)
+    learn_shapes(around.shapes, results)
     return results or f"{task.kernel} ended without a result"
 
 
@@ -192,3 +192,56 @@ def _same(result: Result) -> tuple[object, ...]:
 def _spreads(results: Sequence[Result]) -> bool:
     """Return whether repeats lie too far apart; of many results of one task, whether those of the half do."""
     return median(result.spread for result in results) > SPREAD
+
+
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def merge_runs(runs: Sequence[Measurements]) -> Measurements:
+    """Return several runs as one, in the order in which they began; of a thing that two of them have, the later run's."""
+    if len(runs) == 1:
+        return runs[0]
+    ordered = sorted(runs, key=started_at)
+    latest = {_thing(result): at for at, run in enumerate(ordered) for result in run.results}
+    told = {result.task for run in ordered for result in run.results}
+    lacking = {each.task: each for run in ordered for each in run.missing if each.task not in told}
+    return ordered[0].model_copy(
+        update={
+            "conditions": _conditions([run.conditions for run in ordered]),
+            "results": tuple(r for at, run in enumerate(ordered) for r in run.results if latest[_thing(r)] == at),
+            "missing": tuple(lacking.values()),
+        }
+    )
+
+
+def started_at(run: Measurements) -> datetime:
+    """Return when a run began; what is no time comes before all others."""
+    try:
+        return datetime.fromisoformat(run.conditions.started).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return _EARLIEST
+
+
+def _thing(result: Result) -> tuple[object, ...]:
+    """Return what was measured: the same thing has the same task in every run; messages go between two hosts."""
+    return result.task, result.variant, result.bytes, result.page_kind, result.details.get("hosts_named")
+
+
+def _conditions(under: Sequence[Conditions]) -> Conditions:
+    """Return what holds for all: not idle where one run was not, and what spoke against any of them."""
+    looks = [each.idle for each in under]
+    return under[0].model_copy(
+        update={
+            "seconds": round(sum(each.seconds for each in under), 1),
+            "idle": False if False in looks else True if True in looks else None,
+            "busy": tuple(dict.fromkeys(words for each in under for words in each.busy)),
+            "compiler": _joined_warnings((each.compiler for each in under), "; "),
+            "flags": _joined_warnings((each.flags for each in under), "; "),
+            "governor": _joined_warnings((name for each in under for name in (each.governor or "").split(",")), ","),
+            "hugepages": _joined_warnings((each.hugepages for each in under), ","),
+        }
+    )
+
+
+def _joined_warnings(words: Iterable[str | None], mark: str) -> str | None:
+    return mark.join(dict.fromkeys(word for word in words if word)) or None

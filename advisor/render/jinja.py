@@ -18,9 +18,9 @@ from textwrap import wrap
 from typing import Final, NamedTuple
 
 from advisor.errors import BadInput
+from advisor.host.base import SLURM_CONF
 from advisor.host.files import LIMIT
-from advisor.host.offline import SLURM_CONF
-from advisor.host.secrets import BOOT_OPTIONS, GONE, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS
+from advisor.host.privacy.secrets import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, REMOVED, SLURM_KEYS
 from advisor.language.units import plain
 from advisor.model.observed_binding import GPU_VARIABLES, LOCAL_VARIABLES, RANK_VARIABLES, SIZE_VARIABLES
 
@@ -141,12 +141,12 @@ _HINT = f"{_WORDS}|{_any_case('authorization')}|{_any_case('bearer')}|eyJ|://[^ 
 _SED = "\n".join(
     (
         "/-----BEGIN [A-Z ]*PRIVATE KEY/,/-----END [A-Z ]*PRIVATE KEY/d",
-        rf"s#eyJ[A-Za-z0-9_-]{{5,}}\.[A-Za-z0-9_.-]+#{GONE}#g",
-        rf"s#([A-Za-z][A-Za-z0-9+.-]*://)[^ /@\"']*@#\1{GONE}@#g",
-        rf"s#({_any_case('authorization')}[\"']?[ ]*[=:]).*#\1 {GONE}#g",
-        rf"s#({_any_case('bearer')} +)[A-Za-z0-9._+/=-]+#\1{GONE}#g",
-        rf"s#MUNGE:[A-Za-z0-9+/=_]+#{GONE}#g",
-        rf"s#(({_WORDS})[A-Za-z0-9_]*[\"']?[ ]*[=:][ ]*)(\"[^\"]*\"?|'[^']*'?|[^ ,;&<>]+)#\1{GONE}#g",
+        rf"s#eyJ[A-Za-z0-9_-]{{5,}}\.[A-Za-z0-9_.-]+#{REMOVED}#g",
+        rf"s#([A-Za-z][A-Za-z0-9+.-]*://)[^ /@\"']*@#\1{REMOVED}@#g",
+        rf"s#({_any_case('authorization')}[\"']?[ ]*[=:]).*#\1 {REMOVED}#g",
+        rf"s#({_any_case('bearer')} +)[A-Za-z0-9._+/=-]+#\1{REMOVED}#g",
+        rf"s#MUNGE:[A-Za-z0-9+/=_]+#{REMOVED}#g",
+        rf"s#(({_WORDS})[A-Za-z0-9_]*[\"']?[ ]*[=:][ ]*)(\"[^\"]*\"?|'[^']*'?|[^ ,;&<>]+)#\1{REMOVED}#g",
     )
 )
 """What the script drops of texts: advisor/host/secrets.py in the words of sed."""

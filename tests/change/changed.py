@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from advisor.change.transform import transform
-from advisor.collect.gather import collect_machine
+from advisor.collect.sources import collect_machine
 from advisor.host.source import open_host
 from advisor.know.platforms import match_platform
 from advisor.model.hardware.layout import Layout, parse_assumption

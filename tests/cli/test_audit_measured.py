@@ -14,7 +14,7 @@ from advisor.cli.main import status
 from advisor.cli.measuring import Measured, saved
 from advisor.cli.pipeline import load
 from advisor.errors import CannotWork
-from advisor.measure.wish import Wish
+from advisor.measure.kernel_tasks import Request
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Conditions, Measurements, Result, identity_of
 from tests.machines.catalogue import write_archive
@@ -61,7 +61,7 @@ class Fakes:
     hpl: Callable[[], None] = lambda: None
     network: Callable[[], None] = lambda: None
 
-    def own(self, machine: Machine, wish: Wish, how: measuring.How) -> Measured:
+    def own(self, machine: Machine, wish: Request, how: measuring.How) -> Measured:
         """Return what the kernels would bring."""
         self.wishes.append(wish.what)
         self.hows.append(how)

@@ -11,7 +11,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from advisor.cli.main import status
-from advisor.host.secrets import BOOT_OPTIONS, any_of
+from advisor.host.privacy.secrets import BOOT_OPTIONS, any_of
 from tests.machines.catalogue import write_archive, write_root
 from tests.machines.hwloc_xml import xml
 

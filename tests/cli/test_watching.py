@@ -10,11 +10,10 @@ import pytest
 from advisor.cli import watching
 from advisor.cli.main import status
 from advisor.cli.watching import Watching
-from advisor.collect.gather import counters, paths
+from advisor.collect.sources import counters, paths
 from advisor.host.base import Ran, Reading, Why
 from advisor.host.record import record
-from advisor.host.store import Link, MemoryStore
-from advisor.host.tree import TreeHost
+from advisor.host.tree import Link, MemoryStore, TreeHost
 from advisor.model.hardware.fault_counters import Count
 from tests.machines.catalogue import tree, write_archive
 from tests.machines.tree import Link as Made
@@ -59,7 +58,7 @@ def machine(**files: int) -> Ailing:
 @pytest.fixture
 def ailing(monkeypatch: pytest.MonkeyPatch) -> Ailing:
     """Return the machine; nobody waits for a second."""
-    monkeypatch.setattr("advisor.host.later.SHORTEST", 0.0)
+    monkeypatch.setattr("advisor.host.base.SECONDS_BETWEEN_LOOKS", 0.0)
     edac = {"/sys/devices/system/edac/mc/mc0/ce_count": 7, "/sys/devices/system/edac/mc/mc0/ue_count": 0}
     return machine(**QUIET, link_downed=0, link_error_recovery=0, **edac)
 
@@ -130,7 +129,7 @@ def test_a_machine_that_counts_nothing_is_not_waited_for(monkeypatch: pytest.Mon
 
     host = machine()
     monkeypatch.setattr(watching, "LiveHost", lambda: host)
-    monkeypatch.setattr(watching, "since", never)
+    monkeypatch.setattr(watching, "seconds_since", never)
     found = Watching(None).ended()
     assert found is not None
     assert (found.seconds, found.ports) == (None, ())

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advisor.collect import acpi
-from advisor.collect.acpi_tables import HMAT_ENTRIES, LARGEST
+from advisor.collect.firmware import acpi
+from advisor.collect.firmware.acpi import HMAT_ENTRIES, LARGEST
 from advisor.collect.reader import ROOT_HELP
 from advisor.host.base import Why
 from advisor.model.hardware.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.bios_registry import parse_either, with_other_names
+from advisor.collect.firmware.redfish import parse_either, with_other_names
 from advisor.errors import BadCapture
 from advisor.model.hardware.firmware import Bios, Registry
 

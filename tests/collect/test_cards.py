@@ -1,6 +1,6 @@
 """What several sources tell together of cards and of memory without CPUs."""
 
-from advisor.collect.cards import with_cards
+from advisor.collect.sources import with_cards
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Gpu, Link, PciDevice

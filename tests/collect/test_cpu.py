@@ -65,7 +65,7 @@ def epyc(count: int, microcode: str = "0x830107a", stepping: int = 0) -> str:
 
 def read(text: str) -> Machine:
     """Return what the source makes of a cpuinfo."""
-    return cpu.collect(FakeHost({"/proc/cpuinfo": text}))
+    return cpu.collect_cpu(FakeHost({"/proc/cpuinfo": text}))
 
 
 def test_an_epyc_is_described_whole() -> None:
@@ -128,16 +128,16 @@ def test_microcode_comes_from_sysfs_on_old_kernels() -> None:
     """Before Linux 3.2 cpuinfo had no microcode line; sysfs had."""
     text = "processor : 0\nflags : fpu lm\n"
     host = FakeHost({"/proc/cpuinfo": text, "/sys/devices/system/cpu/cpu0/microcode/version": "0x8\n"})
-    found = cpu.collect(host).cpu
+    found = cpu.collect_cpu(host).cpu
     assert found is not None
     expected = ("0x8",)
     assert expected == found.microcode
-    assert all(covered(path, cpu.PATHS) for path in host.asked)
+    assert all(covered(path, cpu.CPU_PATHS) for path in host.asked)
 
 
 def test_nothing_kept_is_one_gap() -> None:
     """A lone hwloc XML gives one gap for the section."""
-    machine = cpu.collect(FakeHost(otherwise=Why.NOT_KEPT))
+    machine = cpu.collect_cpu(FakeHost(otherwise=Why.NOT_KEPT))
     expected = (None, ["cpu"])
     assert expected == (machine.cpu, [gap.fact for gap in machine.gaps])
 

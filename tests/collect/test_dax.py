@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.dax import PATHS, collect
+from advisor.collect.numa_nodes import DAX_PATHS, collect_dax
 from advisor.host.base import Why
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.firmware import Firmware
@@ -39,28 +39,28 @@ def host(place: str, driver: str | None, size: str = "68719476736") -> DeviceHos
 )
 def test_a_dax_device_tells_its_kind_and_who_uses_it(place: str, driver: str | None, kind: str, use: str | None) -> None:
     """Where it hangs tells what it is, its driver who gets it."""
-    found = collect(host(place, driver))
+    found = collect_dax(host(place, driver))
     assert found.dax == (DaxDevice(name="dax0.0", kind=kind, size=64 * GIB, node=2, use=use),)
 
 
 def test_no_device_is_none_and_an_old_capture_is_unknown() -> None:
     """Looked for and not there, against never looked for."""
-    assert collect(FakeHost({})).dax == ()
-    assert collect(FakeHost({}, otherwise=Why.NOT_KEPT)).dax is None
+    assert collect_dax(FakeHost({})).dax == ()
+    assert collect_dax(FakeHost({}, otherwise=Why.NOT_KEPT)).dax is None
 
 
 @given(st.text())
 def test_no_content_makes_the_reader_fail(text: str) -> None:
     """Whatever stands in the files."""
-    (found,) = collect(host("/sys/devices/platform/hmem.0/dax0.0", "kmem", text)).dax or ()
+    (found,) = collect_dax(host("/sys/devices/platform/hmem.0/dax0.0", "kmem", text)).dax or ()
     assert found.name == "dax0.0"
 
 
 def test_a_capture_keeps_what_is_read() -> None:
     """Every file asked for is among the patterns."""
     asked = host("/sys/devices/platform/hmem.0/dax0.0", "kmem")
-    collect(asked)
-    assert uncovered(asked, PATHS) == []
+    collect_dax(asked)
+    assert uncovered(asked, DAX_PATHS) == []
 
 
 def dimms(*kinds: str) -> Memory:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advisor.collect import dmi
+from advisor.collect.firmware import dmi
 from advisor.collect.reader import ROOT_HELP
 from advisor.host.base import Why
 from advisor.model.hardware.firmware import Firmware

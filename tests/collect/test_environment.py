@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import environment
+from advisor.collect.system import process
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost, covered, printed
@@ -18,8 +18,8 @@ def virtual(files: dict[str, str | Why], said: str | None = None) -> str | None:
     """Return the hypervisor found; every file read must be one that a capture keeps."""
     commands: dict[tuple[str, ...], Ran] = {} if said is None else {VM: printed(said, status=said == "none\n")}
     host = FakeHost(files, commands)
-    found = environment.collect(host).environment
-    assert all(covered(path, environment.PATHS) for path in host.asked)
+    found = process.collect_environment(host).environment
+    assert all(covered(path, process.ENVIRONMENT_PATHS) for path in host.asked)
     return found.virtual if found else None
 
 
@@ -109,14 +109,14 @@ def test_s390_tells_its_control_program(sysinfo: str, expected: str | None) -> N
 def test_a_container_leaves_signs(files: dict[str, str | Why], said: str | None, expected: str | None) -> None:
     """Apptainer's folder counts before systemd, which does not know it; a bare root cgroup proves nothing."""
     host = FakeHost({"/proc/cpuinfo": REAL, **files}, {} if said is None else {CONTAINER: printed(said, status=said == "none\n")})
-    found = environment.collect(host).environment
+    found = process.collect_environment(host).environment
     assert found is not None
     assert expected == found.container
 
 
 def test_nothing_kept_is_one_gap() -> None:
     """A lone hwloc XML gives one gap for the section."""
-    machine = environment.collect(FakeHost(otherwise=Why.NOT_KEPT))
+    machine = process.collect_environment(FakeHost(otherwise=Why.NOT_KEPT))
     expected = (None, ["environment"])
     assert expected == (machine.environment, [gap.fact for gap in machine.gaps])
 
@@ -125,4 +125,4 @@ def test_nothing_kept_is_one_gap() -> None:
 def test_any_text_is_survived(cpuinfo: str, vendor: str, cgroup: str, said: str) -> None:
     """No content of the files and no answer stops the source."""
     files: dict[str, str | Why] = {"/proc/cpuinfo": cpuinfo, f"{DMI}/sys_vendor": vendor, "/proc/1/cgroup": cgroup}
-    assert isinstance(environment.collect(FakeHost(files, {VM: printed(said)})), Machine)
+    assert isinstance(process.collect_environment(FakeHost(files, {VM: printed(said)})), Machine)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.collect.fabrics import with_fabrics
+from advisor.collect.fabrics import with_link_layers
 from advisor.model.hardware.devices import Hca, PciDevice, Port
 from advisor.model.hardware.machine import Machine
 
@@ -15,7 +15,7 @@ def layer(
     """Return the link layer of an adapter's only port."""
     card = PciDevice(address=AT, kind="hca", class_code=code, vendor=vendor, device=0x101B)
     hca = Hca(name=name, address=AT, ports=(Port(number=1, state="active", lid=lid, link_layer=told),))
-    (found,) = with_fabrics(Machine(hcas=(hca,), nics=(), pci=(card,) if code else ())).hcas or ()
+    (found,) = with_link_layers(Machine(hcas=(hca,), nics=(), pci=(card,) if code else ())).hcas or ()
     return found.ports[0].link_layer if found.ports else None
 
 

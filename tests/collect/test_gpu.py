@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.gpu import PATHS, Told, bus_id, collect, nvidia_gpus, rocm_gpus
+from advisor.collect.gpu import PATHS, ToolReport, bus_id, collect, nvidia_gpus, rocm_gpus
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.devices import Gpu, Locality
 from advisor.model.hardware.machine import Gap
@@ -103,7 +103,7 @@ def test_tool_without_bus() -> None:
 def test_nvidia_says_little() -> None:
     """The tool's words for nothing are not taken for values, and a comma may be part of a name."""
     told = nvidia_gpus("1, 00000001:00:00.0, Card, a new one, [N/A], [Not Supported]")
-    assert told == Told({"0001:00:00.0": Gpu(address="0001:00:00.0", vendor="nvidia", model="Card, a new one", index=1)})
+    assert told == ToolReport({"0001:00:00.0": Gpu(address="0001:00:00.0", vendor="nvidia", model="Card, a new one", index=1)})
 
 
 def test_nvidia_half_strange() -> None:
@@ -130,13 +130,13 @@ def test_rocm_with_warnings() -> None:
     }
     told = rocm_gpus("WARNING: AMD GPU device(s) is/are in a low-power state\n" + json.dumps(cards) + "\n")
     gpu = Gpu(address="0000:c1:00.0", vendor="amd", model="0x740c", memory=68702699520, index=1)
-    assert told == Told({"0000:c1:00.0": gpu})
+    assert told == ToolReport({"0000:c1:00.0": gpu})
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "{", '{"card0": ', "[" * 9, "{" * 100_000])
 def test_rocm_broken(text: str) -> None:
     """What is no JSON is a problem, not a failure."""
-    assert rocm_gpus(text) == Told({}, "rocm-smi printed no JSON")
+    assert rocm_gpus(text) == ToolReport({}, "rocm-smi printed no JSON")
 
 
 @given(st.text())

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.collect.hwloc import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
+from advisor.collect.hwloc.lstopo import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
 from advisor.errors import BadXml
 from advisor.host.base import Ran, Why
 from advisor.model.cpuset import CpuSet

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine

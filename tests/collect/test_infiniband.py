@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.collect.infiniband import PATHS, collect, rate, word
+from advisor.collect.adapters import INFINIBAND_PATHS, collect_infiniband, rate, word
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Hca, Irq, Locality, Port
 from advisor.model.hardware.machine import Gap
@@ -27,7 +27,7 @@ NODES = ("0-7", "8-15")
 
 def only(server: Server) -> Hca:
     """Return the one adapter."""
-    hcas = collect(server.host).hcas
+    hcas = collect_infiniband(server.host).hcas
     assert hcas is not None
     assert len(hcas) == 1
     return hcas[0]
@@ -94,7 +94,7 @@ def test_two_functions() -> None:
         card = server.plug(f"pci0000:60/0000:60:01.1/0000:61:00.{number}", CONNECTX)
         server.hca(f"mlx5_{number}", card, {1: UP})
         server.net(f"ib{number}", card)
-    hcas = collect(server.host).hcas or ()
+    hcas = collect_infiniband(server.host).hcas or ()
     assert [(hca.address, hca.ports[0].netdev) for hca in hcas if hca.ports] == [("0000:61:00.0", "ib0"), ("0000:61:00.1", "ib1")]
 
 
@@ -137,7 +137,7 @@ def test_soft_device_on_no_card(parent: str) -> None:
         why="rxe0 is a soft device on no network card",
         help="use an adapter with hardware behind it",
     )
-    assert (only(server).locality, collect(server.host).gaps) == (None, (gap,))
+    assert (only(server).locality, collect_infiniband(server.host).gaps) == (None, (gap,))
 
 
 def test_irqs() -> None:
@@ -186,7 +186,7 @@ def test_none() -> None:
     """A kernel with networks and no RDMA class has no adapter."""
     server = Server(*NODES)
     server.net("lo", "/sys/devices/virtual")
-    assert collect(server.host).hcas == ()
+    assert collect_infiniband(server.host).hcas == ()
 
 
 def test_unseen() -> None:
@@ -194,7 +194,7 @@ def test_unseen() -> None:
     server = Server(*NODES, kind="root")
     server.files["/sys/class/dmi/id/sys_vendor"] = "Dell Inc."
     gap = Gap(fact="hcas", why="not in this input", help="take a capture on the machine itself: advisor capture")
-    machine = collect(server.host)
+    machine = collect_infiniband(server.host)
     assert (machine.hcas, machine.gaps) == (None, (gap,))
 
 
@@ -205,7 +205,7 @@ def test_guids_stay() -> None:
         "mlx5_0", server.plug(CARD, CONNECTX), {1: UP}, node_guid="0c42:a103:0000:0001", sys_image_guid="0c42:a103:0000:0001"
     )
     host = server.host
-    collect(host)
+    collect_infiniband(host)
     assert [path for path in host.asked if "guid" in path] == []
 
 
@@ -220,10 +220,10 @@ def test_two_functions_of_one_socket_direct_card_are_known_for_one() -> None:
     ):
         server.hca(name, server.plug(place, CONNECTX), {1: UP}, sys_image_guid=guid)
     host = server.host
-    machine = collect(host)
+    machine = collect_infiniband(host)
     assert [hca.board for hca in machine.hcas or ()] == [0, 0, 1, None]
     assert "a103" not in machine.model_dump_json()
-    assert uncovered(host, PATHS) == []
+    assert uncovered(host, INFINIBAND_PATHS) == []
 
 
 def test_paths() -> None:
@@ -235,5 +235,5 @@ def test_paths() -> None:
     server.net("eth0", card)
     server.files[f"{card}/msi_irqs/98"] = "msix"
     host = server.host
-    collect(host)
-    assert uncovered(host, PATHS) == []
+    collect_infiniband(host)
+    assert uncovered(host, INFINIBAND_PATHS) == []

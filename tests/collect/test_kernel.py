@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import kernel
+from advisor.collect.system import kernel
 from advisor.host.base import Ran, Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
@@ -38,7 +38,7 @@ ACTIVE = ("systemctl", "is-active", "irqbalance")
 def test_a_compute_node_is_described_whole() -> None:
     """Every fact is read, zero counts of hugepages too, and a null mask is the empty set."""
     host = FakeHost(FILES, {ACTIVE: printed("active\n")})
-    machine = kernel.collect(host)
+    machine = kernel.collect_kernel(host)
     expected = Kernel(
         release="5.14.0-427.el9.x86_64",
         version="#1 SMP PREEMPT_DYNAMIC",
@@ -62,8 +62,8 @@ def test_a_compute_node_is_described_whole() -> None:
     assert expected == machine.kernel
     named = ("n17", "x86_64", ())
     assert named == (machine.name, machine.architecture, machine.gaps)
-    assert all(covered(path, kernel.PATHS) for path in host.asked)
-    assert set(host.ran) <= set(kernel.COMMANDS)
+    assert all(covered(path, kernel.KERNEL_PATHS) for path in host.asked)
+    assert set(host.ran) <= set(kernel.KERNEL_COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ def test_any_boot_line_is_survived(line: str) -> None:
 def test_any_text_is_survived(version: str, release: str, cpus: str) -> None:
     """No content of the files stops the source."""
     files = {"/proc/version": version, "/etc/os-release": release, "/sys/devices/system/cpu/isolated": cpus}
-    assert isinstance(kernel.collect(FakeHost(files)), Machine)
+    assert isinstance(kernel.collect_kernel(FakeHost(files)), Machine)
 
 
 def test_the_banner_serves_where_sysctl_was_not_kept() -> None:
     """Old dumps have /proc/version and nothing of /proc/sys."""
     banner = "Linux version 6.1.0-13-amd64 (debian-kernel@lists.debian.org) (gcc-12, GNU ld 2.40) #1 SMP Debian 6.1.55-1\n"
-    found = kernel.collect(FakeHost({"/proc/version": banner})).kernel
+    found = kernel.collect_kernel(FakeHost({"/proc/version": banner})).kernel
     assert found is not None
     expected = ("6.1.0-13-amd64", "#1 SMP Debian 6.1.55-1")
     assert expected == (found.release, found.version)
@@ -109,14 +109,14 @@ def test_the_banner_serves_where_sysctl_was_not_kept() -> None:
 
 def test_nothing_kept_is_one_gap() -> None:
     """A lone hwloc XML gives one gap for the section."""
-    machine = kernel.collect(FakeHost(otherwise=Why.NOT_KEPT))
+    machine = kernel.collect_kernel(FakeHost(otherwise=Why.NOT_KEPT))
     expected = (None, None, ["kernel"])
     assert expected == (machine.kernel, machine.name, [gap.fact for gap in machine.gaps])
 
 
 def test_a_kernel_without_numa_has_one_pool() -> None:
     """The pool of the whole machine is that of node 0."""
-    found = kernel.collect(FakeHost({"/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": "4\n"})).kernel
+    found = kernel.collect_kernel(FakeHost({"/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": "4\n"})).kernel
     assert found is not None
     assert (Hugepages(node=0, page=1 << 30, count=4),) == found.hugepages
 
@@ -134,14 +134,14 @@ def test_a_kernel_without_numa_has_one_pool() -> None:
 )
 def test_irqbalance_is_what_systemd_says(answer: Ran, expected: bool | None) -> None:
     """Without an answer it is not known whether the daemon runs."""
-    found = kernel.collect(FakeHost(FILES, {ACTIVE: answer})).kernel
+    found = kernel.collect_kernel(FakeHost(FILES, {ACTIVE: answer})).kernel
     assert found is not None
     assert expected == found.irqbalance
 
 
 def test_a_pid_file_shows_irqbalance_without_systemd() -> None:
     """The daemon started with --pid leaves a file."""
-    found = kernel.collect(FakeHost({**FILES, "/run/irqbalance.pid": "77\n"})).kernel
+    found = kernel.collect_kernel(FakeHost({**FILES, "/run/irqbalance.pid": "77\n"})).kernel
     assert found is not None
     assert found.irqbalance is True
 
@@ -150,7 +150,7 @@ def test_no_profile_file_means_no_tuned() -> None:
     """With /etc in the input, a missing file is an answer; without it, it is not."""
     without = {path: text for path, text in FILES.items() if "tuned" not in path}
     bare = {path: text for path, text in without.items() if not path.startswith("/etc")}
-    found = [kernel.collect(FakeHost(files)).kernel for files in (without, bare)]
+    found = [kernel.collect_kernel(FakeHost(files)).kernel for files in (without, bare)]
     expected = ["none", None]
     assert expected == [each and each.tuned for each in found]
 
@@ -174,5 +174,5 @@ def test_the_form_of_cpuinfo_betrays_the_architecture(cpuinfo: str, expected: st
 def test_uname_is_asked_before_kernel_6_1() -> None:
     """Older kernels have no arch file."""
     files = {path: text for path, text in FILES.items() if not path.endswith("/arch")}
-    machine = kernel.collect(FakeHost(files, {("uname", "-m"): printed("aarch64\n")}))
+    machine = kernel.collect_kernel(FakeHost(files, {("uname", "-m"): printed("aarch64\n")}))
     assert machine.architecture == "aarch64"

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.mlxconfig import MLXCONFIG, MSTCONFIG, PATHS, Own, Told, collect, devices, matched
+from advisor.collect.fabrics import (
+    MLXCONFIG,
+    MLXCONFIG_PATHS,
+    MSTCONFIG,
+    LocalAdapter,
+    QueriedDevice,
+    collect_mlxconfig,
+    devices,
+    matched,
+)
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.devices import Hca
 from tests.collect.device_host import CONNECTX, Server, uncovered
@@ -54,7 +63,7 @@ def server(**runs: Ran) -> Server:
 
 def test_options_are_the_next_boots_in_words_and_one_firmware_serves_both_ports() -> None:
     """per_mkey(0) is per_mkey; what the card's first function says holds for the second."""
-    found = collect(server(mstconfig=Ran(out=BY_ADDRESS.encode())).host)
+    found = collect_mlxconfig(server(mstconfig=Ran(out=BY_ADDRESS.encode())).host)
     options = {"SRIOV_EN": "False", "PCI_WR_ORDERING": "per_mkey", "CQE_COMPRESSION": "BALANCED", "ADVANCED_PCI_SETTINGS": "True"}
     assert found.hcas == (Hca(name="mlx5_0", firmware_options=options), Hca(name="mlx5_1", firmware_options=options))
     assert [source.where for source in found.sources] == ["mstconfig query"]
@@ -70,7 +79,7 @@ def test_a_name_of_mst_tells_the_kind_and_counts_only_where_all_of_it_agree(
     """Which of two equal cards is pciconf0 is not told."""
     told = tuple(devices(BY_MST.format(*values).splitlines()))
     assert len(told) == 2
-    assert matched([Own("a", "0000:61:00.0", "MT4119"), Own("b", "0000:62:00.0", "MT4123")], told) == expected
+    assert matched([LocalAdapter("a", "0000:61:00.0", "MT4119"), LocalAdapter("b", "0000:62:00.0", "MT4123")], told) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,25 +95,25 @@ def test_a_name_of_mst_tells_the_kind_and_counts_only_where_all_of_it_agree(
 )
 def test_without_the_tool_or_root_it_is_unknown_and_says_why(runs: dict[str, Ran], why: str) -> None:
     """No option is guessed."""
-    found = collect(server(**runs).host)
+    found = collect_mlxconfig(server(**runs).host)
     assert (found.hcas, [(gap.fact, gap.why) for gap in found.gaps]) == (None, [("hcas.firmware_options", why)])
 
 
 def test_a_machine_without_such_adapters_asks_nobody() -> None:
     """No adapter, no gap."""
-    assert collect(Server("0-7").host).gaps == ()
+    assert collect_mlxconfig(Server("0-7").host).gaps == ()
 
 
 @given(st.text())
 def test_no_output_makes_the_reader_fail(text: str) -> None:
     """Whatever is printed."""
-    assert all(isinstance(each, Told) for each in devices(text.splitlines()))
-    assert collect(server(mstconfig=Ran(out=text.encode())).host).hcas is None
+    assert all(isinstance(each, QueriedDevice) for each in devices(text.splitlines()))
+    assert collect_mlxconfig(server(mstconfig=Ran(out=text.encode())).host).hcas is None
 
 
 def test_a_capture_keeps_what_is_read() -> None:
     """Every file asked for is among the patterns."""
     host = server(mlxconfig=Ran(out=BY_ADDRESS.encode())).host
-    assert collect(host).hcas is not None
-    assert uncovered(host, PATHS) == []
+    assert collect_mlxconfig(host).hcas is not None
+    assert uncovered(host, MLXCONFIG_PATHS) == []
     assert (MSTCONFIG[1], MLXCONFIG[1]) == ("query", "query")

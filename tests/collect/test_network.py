@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.collect.network import PATHS, bits, card_of, collect, state
+from advisor.collect.adapters import NETWORK_PATHS, bits, card_of, collect_network, state
 from advisor.host.base import Why
 from advisor.model.hardware.devices import Locality, Nic
 from advisor.model.hardware.machine import Gap
@@ -15,7 +15,7 @@ def test_nic() -> None:
     server.net("eth0", server.plug(CARD, ETHERNET, numa_node=1), speed="25000", operstate="up", mtu="9000")
     server.net("lo", "/sys/devices/virtual", operstate="unknown")
     nic = Nic(name="eth0", address="0000:61:00.0", locality=Locality(numa_nodes=(1,)), speed=25_000_000_000, state="up", mtu=9000)
-    assert collect(server.host).nics == (nic,)
+    assert collect_network(server.host).nics == (nic,)
 
 
 def test_virtio() -> None:
@@ -23,7 +23,7 @@ def test_virtio() -> None:
     server = Server("0-1")
     server.net("ens3", f"{server.plug('pci0000:00/0000:00:03.0', ETHERNET)}/virtio0", speed="-1", operstate="up")
     place = Locality(numa_nodes=(0,), inferred="numa_node is -1; node 0 is the only node")
-    assert collect(server.host).nics == (Nic(name="ens3", address="0000:00:03.0", locality=place, state="up", mtu=1500),)
+    assert collect_network(server.host).nics == (Nic(name="ens3", address="0000:00:03.0", locality=place, state="up", mtu=1500),)
 
 
 def test_down() -> None:
@@ -33,7 +33,7 @@ def test_down() -> None:
     server.net("eth0", card, operstate="down")
     server.files[f"{card}/net/eth0/speed"] = Why.FAILED
     nic = Nic(name="eth0", address="0000:61:00.0", locality=Locality(numa_nodes=(0,)), state="down", mtu=1500)
-    assert collect(server.host).nics == (nic,)
+    assert collect_network(server.host).nics == (nic,)
 
 
 def test_not_pci() -> None:
@@ -42,7 +42,7 @@ def test_not_pci() -> None:
     device = "/sys/devices/LNXSYSTM:00/VMBUS:01/f8615163"
     server.net("eth0", device)
     server.files[f"{device}/numa_node"] = "1"
-    assert collect(server.host).nics == (Nic(name="eth0", locality=Locality(numa_nodes=(1,)), mtu=1500),)
+    assert collect_network(server.host).nics == (Nic(name="eth0", locality=Locality(numa_nodes=(1,)), mtu=1500),)
 
 
 def test_link_lost() -> None:
@@ -51,7 +51,7 @@ def test_link_lost() -> None:
     card = server.plug(CARD, CONNECTX, numa_node=0)
     server.net("ib0", card)
     del server.links[f"{card}/net/ib0/device"]
-    assert [nic.address for nic in collect(server.host).nics or ()] == ["0000:61:00.0"]
+    assert [nic.address for nic in collect_network(server.host).nics or ()] == ["0000:61:00.0"]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_none() -> None:
     """A host with nothing but a loopback interface has no network card."""
     server = Server("0-7")
     server.net("lo", "/sys/devices/virtual")
-    assert collect(server.host).nics == ()
+    assert collect_network(server.host).nics == ()
 
 
 def test_unseen() -> None:
     """An input without networks says that they were not kept."""
     gap = Gap(fact="nics", why="not in this input", help="take a capture on the machine itself: advisor capture")
-    machine = collect(Server(kind="hwloc xml").host)
+    machine = collect_network(Server(kind="hwloc xml").host)
     assert (machine.nics, machine.gaps) == (None, (gap,))
 
 
@@ -104,5 +104,5 @@ def test_paths() -> None:
     server.net("eth0", server.plug(CARD, ETHERNET))
     server.net("eth1", "/sys/devices/platform/ethernet")
     host = server.host
-    collect(host)
-    assert uncovered(host, PATHS) == []
+    collect_network(host)
+    assert uncovered(host, NETWORK_PATHS) == []

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.observe import Listener, heard, looked, named, observation
+from advisor.collect.observe import Listener, observation, processes_named, read_processes, reported
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.observed_binding import Observation
@@ -40,25 +40,25 @@ def test_many_cpus_come_as_a_mask() -> None:
 @pytest.mark.parametrize("prefix", ["[1,3]<stdout>:", "3: ", "[3] ", "n2: 3| ", "\x1b[0m", "Loading modules...done "])
 def test_what_a_launcher_puts_before_a_line_does_not_matter(prefix: str) -> None:
     """Tags of mpirun --tag-output, srun -l and others are skipped."""
-    assert heard(f"{prefix}{LINE}\r\n".encode()).ranks == (SEEN,)
+    assert reported(f"{prefix}{LINE}\r\n".encode()).ranks == (SEEN,)
 
 
 def test_lines_that_ran_together_are_taken_apart() -> None:
     """Two lines without an end between them are two ranks, the same line twice is one."""
-    found = heard(f"{line(0)}{line(1)}\n{line(0)}\n".encode())
+    found = reported(f"{line(0)}{line(1)}\n{line(0)}\n".encode())
     assert ([each.rank for each in found.ranks], found.repeated, found.damaged) == ([0, 1], (), 0)
 
 
 def test_a_rank_twice_with_different_words_is_told() -> None:
     """Two processes that say they are one rank are repeated; the first is kept."""
-    found = heard(f"{line(0)}\n{line(0, '4')}\n".encode())
+    found = reported(f"{line(0)}\n{line(0, '4')}\n".encode())
     assert ([str(each.cpus) for each in found.ranks], found.repeated) == (["8-11"], (0,))
 
 
 def test_damaged_lines_and_processes_without_a_rank_are_counted() -> None:
     """What was begun and cannot be read is damaged; what has no rank is alone."""
     text = f"{LINE[:60]}\n{LINE.replace('rank=3', 'rank=-')}\n{LINE.replace('8-11', '11-8')}\nnothing\n"
-    found = heard(text.encode())
+    found = reported(text.encode())
     assert (found.ranks, found.alone, found.damaged) == ((), 1, 2)
 
 
@@ -113,7 +113,7 @@ def process(pid: int, cpus: str, *threads: str, environ: str | Why = "", name: s
 def test_a_running_process_is_read_thread_by_thread() -> None:
     """Its CPUs are those of all threads; rank and devices come from its variables, and no other variable is kept."""
     environ = "SECRET=x\0OMPI_COMM_WORLD_RANK=7\0OMPI_COMM_WORLD_LOCAL_RANK=1\0UCX_NET_DEVICES=mlx5_0:1\0SLURM_PROCID=0\0"
-    found = looked(FakeHost({**process(100, "0", "2-3", environ=environ), "/proc/sys/kernel/hostname": "n1\n"}), [100])
+    found = read_processes(FakeHost({**process(100, "0", "2-3", environ=environ), "/proc/sys/kernel/hostname": "n1\n"}), [100])
     (only,) = found.processes
     assert (found.host, only.name, only.rank, only.local, str(only.cpus)) == ("n1", "xhpl", 7, 1, "0,2-3")
     assert [(thread.last, thread.running) for thread in only.threads] == [(5, False), (6, True)]
@@ -122,7 +122,7 @@ def test_a_running_process_is_read_thread_by_thread() -> None:
 
 def test_what_cannot_be_read_is_said() -> None:
     """A process that has gone, and one whose variables are closed, are named."""
-    found = looked(FakeHost(process(100, "0", environ=Why.REFUSED)), [100, 4711])
+    found = read_processes(FakeHost(process(100, "0", environ=Why.REFUSED)), [100, 4711])
     assert (found.processes[0].rank, found.processes[0].told) == (None, False)
     assert [("4711" in line, "100" in line) for line in found.unread] == [(True, False), (False, True)]
 
@@ -133,4 +133,4 @@ def test_a_process_is_found_by_its_name() -> None:
     files |= {"/proc/7/cmdline": "/usr/bin/python3\0./solve.py\0", "/proc/self/comm": "xhpl\n"}
     host = FakeHost(files)
     names = ("xhpl", "a-very-long-program-name", "solve.py", "opt", "-x", "")
-    assert [named(host, name) for name in names] == [(5,), (6,), (7,), (), (), ()]
+    assert [processes_named(host, name) for name in names] == [(5,), (6,), (7,), (), (), ()]

@@ -2,9 +2,8 @@ import struct
 
 import pytest
 
-from advisor.collect.pci import PATHS, collect
-from advisor.collect.pci_kinds import kind_of
-from advisor.collect.pci_path import link
+from advisor.collect.pci.devices import PCI_PATHS, collect_pci
+from advisor.collect.pci.spec import kind_of, link
 from advisor.host.base import Why
 from advisor.model.hardware.devices import Locality, PciDevice
 from advisor.model.hardware.machine import Gap
@@ -16,7 +15,7 @@ CARD = f"{ROOT}/0000:61:00.0"
 
 def only(server: Server) -> PciDevice:
     """Return the one device that the source keeps."""
-    devices = collect(server.host).pci
+    devices = collect_pci(server.host).pci
     assert devices is not None
     assert len(devices) == 1
     return devices[0]
@@ -88,7 +87,7 @@ def test_old_kernel() -> None:
     server = Server("0-7")
     server.plug(ROOT, BRIDGE)
     server.plug(CARD, CONNECTX, {"config": pcie(0)})
-    machine = collect(server.host)
+    machine = collect_pci(server.host)
     gap = Gap(
         fact="pci.link",
         why="/sys/bus/pci/devices/0000:61:00.0/max_link_speed: not there",
@@ -155,7 +154,7 @@ def test_numa_unknown() -> None:
     server = Server("0-7", "8-15")
     for bus in ("60", "80"):
         server.plug(f"pci0000:{bus}/0000:{bus}:01.0", CONNECTX, GEN4, {"local_cpulist": "0-15", "config": pcie(0)})
-    machine = collect(server.host)
+    machine = collect_pci(server.host)
     reason = "numa_node is -1, and nothing around it says where it is"
     gap = Gap(
         fact="pci.locality",
@@ -174,7 +173,7 @@ def test_virtual_function() -> None:
     none = {"current_link_speed": "Unknown", "max_link_speed": "Unknown", "current_link_width": "0", "max_link_width": "0"}
     function = server.plug(f"{ROOT}/0000:61:00.1", CONNECTX, none, {"config": pcie(0x0000)}, numa_node=0)
     server.links[f"{function}/physfn"] = card
-    physical, virtual = collect(server.host).pci or ()
+    physical, virtual = collect_pci(server.host).pci or ()
     assert (physical.is_virtual_function, physical.max_read_request) == (False, 4096)
     assert (virtual.is_virtual_function, virtual.max_read_request, virtual.card, virtual.path) == (True, None, None, None)
 
@@ -195,7 +194,7 @@ def test_config_needs_root(config: bytes | Why, kind: str, gap: tuple[str, str])
     expected = tuple(
         Gap(fact=f"pci.{fact}", why=f"{path}: {gap[0]}", help=gap[1]) for fact in ("max_read_request", "relaxed_ordering")
     )
-    assert (only(server).max_read_request, collect(server.host).gaps) == (None, expected)
+    assert (only(server).max_read_request, collect_pci(server.host).gaps) == (None, expected)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +237,7 @@ def test_what_nobody_tunes() -> None:
     server.plug(CARD, {"class": "0x030000", "vendor": "0x1a03", "device": "0x2000"})
     server.plug(f"{ROOT}/0000:61:00.1", {"class": "what?", "vendor": "0x1a03", "device": "0x2000"})
     server.files["/sys/bus/pci/devices/not an address/class"] = "0x020700"
-    assert collect(server.host).pci == ()
+    assert collect_pci(server.host).pci == ()
 
 
 @pytest.mark.parametrize(
@@ -250,7 +249,7 @@ def test_what_nobody_tunes() -> None:
 )
 def test_no_bus(kind: str, gap: tuple[str, str]) -> None:
     """Where no PCI bus can be seen the devices are not known."""
-    machine = collect(Server(kind=kind).host)
+    machine = collect_pci(Server(kind=kind).host)
     assert (machine.pci, machine.gaps) == (None, (Gap(fact="pci", why=gap[0], help=gap[1]),))
 
 
@@ -268,5 +267,5 @@ def test_paths() -> None:
     server.plug(ROOT, BRIDGE, GEN4)
     server.hca("mlx5_0", server.plug(CARD, CONNECTX, GEN4, driver="mlx5_core"), {})
     host = server.host
-    collect(host)
-    assert uncovered(host, PATHS) == []
+    collect_pci(host)
+    assert uncovered(host, PCI_PATHS) == []

@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.collect.pci_locality import Clues, Nodes, locality
+from advisor.collect.pci.bus import Clues, Nodes, locality
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Locality
 

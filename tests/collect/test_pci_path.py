@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.pci_path import Edge, address_of, addresses, edges, hierarchy, link, narrowest, root_bus, speed, width
+from advisor.collect.pci.spec import Edge, address_of, addresses, edges, hierarchy, link, narrowest, root_bus, speed, width
 from advisor.model.hardware.devices import Link
 
 

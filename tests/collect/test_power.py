@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import power
+from advisor.collect.system import power
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import Cpu, IdleState
@@ -45,7 +45,7 @@ def intel(cpus: int = 4) -> dict[str, str | Why]:
 
 def read(files: dict[str, str | Why]) -> Cpu:
     """Return the Cpu that the files give; they must give one."""
-    cpu = power.collect(FakeHost(files)).cpu
+    cpu = power.collect_power(FakeHost(files)).cpu
     assert cpu is not None
     return cpu
 
@@ -73,9 +73,9 @@ def test_an_intel_server_is_described_whole() -> None:
         ),
         vulnerabilities={"l1tf": "Not affected", "retbleed": "Mitigation: Enhanced IBRS"},
     )
-    machine = power.collect(host)
+    machine = power.collect_power(host)
     assert (expected, ()) == (machine.cpu, machine.gaps)
-    assert all(covered(path, power.PATHS) for path in host.asked)
+    assert all(covered(path, power.POWER_PATHS) for path in host.asked)
 
 
 def test_one_cpu_that_differs_is_seen() -> None:
@@ -136,7 +136,7 @@ def test_boost_has_three_switches(files: dict[str, str | Why], expected: bool | 
 )
 def test_the_base_clock_has_three_sources(files: dict[str, str | Why], expected: int, where: str) -> None:
     """The source says which one told, for a name is weaker than a table."""
-    machine = power.collect(FakeHost(files))
+    machine = power.collect_power(FakeHost(files))
     assert machine.cpu is not None
     assert (expected, where) == (machine.cpu.base_hz, {s.fact: s.where for s in machine.sources}["cpu.base_hz"])
 
@@ -164,7 +164,7 @@ def test_old_kernels_do_not_say_which_states_are_off() -> None:
 
 def test_nothing_kept_is_one_gap() -> None:
     """A lone hwloc XML gives one gap, under a fact that no other source knows."""
-    machine = power.collect(FakeHost(otherwise=Why.NOT_KEPT))
+    machine = power.collect_power(FakeHost(otherwise=Why.NOT_KEPT))
     expected = (None, ["cpu.governors"])
     assert expected == (machine.cpu, [gap.fact for gap in machine.gaps])
 
@@ -177,7 +177,7 @@ def test_any_text_is_survived(governor: str, clock: str, online: str) -> None:
         f"{CPU}/cpu0/cpufreq/scaling_governor": governor,
         f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": clock,
     }
-    assert isinstance(power.collect(FakeHost(files)), Machine)
+    assert isinstance(power.collect_power(FakeHost(files)), Machine)
 
 
 @pytest.mark.parametrize(

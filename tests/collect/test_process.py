@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import process
+from advisor.collect.system import process
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
@@ -35,8 +35,8 @@ def test_limits_affinity_and_cgroup_are_read() -> None:
         memory_nodes=CpuSet([0]),
         cgroup="/system.slice/slurmstepd.scope/job_7",
     )
-    assert expected == process.collect(machine).limits
-    assert all(covered(path, process.PATHS) for path in machine.asked)
+    assert expected == process.collect_process(machine).limits
+    assert all(covered(path, process.PROCESS_PATHS) for path in machine.asked)
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,20 @@ def test_the_cpuset_hierarchy_counts_before_the_unified_one(text: str | None, ex
 
 def test_nothing_kept_is_one_gap() -> None:
     """A lone hwloc XML gives one gap for the section."""
-    machine = process.collect(FakeHost(otherwise=Why.NOT_KEPT))
+    machine = process.collect_process(FakeHost(otherwise=Why.NOT_KEPT))
     expected = (None, ["limits"])
     assert expected == (machine.limits, [gap.fact for gap in machine.gaps])
 
 
 def test_a_part_is_not_the_whole() -> None:
     """A root that kept only the status gives the sets, and gaps for the rest."""
-    machine = process.collect(host(status=STATUS))
+    machine = process.collect_process(host(status=STATUS))
     assert {"limits.memlock", "limits.cgroup"} == {gap.fact for gap in machine.gaps}
 
 
 def test_a_broken_list_is_a_gap() -> None:
     """A list that is none is named, not raised."""
-    machine = process.collect(host(limits=LIMITS, status="Cpus_allowed_list:\t7-3\n"))
+    machine = process.collect_process(host(limits=LIMITS, status="Cpus_allowed_list:\t7-3\n"))
     assert machine.limits is not None
     expected = (None, True)
     assert expected == (machine.limits.affinity, any("7-3" in gap.why for gap in machine.gaps))
@@ -78,4 +78,4 @@ def test_a_broken_list_is_a_gap() -> None:
 @given(st.text(), st.text(), st.text())
 def test_any_text_is_survived(limits: str, status: str, cgroup: str) -> None:
     """No content of the files stops the source."""
-    assert isinstance(process.collect(host(limits=limits, status=status, cgroup=cgroup)), Machine)
+    assert isinstance(process.collect_process(host(limits=limits, status=status, cgroup=cgroup)), Machine)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.redfish_bios import parse_bios, with_pending
+from advisor.collect.firmware.redfish import parse_bios, with_pending
 from advisor.errors import BadCapture
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import scheduler
+from advisor.collect.system import software
 from advisor.host.base import Ran, Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
@@ -47,27 +47,27 @@ def test_both_descriptions_of_the_node_are_kept() -> None:
     detected = SlurmNode(
         source="slurmd -C", cpus=2, boards=1, sockets=1, cores_per_socket=2, threads_per_core=1, memory=24105 << 20
     )
-    assert (detected, CONFIGURED) == scheduler.collect(host).slurm_nodes
-    assert all(covered(path, scheduler.PATHS) for path in host.asked)
-    assert set(host.ran) == set(scheduler.COMMANDS)
+    assert (detected, CONFIGURED) == software.collect_scheduler(host).slurm_nodes
+    assert all(covered(path, software.SCHEDULER_PATHS) for path in host.asked)
+    assert set(host.ran) == set(software.SCHEDULER_COMMANDS)
     assert max(host.patience.values()) <= 3
 
 
 def test_a_node_may_go_by_another_name() -> None:
     """Slurm's NodeName may differ from the host name, which then stands as NodeHostName."""
     line = configured("n17").replace("NodeName=n17", "NodeName=rack1-blade7")
-    assert line.strip() == scheduler.own_line(configured("n1") + line, "n17")
+    assert line.strip() == software.own_line(configured("n1") + line, "n17")
 
 
 @pytest.mark.parametrize("host", ["", "n9", "."])
 def test_other_nodes_are_not_this_one(host: str) -> None:
     """Without this host's own line there is none."""
-    assert scheduler.own_line(configured("n1") + configured("n99"), host) is None
+    assert software.own_line(configured("n1") + configured("n99"), host) is None
 
 
 def test_without_slurm_there_are_no_nodes() -> None:
     """Neither program on the machine is an answer."""
-    assert scheduler.collect(FakeHost()).slurm_nodes == ()
+    assert software.collect_scheduler(FakeHost()).slurm_nodes == ()
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_without_slurm_there_are_no_nodes() -> None:
 )
 def test_a_silent_controller_is_a_gap(control: Ran, why: str) -> None:
     """A login node, or a controller that is down, leaves the node not known."""
-    machine = scheduler.collect(FakeHost({"/proc/sys/kernel/hostname": "login1\n"}, {SCONTROL: control}))
+    machine = software.collect_scheduler(FakeHost({"/proc/sys/kernel/hostname": "login1\n"}, {SCONTROL: control}))
     assert (None, [why]) == (machine.slurm_nodes, [gap.why for gap in machine.gaps])
 
 
 def test_nothing_kept_is_one_gap() -> None:
     """A lone hwloc XML gives one gap."""
-    machine = scheduler.collect(FakeHost(otherwise=Why.NOT_KEPT))
+    machine = software.collect_scheduler(FakeHost(otherwise=Why.NOT_KEPT))
     expected = (None, None, ["slurm_nodes"])
     assert expected == (machine.slurm_nodes, machine.allocation, [gap.fact for gap in machine.gaps])
 
@@ -120,11 +120,11 @@ def test_nothing_kept_is_one_gap() -> None:
 )
 def test_the_environment_tells_the_job(variables: dict[str, str], expected: Allocation | None) -> None:
     """Flux counts before the scheduler it was started under; a variable that is no number is not known."""
-    assert expected == scheduler.collect(FakeHost(variables=variables)).allocation
+    assert expected == software.collect_scheduler(FakeHost(variables=variables)).allocation
 
 
 @given(st.text(), st.text())
 def test_any_output_is_survived(detected: str, listed: str) -> None:
     """No output stops the source."""
     host = FakeHost({"/proc/sys/kernel/hostname": "n1"}, {SLURMD: printed(detected), SCONTROL: printed("NodeName=n1 " + listed)})
-    assert isinstance(scheduler.collect(host), Machine)
+    assert isinstance(software.collect_scheduler(host), Machine)

@@ -1,6 +1,5 @@
-from advisor.collect.fabrics import with_fabrics
-from advisor.collect.gather import collect_machine
-from advisor.collect.slingshot import PATHS, collect
+from advisor.collect.fabrics import SLINGSHOT_PATHS, collect_slingshot, with_link_layers
+from advisor.collect.sources import collect_machine
 from advisor.model.hardware.devices import Hca, Locality, Port
 from tests.collect.device_host import Server, uncovered
 
@@ -24,14 +23,14 @@ def test_an_adapter_has_the_name_that_libfabric_knows() -> None:
     """The driver's class tells cxi2, and where it is."""
     server = with_card()
     host = server.host
-    machine = collect(host)
+    machine = collect_slingshot(host)
     assert machine.hcas == (Hca(name="cxi2", address="0000:d5:00.0", locality=Locality(numa_nodes=(1,)), kind="Slingshot"),)
-    assert uncovered(host, PATHS) == []
+    assert uncovered(host, SLINGSHOT_PATHS) == []
 
 
 def test_without_slingshot_nothing_is_said() -> None:
     """A machine without the driver's class keeps what other sources say of its adapters."""
-    assert collect(Server("0-7").host).hcas is None
+    assert collect_slingshot(Server("0-7").host).hcas is None
 
 
 def test_adapter_and_interface_are_one() -> None:
@@ -57,4 +56,4 @@ def test_an_adapter_without_interface_is_still_of_its_fabric() -> None:
 def test_doing_it_twice_changes_nothing() -> None:
     """What is told of several sources together is not told again."""
     machine = collect_machine(with_card().host)
-    assert with_fabrics(machine) == machine
+    assert with_link_layers(machine) == machine

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.slurm import CGROUP, GRES, SLURM, collect, question
+from advisor.collect.system.slurm import CGROUP, GRES, SLURM, collect_slurm, key_query
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.operating_system import Slurm
 from tests.collect.os_host import FakeHost
@@ -21,7 +21,7 @@ def told(slurm: str = "", cgroup: str = "", gres: str = "", err: bytes = MISSING
     """Return what is made of the printed keys."""
     texts = {SLURM: slurm, CGROUP: cgroup, GRES: gres}
     runs = {argv: Ran(out=text.encode(), err=err, status=2) for argv, text in texts.items()}
-    return collect(FakeHost({}, runs)).slurm_conf
+    return collect_slurm(FakeHost({}, runs)).slurm_conf
 
 
 def test_the_keys_of_three_files_become_one_value() -> None:
@@ -76,13 +76,13 @@ def test_lines_of_other_nodes_do_not_switch_detection_off() -> None:
 )
 def test_a_machine_without_slurm_conf_says_so(err: bytes, why: str) -> None:
     """Nothing is made up, and the gap tells why."""
-    found = collect(FakeHost({}, dict.fromkeys((SLURM, CGROUP, GRES), Ran(err=err, status=2))))
+    found = collect_slurm(FakeHost({}, dict.fromkeys((SLURM, CGROUP, GRES), Ran(err=err, status=2))))
     assert (found.slurm_conf, [gap.why for gap in found.gaps]) == (None, [f"slurm.conf: {why}"])
 
 
 def test_a_capture_that_did_not_ask_is_not_known() -> None:
     """Not in this input."""
-    found = collect(FakeHost({}, otherwise=Why.NOT_KEPT))
+    found = collect_slurm(FakeHost({}, otherwise=Why.NOT_KEPT))
     assert (found.slurm_conf, [gap.why for gap in found.gaps]) == (None, ["not in this input"])
 
 
@@ -100,7 +100,7 @@ def test_no_name_and_no_secret_of_the_files_is_printed(program: list[str], tmp_p
     )
     printed = {}
     for file in ("slurm.conf", "gres.conf"):
-        words = [word for word in question(file)[1:] if not word.startswith("/")]
+        words = [word for word in key_query(file)[1:] if not word.startswith("/")]
         done = subprocess.run([*program, *words, str(tmp_path / file)], capture_output=True, text=True, check=False)
         printed[file] = sorted(done.stdout.splitlines())
     assert printed == {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from advisor.collect import slurmd
-from advisor.collect.slurm import SLURM
+from advisor.collect.system import slurm
+from advisor.collect.system.slurm import SLURM
 from advisor.host.base import Ran
 from advisor.model.hardware.operating_system import Limits
 from tests.collect.os_host import FakeHost, printed
@@ -18,8 +18,8 @@ Max locked memory         8388608              8388608              bytes
 
 def limits(shown: str | None, files: dict[str, str] | None = None) -> Limits | None:
     """Return what is read where systemctl prints a text."""
-    commands: dict[tuple[str, ...], Ran] = {} if shown is None else {slurmd._SHOW: printed(shown)}
-    return slurmd.collect(FakeHost(files, commands)).limits
+    commands: dict[tuple[str, ...], Ran] = {} if shown is None else {slurm._SHOW: printed(shown)}
+    return slurm.collect_slurmd(FakeHost(files, commands)).limits
 
 
 def test_the_process_of_slurmd_tells_its_hard_limits() -> None:
@@ -53,4 +53,4 @@ def test_a_machine_without_slurmd_tells_no_limit(shown: str | None) -> None:
 def test_slurm_conf_tells_which_limits_come_from_the_submitting_shell(conf: str, expected: tuple[str, ...]) -> None:
     """All of them unless slurm.conf says otherwise."""
     ran = Ran(out=f"file=read\n{conf}".encode(), status=2)
-    assert slurmd.collect(FakeHost({}, {SLURM: ran})).limits == Limits(slurm_carries=expected)
+    assert slurm.collect_slurmd(FakeHost({}, {SLURM: ran})).limits == Limits(slurm_carries=expected)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.smbios import LARGEST, clean, dimms, models, processors, structures, version
+from advisor.collect.firmware.smbios import LARGEST, clean, dimms, models, processors, structures, version
 from advisor.errors import BadTable
 from advisor.model.hardware.memory import Dimm, Processor
 from advisor.model.quantity import GIB, KIB, MIB

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import software
+from advisor.collect.system import software
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Tool
@@ -84,11 +84,11 @@ def test_one_mpi_under_two_names_is_one_tool() -> None:
             MPIEXEC: printed(OPENMPI.replace("mpirun", "mpiexec"), path="/opt/ompi/bin/mpiexec"),
         }
     )
-    machine = software.collect(host)
+    machine = software.collect_software(host)
     assert (Tool(name="openmpi", version="5.0.11", path="/opt/ompi/bin/mpirun"),) == machine.tools
     expected = [("tools.openmpi", "mpirun --version")]
     assert expected == [(source.fact, source.where) for source in machine.sources]
-    assert set(host.ran) == set(software.COMMANDS)
+    assert set(host.ran) == set(software.SOFTWARE_COMMANDS)
 
 
 def test_the_hydra_of_mvapich_is_no_mpich() -> None:
@@ -98,7 +98,7 @@ def test_the_hydra_of_mvapich_is_no_mpich() -> None:
         ("mpiname", "-a"): printed("MVAPICH2 2.3.7 Wed March 02 22:00:00 EST 2022 ch3:mrail\n", path="/opt/mv/bin/mpiname"),
     }
     apart = beside | {MPIRUN: printed(HYDRA, path="/opt/mpich/bin/mpirun")}
-    names = [[tool.name for tool in software.collect(FakeHost(commands=given)).tools or ()] for given in (beside, apart)]
+    names = [[tool.name for tool in software.collect_software(FakeHost(commands=given)).tools or ()] for given in (beside, apart)]
     expected = [["mvapich"], ["mpich", "mvapich"]]
     assert expected == names
 
@@ -109,32 +109,32 @@ def test_a_version_found_later_is_added() -> None:
         MPIRUN: printed(HYDRA_OF_MVAPICH, path="/opt/mv/bin/mpirun"),
         ("mpiname", "-a"): printed("MVAPICH2 2.3.7 Wed March 02 22:00:00 EST 2022 ch3:mrail\n", path="/opt/mv/bin/mpiname"),
     }
-    assert (Tool(name="mvapich", version="2.3.7", path="/opt/mv/bin/mpirun"),) == software.collect(
+    assert (Tool(name="mvapich", version="2.3.7", path="/opt/mv/bin/mpirun"),) == software.collect_software(
         FakeHost(commands=commands)
     ).tools
 
 
 def test_a_version_on_the_error_stream_counts() -> None:
     """Some programs print their version there."""
-    found = software.collect(FakeHost(commands={MPIRUN: Ran(err=OPENMPI.encode())})).tools
+    found = software.collect_software(FakeHost(commands={MPIRUN: Ran(err=OPENMPI.encode())})).tools
     assert (Tool(name="openmpi", version="5.0.11"),) == found
 
 
 @pytest.mark.parametrize(("why", "expected", "gaps"), [(Why.ABSENT, (), []), (Why.NOT_KEPT, None, ["tools"])])
 def test_none_found_is_not_none_asked(why: Why, expected: tuple[Tool, ...] | None, gaps: list[str]) -> None:
     """A machine without the programs has no tools; an input without their answers does not say."""
-    machine = software.collect(FakeHost(otherwise=why))
+    machine = software.collect_software(FakeHost(otherwise=why))
     assert (expected, gaps) == (machine.tools, [gap.fact for gap in machine.gaps])
 
 
 @pytest.mark.parametrize("why", [Why.TIMEOUT, Why.FAILED, Why.REFUSED])
 def test_a_program_that_does_not_answer_is_named(why: Why) -> None:
     """A launcher that hangs, prints without end or may not be run is no absent one: it leaves a gap."""
-    machine = software.collect(FakeHost(commands={MPIRUN: Ran(why=why)}, otherwise=Why.ABSENT))
+    machine = software.collect_software(FakeHost(commands={MPIRUN: Ran(why=why)}, otherwise=Why.ABSENT))
     assert [(gap.fact, gap.why) for gap in machine.gaps] == [("tools.mpirun", f"mpirun --version: {why}")]
 
 
 @given(st.text() | st.lists(st.sampled_from([text for text, _, _ in SEEN]), max_size=3).map("".join))
 def test_any_output_is_survived(output: str) -> None:
     """No output stops the classifier or the source."""
-    assert isinstance(software.collect(FakeHost(commands={MPIRUN: printed(output)})), Machine)
+    assert isinstance(software.collect_software(FakeHost(commands={MPIRUN: printed(output)})), Machine)

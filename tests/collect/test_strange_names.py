@@ -11,11 +11,11 @@ from hypothesis import strategies as some
 
 from advisor.cli.main import status
 from advisor.cli.pipeline import machine_from_json
-from advisor.collect.hwloc import machine_from_xml
-from advisor.collect.infiniband import collect as adapters
-from advisor.collect.kernel import collect as kernel
-from advisor.collect.network import collect as interfaces
-from advisor.collect.pci import collect as cards
+from advisor.collect.adapters import collect_infiniband as adapters
+from advisor.collect.adapters import collect_network as interfaces
+from advisor.collect.hwloc.lstopo import machine_from_xml
+from advisor.collect.pci.devices import collect_pci as cards
+from advisor.collect.system.kernel import collect_kernel as kernel
 from advisor.errors import BadMachine
 from advisor.model.value import is_name
 from tests.collect.device_host import CONNECTX, Server

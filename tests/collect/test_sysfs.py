@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.collect.gather import sources
+from advisor.collect.sources import sources
 from advisor.collect.sysfs import PATHS, collect
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.collect import tuned
+from advisor.collect.system import power
 from advisor.host.base import Why
 from advisor.model.hardware.operating_system import Kernel
 from tests.collect.os_host import FakeHost, covered
@@ -38,24 +38,24 @@ FILES = {
 def test_force_latency_is_found_through_includes(active: str, expected: str | None) -> None:
     """hpc-compute includes latency-performance, which holds C1; a profile that cannot be followed leaves it unknown."""
     host = FakeHost({**FILES, f"{ETC}/active_profile": f"{active}\n"})
-    kernel = tuned.collect(host).kernel
+    kernel = power.collect_tuned(host).kernel
     assert (kernel.tuned_latency if kernel else None) == expected
-    assert all(covered(path, tuned.PATHS) for path in host.asked)
+    assert all(covered(path, power.TUNED_PATHS) for path in host.asked)
 
 
 def test_a_daemon_that_does_not_run_holds_nothing() -> None:
     """The profile stays named when tuned is stopped, and the device is let go."""
     files = {**FILES, f"{ETC}/active_profile": "hpc-compute\n"}
-    assert tuned.collect(FakeHost(files)).kernel == Kernel(tuned_latency="cstate.id_no_zero:1|3")
+    assert power.collect_tuned(FakeHost(files)).kernel == Kernel(tuned_latency="cstate.id_no_zero:1|3")
     del files["/run/tuned/tuned.pid"]
-    assert tuned.collect(FakeHost(files)).kernel == Kernel(tuned_latency="none")
+    assert power.collect_tuned(FakeHost(files)).kernel == Kernel(tuned_latency="none")
     # A folder of files that somebody else copied does not tell.
-    assert tuned.collect(FakeHost(files, kind="root")).kernel == Kernel(tuned_latency="cstate.id_no_zero:1|3")
+    assert power.collect_tuned(FakeHost(files, kind="root")).kernel == Kernel(tuned_latency="cstate.id_no_zero:1|3")
 
 
 def test_a_machine_without_tuned_is_held_by_no_profile() -> None:
     """An /etc without an active profile; a host that keeps no /etc is not known."""
-    kernel = tuned.collect(FakeHost({"/etc/os-release": "ID=rocky\n"})).kernel
+    kernel = power.collect_tuned(FakeHost({"/etc/os-release": "ID=rocky\n"})).kernel
     assert kernel is not None
     assert kernel.tuned_latency == "none"
-    assert tuned.collect(FakeHost(otherwise=Why.NOT_KEPT)).kernel is None
+    assert power.collect_tuned(FakeHost(otherwise=Why.NOT_KEPT)).kernel is None

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.watch import COMMANDS, PATHS, look, watched
-from advisor.collect.watch_gpus import NVIDIA_SMI
+from advisor.collect.fault_counters import COMMANDS, PATHS, look, watched
+from advisor.collect.gpu_state import THROTTLE_QUERY
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch
 from advisor.model.hardware.machine import Gap
@@ -143,7 +143,7 @@ def test_heat_counts_a_core_once_and_a_package_once() -> None:
 def test_a_gpu_says_why_its_clocks_are_held_back_now() -> None:
     """The bits of nvml.h, and ECC errors; the tool's words for nothing are no numbers."""
     out = "00000000:3B:00.0, 0x0000000000000048, 2, 0\n00000000:5E:00.0, 0x0000000000000000, [N/A], [N/A]\nno line\n"
-    host = FakeHost({"/sys/module/nvidia/version": "570.86.15"}, {NVIDIA_SMI: printed(out)})
+    host = FakeHost({"/sys/module/nvidia/version": "570.86.15"}, {THROTTLE_QUERY: printed(out)})
     assert watched(host, look(host)).gpus == (
         GpuWatch(name="0000:3b:00.0", held_back=("hardware slowdown", "thermal (hardware)"), corrected=2, uncorrected=0),
         GpuWatch(name="0000:5e:00.0", held_back=()),
@@ -164,7 +164,7 @@ def test_a_machine_that_has_nothing_to_count_is_told_from_one_where_nobody_looke
 @pytest.mark.parametrize(("ran", "why"), [(Ran(why=Why.TIMEOUT), "took too long"), (Ran(status=9), "ended with status 9")])
 def test_a_tool_in_trouble_leaves_the_gpus_unknown(ran: Ran, why: str) -> None:
     """The driver is there, its tool does not answer."""
-    host = FakeHost({"/sys/module/nvidia/version": "570.86.15"}, {NVIDIA_SMI: ran})
+    host = FakeHost({"/sys/module/nvidia/version": "570.86.15"}, {THROTTLE_QUERY: ran})
     found = watched(host, look(host))
     help_ = "install the driver with its tool (nvidia-smi) and audit again"
     assert found.gpus is None
@@ -175,7 +175,7 @@ def test_a_tool_in_trouble_leaves_the_gpus_unknown(ran: Ran, why: str) -> None:
 def test_no_content_of_a_counter_makes_the_reader_fail(one: str, other: str) -> None:
     """Whatever stands in the files and comes from the tool, there is a Watch, and no rise is negative."""
     files = [*port(link_downed="", symbol_error=""), "/sys/bus/pci/devices/0000:00:01.0/aer_dev_fatal", f"{MC}/mc0/ce_count"]
-    first, last = FakeHost(dict.fromkeys(files, one)), FakeHost(dict.fromkeys(files, other), {NVIDIA_SMI: printed(one)})
+    first, last = FakeHost(dict.fromkeys(files, one)), FakeHost(dict.fromkeys(files, other), {THROTTLE_QUERY: printed(one)})
     found = watched(last, look(first), look(last), 1.0)
     rises = [p.link_downs.rose for p in found.ports or () if p.link_downs and p.link_downs.rose is not None]
     assert all(rise >= 0 for rise in rises)
@@ -200,7 +200,7 @@ def test_a_capture_keeps_all_that_is_read() -> None:
     found = watched(host, look(host))
     assert [len(part or ()) for part in (found.ports, found.devices, found.memory, found.packages)] == [1, 1, 1, 1]
     assert uncovered(host, (*PATHS, "/sys/module/nvidia/version")) == []
-    assert COMMANDS == (NVIDIA_SMI,)
+    assert COMMANDS == (THROTTLE_QUERY,)
 
 
 def test_what_probing_absent_devices_leaves_is_no_lost_transaction() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement
 from tests.fakenode.lab import workshop

@@ -4,7 +4,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import BadValue
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement

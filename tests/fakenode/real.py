@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import AdvisorError, BadValue
 from advisor.launch.base import Launch, Lines
 from advisor.model.hardware.machine import Machine

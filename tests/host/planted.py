@@ -5,11 +5,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
-from advisor.collect.gather import commands, paths
-from advisor.host.base import Ran, Reading, Why
-from advisor.host.patterns import example
-from advisor.host.store import Link, MemoryStore, Node
-from advisor.host.tree import TreeHost
+from advisor.collect.sources import commands, paths
+from advisor.host.base import Ran, Reading, Why, example_path
+from advisor.host.tree import Entry, Link, MemoryStore, TreeHost
 from tests.machines import tree as trees
 from tests.machines.catalogue import tree
 
@@ -293,8 +291,8 @@ def _text_files(secrets: Secrets) -> Iterator[tuple[str, str]]:
     yield "/sys/class/dmi/id/board_name", f"0ABCDE {USER.upper()}\n"
 
 
-def _tree(secrets: Secrets) -> dict[str, Node]:
-    nodes: dict[str, Node] = {}
+def _tree(secrets: Secrets) -> dict[str, Entry]:
+    nodes: dict[str, Entry] = {}
     for path, content in tree(BASE).items():
         is_link = isinstance(content, trees.Link)
         nodes[f"/{path}"] = Link(trees.relative(path, content)) if isinstance(content, trees.Link) else content
@@ -305,7 +303,7 @@ def _tree(secrets: Secrets) -> dict[str, Node]:
             write = WRITINGS[len(secrets.words) % len(WRITINGS)]
             nodes[f"/{path}"] = text + write(secrets.word("k")) + b"\n"
     base = TreeHost(MemoryStore(dict(nodes)), "")
-    for path in (example(pattern) for pattern in paths() if not pattern.endswith("@")):
+    for path in (example_path(pattern) for pattern in paths() if not pattern.endswith("@")):
         if (
             base.real(path) is None
             and base.real(path.rpartition("/")[0]) in (None, path.rpartition("/")[0])

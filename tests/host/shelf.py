@@ -6,12 +6,12 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from advisor.host.store import Link, Node
+from advisor.host.tree import Entry, Link
 
 CPUS = 4
 PCI = "sys/devices/pci0000:60/0000:60:01.1/0000:61:00.0"
 
-MACHINE: dict[str, Node] = {
+MACHINE: dict[str, Entry] = {
     "proc/meminfo": b"MemTotal: 16 kB\n",
     "proc/self/cgroup": b"0::/system.slice/job 7\n",
     "proc/self/status": b"Cpus_allowed_list:\t0-3\n",
@@ -61,7 +61,7 @@ PATTERNS = (
 )
 
 
-def lay(folder: Path, nodes: Mapping[str, Node] = MACHINE) -> Path:
+def lay(folder: Path, nodes: Mapping[str, Entry] = MACHINE) -> Path:
     """Write a tree into a folder and return it."""
     for path, node in nodes.items():
         place = folder / path
@@ -75,7 +75,7 @@ def lay(folder: Path, nodes: Mapping[str, Node] = MACHINE) -> Path:
     return folder
 
 
-def tar(nodes: Mapping[str, Node | tarfile.TarInfo], mode: str = "w", form: int = tarfile.GNU_FORMAT) -> bytes:
+def tar(nodes: Mapping[str, Entry | tarfile.TarInfo], mode: str = "w", form: int = tarfile.GNU_FORMAT) -> bytes:
     """Return a tree as an archive; a TarInfo goes in as it is."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode=mode, format=form) as archive:  # type: ignore[call-overload] # mode is a variable

@@ -2,14 +2,13 @@
 
 import pytest
 
-from advisor.host import blank
-from advisor.host.anonymise import AnonymousHost
 from advisor.host.archive import unpack
 from advisor.host.base import Ran, Why
+from advisor.host.privacy import allowed_values
+from advisor.host.privacy.anonymise import AnonymousHost
+from advisor.host.privacy.pseudonyms import Scrubber, stems
 from advisor.host.record import record
-from advisor.host.scrub import Scrubber, stems
-from advisor.host.store import Link, MemoryStore, Node
-from advisor.host.tree import TreeHost
+from advisor.host.tree import Entry, Link, MemoryStore, TreeHost
 from tests.host.test_capture import opened
 
 MAC, GUID, UUID = "24:8a:07:a1:b2:c4", "248a:0703:00a1:b2c4", "4c4c4544-0044-3510-8058-b7c04f503633"
@@ -117,7 +116,7 @@ def test_smbios_is_blanked_in_place() -> None:
     maker = structure(0xDA, b"\1", b"service tag 7XYZ123")
     end = structure(127, b"")
     table = system + board + maker + memory + end
-    actual = blank.smbios(table)
+    actual = allowed_values.blank_smbios(table)
     assert len(table) == len(actual)
     assert not [secret for secret in (b"7XYZ123", b"TAG42", bytes(range(16))) if secret in actual]
     assert (b"Dell Inc.\0PowerEdge\0v1\0XXXXXXX\0") in actual
@@ -129,13 +128,13 @@ def test_memory_device_serial_is_blanked() -> None:
     body = bytearray(0x22 - 4)
     body[0x17 - 4 : 0x1B - 4] = bytes([1, 2, 3, 4])
     table = structure(17, bytes(body), b"Samsung", b"D1M2S3", b"ASSET", b"M393A4K40") + structure(127, b"")
-    assert b"Samsung\0XXXXXX\0XXXXX\0M393A4K40\0" in blank.smbios(table)
+    assert b"Samsung\0XXXXXX\0XXXXX\0M393A4K40\0" in allowed_values.blank_smbios(table)
 
 
 @pytest.mark.parametrize("table", [b"", b"\1", b"\1\xff\0\0", b"\1\3\0\0", structure(1, bytes([0, 0, 0, 9]) + bytes(20))[:-1]])
 def test_broken_smbios_keeps_its_length(table: bytes) -> None:
     """A table that ends early is blanked as far as it goes."""
-    assert len(table) == len(blank.smbios(table))
+    assert len(table) == len(allowed_values.blank_smbios(table))
 
 
 def test_pci_serial_number_is_zeroed() -> None:
@@ -144,16 +143,16 @@ def test_pci_serial_number_is_zeroed() -> None:
     config[0x100:0x104] = (0x0001 | 1 << 16 | 0x140 << 20).to_bytes(4, "little")
     config[0x104:0x108] = b"aerX"
     config[0x140:0x14C] = (0x0003 | 1 << 16 | 0x140 << 20).to_bytes(4, "little") + b"12345678"
-    actual = blank.pci_config(bytes(config))
+    actual = allowed_values.blank_pci_config(bytes(config))
     assert (b"aerX", bytes(8), bytes(config[0x140:0x144])) == (actual[0x104:0x108], actual[0x144:0x14C], actual[0x140:0x144])
-    assert bytes(64) == blank.pci_config(bytes(64))
+    assert bytes(64) == allowed_values.blank_pci_config(bytes(64))
 
 
 class Named(TreeHost):
     """A machine with a name, a network card named by its address, and a job."""
 
     def __init__(self) -> None:
-        nodes: dict[str, Node] = {
+        nodes: dict[str, Entry] = {
             "/proc/sys/kernel/hostname": b"cn017\n",
             "/proc/cmdline": f"BOOT_IMAGE=/vmlinuz root=UUID={UUID} ro iommu=pt ip=10.0.0.7 host=cn017\n".encode(),
             "/sys/class/dmi/id/product_serial": b"7XYZ123\n",
@@ -249,7 +248,7 @@ def test_nothing_is_left_in_a_capture(anonymous: AnonymousHost) -> None:
 def test_a_gpus_own_number_goes_and_its_sizes_stay() -> None:
     """In the properties that the driver of AMD's GPUs lists."""
     path = "/sys/class/kfd/kfd/topology/nodes/4/properties"
-    nodes: dict[str, Node] = {
+    nodes: dict[str, Entry] = {
         path: b"simd_count 440\nunique_id 12345678901234567\nhive_id 987654321\nlocal_mem_size 68702699520\n"
     }
     kept = AnonymousHost(TreeHost(MemoryStore(nodes), "x")).read(path).text

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadCapture
-from advisor.host import archive, squeeze
+from advisor.host import archive
 from advisor.host.archive import unpack
-from advisor.host.store import Link, MemoryStore, Node
+from advisor.host.tree import Entry, Link, MemoryStore
 from tests.host.shelf import MACHINE, special, tar
 
 Squeeze = Callable[[bytes], bytes]
@@ -35,7 +35,7 @@ def refusal(data: bytes) -> str:
 @pytest.mark.parametrize("squeezed", [bytes, gzip.compress, bz2.compress, lzma.compress])
 def test_reads_what_tarfile_wrote(form: int, squeezed: Squeeze) -> None:
     """Files, folders and links come back, whatever the format and the compression."""
-    nodes: dict[str, Node] = {**MACHINE, "sys/empty": None}
+    nodes: dict[str, Entry] = {**MACHINE, "sys/empty": None}
     expected = {f"/{path}": node for path, node in nodes.items()}
     assert expected == unpack(squeezed(tar(nodes, form=form)), "x")
 
@@ -43,7 +43,7 @@ def test_reads_what_tarfile_wrote(form: int, squeezed: Squeeze) -> None:
 @pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_reads_long_names(form: int) -> None:
     """Names and link targets longer than a header's fields come back whole."""
-    nodes: dict[str, Node] = {LONG: b"1", "link": Link(LONG), "é": b"2"}
+    nodes: dict[str, Entry] = {LONG: b"1", "link": Link(LONG), "é": b"2"}
     assert {f"/{path}": node for path, node in nodes.items()} == unpack(tar(nodes, form=form), "x")
 
 
@@ -55,13 +55,13 @@ def test_dots_and_double_slashes_are_the_same_place() -> None:
 
 def test_hard_link_is_the_file_it_names() -> None:
     """A hard link holds what its target holds."""
-    nodes: dict[str, Node | tarfile.TarInfo] = {"a": b"1", "b": special("b", tarfile.LNKTYPE, "a")}
+    nodes: dict[str, Entry | tarfile.TarInfo] = {"a": b"1", "b": special("b", tarfile.LNKTYPE, "a")}
     assert unpack(tar(nodes), "x") == {"/a": b"1", "/b": b"1"}
 
 
 def test_devices_and_pipes_are_passed_over() -> None:
     """What holds nothing to read is not there."""
-    nodes: dict[str, Node | tarfile.TarInfo] = {
+    nodes: dict[str, Entry | tarfile.TarInfo] = {
         "p": special("p", tarfile.FIFOTYPE),
         "d": special("d", tarfile.CHRTYPE),
         "a": b"1",
@@ -107,7 +107,7 @@ def test_sparse_member_is_refused() -> None:
 @pytest.mark.parametrize("squeezed", [gzip.compress, bz2.compress, lzma.compress])
 def test_bomb_stops_at_the_limit(squeezed: Squeeze, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that grows without end is refused when it passes the limit."""
-    monkeypatch.setattr(squeeze, "LIMIT", 8 << 20)
+    monkeypatch.setattr(archive, "LIMIT", 8 << 20)
     assert refusal(squeezed(bytes(64 << 20))) == "a.tar: holds more than 8 MiB; unpack it and name the folder"
 
 

@@ -6,12 +6,10 @@ import pytest
 
 from advisor.errors import BadCapture, BadInput
 from advisor.host.archive import unpack
-from advisor.host.base import Host, Ran, Reading, Why, expand
+from advisor.host.base import Host, Ran, Reading, Why, concrete_patterns, expand
 from advisor.host.capture import CaptureHost, capture_in
-from advisor.host.patterns import concrete
 from advisor.host.record import record
-from advisor.host.store import DiskStore, MemoryStore, Node
-from advisor.host.tree import TreeHost
+from advisor.host.tree import DiskStore, Entry, MemoryStore, TreeHost
 from tests.host.shelf import MACHINE, PATTERNS, PCI, lay, tar
 
 COMMANDS = (("lscpu", "-J"), ("absent",), ("slow", "a b", ""), ("fails",))
@@ -30,8 +28,8 @@ class Machine(TreeHost):
     closed = ("/sys/firmware/acpi/tables/SRAT",)
     broken = ("/sys/class/net/eth0/speed",)
 
-    def __init__(self, nodes: dict[str, Node]) -> None:
-        extra: dict[str, Node] = {**dict.fromkeys((*self.closed, *self.broken), b""), "/sys/kernel/debug": None}
+    def __init__(self, nodes: dict[str, Entry]) -> None:
+        extra: dict[str, Entry] = {**dict.fromkeys((*self.closed, *self.broken), b""), "/sys/kernel/debug": None}
         super().__init__(MemoryStore({f"/{path}": node for path, node in nodes.items()} | extra), "this machine")
 
     def read(self, path: str) -> Reading:
@@ -88,7 +86,7 @@ def capture(data: bytes) -> CaptureHost:
 
 def test_replays_every_path(machine: Machine, capture: CaptureHost) -> None:
     """Each path that was looked for is read, refused, broken or absent as on the machine, and lies where it lay."""
-    paths = [path for pattern in concrete(machine, ALL) for path in expand(machine, pattern.removesuffix("@"))]
+    paths = [path for pattern in concrete_patterns(machine, ALL) for path in expand(machine, pattern.removesuffix("@"))]
     assert len(paths) > 30
     folders = {path for path in paths if machine.list(path)}
     assert answers(machine, [p for p in paths if p not in folders]) == answers(capture, [p for p in paths if p not in folders])
@@ -97,7 +95,7 @@ def test_replays_every_path(machine: Machine, capture: CaptureHost) -> None:
 
 def test_patterns_expand_alike(machine: Machine, capture: CaptureHost) -> None:
     """A pattern names the same places; links that lead nowhere are left out."""
-    for pattern in concrete(machine, ALL):
+    for pattern in concrete_patterns(machine, ALL):
         on_machine = {path for path in expand(machine, pattern.removesuffix("@")) if machine.real(path)}
         in_capture = {path for path in expand(capture, pattern.removesuffix("@")) if capture.real(path)}
         assert on_machine == in_capture, pattern
@@ -150,7 +148,9 @@ def test_same_answers_same_bytes(machine: Machine, data: bytes) -> None:
 def test_capture_of_a_capture_is_the_same(data: bytes, capture: CaptureHost) -> None:
     """Recording a capture again loses nothing."""
     again = opened(record(capture, ALL, COMMANDS, capture.about))
-    paths = sorted({path for host in (capture, again) for p in concrete(host, ALL) for path in expand(host, p.removesuffix("@"))})
+    paths = sorted(
+        {path for host in (capture, again) for p in concrete_patterns(host, ALL) for path in expand(host, p.removesuffix("@"))}
+    )
     assert answers(capture, paths) == answers(again, paths)
     assert set(again.patterns) == set(capture.patterns)
 
@@ -215,7 +215,7 @@ def test_empty_capture_knows_nothing() -> None:
 
 def test_hostile_patterns_end() -> None:
     """Patterns over links to their own folder do not multiply."""
-    nodes: dict[str, Node] = {f"/advisor-capture/root/{path}": node for path, node in MACHINE.items()}
+    nodes: dict[str, Entry] = {f"/advisor-capture/root/{path}": node for path, node in MACHINE.items()}
     nodes["/advisor-capture/format"] = b"advisor-capture 1\n"
     nodes["/advisor-capture/patterns"] = b"".join(b"/*" * n + b"x\n" for n in range(2, 200))
     store = capture_in(MemoryStore(nodes))
@@ -226,14 +226,14 @@ def test_hostile_patterns_end() -> None:
 def test_a_root_without_end_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many bytes, too many files or links, or commands that say too much: before the memory is full."""
     monkeypatch.setattr("advisor.host.record._MOST", 1 << 20)
-    large: dict[str, Node] = {f"/sys/{n}": b"x" * 100_000 for n in range(12)}
-    many: dict[str, Node] = {f"/sys/{n}": b"" for n in range(1100)}
+    large: dict[str, Entry] = {f"/sys/{n}": b"x" * 100_000 for n in range(12)}
+    many: dict[str, Entry] = {f"/sys/{n}": b"" for n in range(1100)}
     for nodes in (large, many):
         with pytest.raises(
             BadInput, match=r"root: holds more than 1 MiB of files that advisor reads, and no machine has as much; "
         ):
             record(TreeHost(MemoryStore(nodes), "root"), ("/sys/*",), (), {})
-    fine: dict[str, Node] = {f"/sys/{n}": b"x" * 100_000 for n in range(9)}
+    fine: dict[str, Entry] = {f"/sys/{n}": b"x" * 100_000 for n in range(9)}
     assert len(opened(record(TreeHost(MemoryStore(fine), "root"), ("/sys/*",), (), {})).list("/sys")) == 9
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.anonymise import AnonymousHost
-from advisor.host.base import ENVIRONMENT_PREFIXES, Host, Reading, expand
+from advisor.host.base import ENVIRONMENT_PREFIXES, Host, Reading, SecondLook, expand, second_look
 from advisor.host.capture import CaptureHost
-from advisor.host.later import Later, later
+from advisor.host.privacy.anonymise import AnonymousHost
 from advisor.host.record import record
 from advisor.host.source import open_host
 from advisor.paths import template
@@ -45,7 +44,7 @@ class Rising(Machine):
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test wait for a second."""
-    monkeypatch.setattr("advisor.host.later.SHORTEST", 0.0)
+    monkeypatch.setattr("advisor.host.base.SECONDS_BETWEEN_LOOKS", 0.0)
 
 
 def recorded(host: Host) -> CaptureHost:
@@ -57,7 +56,7 @@ def recorded(host: Host) -> CaptureHost:
 def test_a_capture_keeps_two_looks_at_the_counters_of_a_live_machine() -> None:
     """The first lies with the other files, the second apart, with the seconds between them."""
     host = recorded(Rising(dict(TREE)))
-    second = later(host)
+    second = second_look(host)
     assert second is not None
     assert (host.read(AT).text, second.host.read(AT).text) == ("1\n", "2\n")
     assert second.seconds >= 0
@@ -70,21 +69,21 @@ def test_a_capture_of_a_capture_keeps_both_looks_and_so_does_an_anonymous_one() 
     first = recorded(Rising(dict(TREE)))
     for host in (first, AnonymousHost(first)):
         again = recorded(host)
-        second = later(again)
+        second = second_look(again)
         assert second is not None
         assert (again.read(AT).text, second.host.read(AT).text) == ("1\n", "2\n")
 
 
 def test_a_machine_that_counts_nothing_is_not_waited_for() -> None:
     """No counter, no second look."""
-    assert later(recorded(Rising({"proc/meminfo": b"x"}))) is None
+    assert second_look(recorded(Rising({"proc/meminfo": b"x"}))) is None
 
 
 def test_a_capture_from_before_has_one_look() -> None:
     """What was looked at once stays so: no second look is made up from the first."""
     old = opened(record(Rising(dict(TREE)), ("/proc/meminfo", COUNTER), (), {}))
-    assert later(old) is None
-    assert later(recorded(old)) is None
+    assert second_look(old) is None
+    assert second_look(recorded(old)) is None
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1e9", "abc", "12345678", "1\n2"])
@@ -94,7 +93,7 @@ def test_seconds_that_are_none_are_no_second_look(text: str, tmp_path: Path) -> 
     (folder / "again").mkdir(parents=True)
     (folder / "format").write_text("advisor-capture 1\n")
     (folder / "again/seconds").write_text(text)
-    assert later(open_host(str(folder))) is None
+    assert second_look(open_host(str(folder))) is None
 
 
 @pytest.mark.parametrize("shell", SHELLS, indirect=True)
@@ -110,8 +109,8 @@ def test_the_script_looks_twice_too(shell: Shell, tmp_path: Path) -> None:
     done = run(shell, file, "--root", str(root))
     assert done.returncode == 0
     host = open_host(str(tmp_path / "node.tar.gz"))
-    second = later(host)
-    assert isinstance(second, Later)
+    second = second_look(host)
+    assert isinstance(second, SecondLook)
     assert (host.read(AT).text, second.host.read(AT).text) == ("4\n", "4\n")
     assert second.seconds >= 1.0
 

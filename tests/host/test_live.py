@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host import files, live, offline
+from advisor.host import base, files, live
 from advisor.host.base import Ran, Reading, Why
 from advisor.host.live import LiveHost
 from tests.host.shelf import is_root
@@ -211,7 +211,7 @@ def test_slurm_is_not_asked_without_a_slurm_conf(
     fake(tmp_path / "slurm/bin", name, "echo asked")
     monkeypatch.setenv("PATH", f"{tmp_path}/slurm/bin:{os.environ['PATH']}")
     monkeypatch.delenv("SLURM_CONF", raising=False)
-    monkeypatch.setattr(offline, "SLURM_CONF", (f"{tmp_path}/none",))
+    monkeypatch.setattr(base, "SLURM_CONF", (f"{tmp_path}/none",))
     said = []
     for conf in (None, tmp_path / "slurm/etc/slurm.conf", tmp_path / "elsewhere.conf"):
         if conf:

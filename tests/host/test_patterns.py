@@ -2,9 +2,8 @@
 
 import pytest
 
-from advisor.host.patterns import Looked, concrete, example
-from advisor.host.store import MemoryStore
-from advisor.host.tree import TreeHost
+from advisor.host.base import PathPatterns, concrete_patterns, example_path
+from advisor.host.tree import MemoryStore, TreeHost
 from tests.host.shelf import MACHINE
 
 
@@ -12,14 +11,14 @@ def test_cgroups_are_the_process_s_own_and_those_above() -> None:
     """``{cgroup}`` stands for each folder from the process's own up to the top."""
     host = TreeHost(MemoryStore({f"/{path}": node for path, node in MACHINE.items()}), "x")
     expected = ("/a", "/c/system.slice/job 7/f", "/c/system.slice/f", "/c/f")
-    assert expected == concrete(host, ("/a", "/c{cgroup}/f", "/a"))
+    assert expected == concrete_patterns(host, ("/a", "/c{cgroup}/f", "/a"))
 
 
 def test_cgroup_names_are_not_patterns() -> None:
     """A star in a cgroup's name stands for itself; dots do not lead up."""
     host = TreeHost(MemoryStore({"/proc/self/cgroup": b"1:cpu:/x\n0::/../a*b\n", "/proc/self/cpuset": b"/s\n"}), "x")
-    assert concrete(host, ("/c{cgroup}/f",)) == ("/c/a[*]b/f", "/c/f", "/c/s/f")
-    assert concrete(TreeHost(MemoryStore({}), "x"), ("/c{cgroup}/f",)) == ("/c/f",)
+    assert concrete_patterns(host, ("/c{cgroup}/f",)) == ("/c/a[*]b/f", "/c/f", "/c/s/f")
+    assert concrete_patterns(TreeHost(MemoryStore({}), "x"), ("/c{cgroup}/f",)) == ("/c/f",)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +37,10 @@ def test_cgroup_names_are_not_patterns() -> None:
 )
 def test_covers(path: str, covered: bool) -> None:
     """A path is covered when it matches component by component."""
-    assert covered is Looked(("/a/b", "/cpu[0-9]*/online", "/n/*@", "/a[*]b")).covers(path)
+    assert covered is PathPatterns(("/a/b", "/cpu[0-9]*/online", "/n/*@", "/a[*]b")).covers(path)
 
 
 @pytest.mark.parametrize("pattern", ["/a/b", "/a/*/b?@", "/a[*]b/x", "/cpu[0-9]*/y", "/a[b"])
 def test_example_is_covered_by_its_pattern(pattern: str) -> None:
     """The example of a pattern is one of its paths."""
-    assert Looked((pattern,)).covers(example(pattern))
+    assert PathPatterns((pattern,)).covers(example_path(pattern))

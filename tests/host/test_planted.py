@@ -8,17 +8,16 @@ from urllib.parse import quote
 import pytest
 
 from advisor.cli.judgement import judged
-from advisor.collect.gather import collect_machine, commands, paths
-from advisor.host.anonymise import AnonymousHost
+from advisor.collect.sources import collect_machine, commands, paths
 from advisor.host.archive import unpack
-from advisor.host.base import Host
-from advisor.host.kept import file_keeper
-from advisor.host.kept_commands import command_keeper
-from advisor.host.patterns import example
+from advisor.host.base import Host, example_path
+from advisor.host.privacy.allowed_answers import command_keeper
+from advisor.host.privacy.allowed_files import file_keeper
+from advisor.host.privacy.anonymise import AnonymousHost
+from advisor.host.privacy.secrets import RedactedHost
 from advisor.host.record import record
-from advisor.host.secrets import DiscreetHost
 from advisor.host.source import open_host
-from advisor.host.store import Link
+from advisor.host.tree import Link
 from tests.host.planted import Secrets, Stuffed
 from tests.host.test_capture import opened
 from tests.machines.catalogue import MACHINES, write_archive
@@ -71,7 +70,7 @@ def test_nothing_that_was_planted_is_in_an_anonymised_capture(stuffed: Stuffed) 
 
 def test_a_plain_capture_keeps_names_and_no_credential(stuffed: Stuffed) -> None:
     """The search finds what is there: the host's name is, and no password, token or key."""
-    left = found(stuffed.secrets, archive(DiscreetHost(stuffed)))
+    left = found(stuffed.secrets, archive(RedactedHost(stuffed)))
     assert "zamonia0417" in left
     assert len(left) > 50
     assert [word for word in left if word.startswith(("pw", "jwt"))] == []
@@ -79,7 +78,7 @@ def test_a_plain_capture_keeps_names_and_no_credential(stuffed: Stuffed) -> None
 
 def test_a_plain_capture_is_cleaned_afterwards_as_well(stuffed: Stuffed) -> None:
     """Read again with --anonymise it gives nothing away either."""
-    plain = opened(record(DiscreetHost(stuffed), ASKED, LATER, {}))
+    plain = opened(record(RedactedHost(stuffed), ASKED, LATER, {}))
     assert found(stuffed.secrets, archive(AnonymousHost(plain))) == []
 
 
@@ -92,7 +91,7 @@ def test_of_every_command_it_is_said_what_may_be_given_away(argv: tuple[str, ...
 @pytest.mark.parametrize("pattern", sorted(paths()))
 def test_of_every_file_it_is_said_what_may_be_given_away(pattern: str) -> None:
     """Below /proc and /sys the kernel's values, elsewhere only what is named: host/kept.py."""
-    assert file_keeper(example(pattern)) is not None
+    assert file_keeper(example_path(pattern)) is not None
 
 
 def judged_through(host: Host) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
@@ -106,4 +105,4 @@ def judged_through(host: Host) -> tuple[list[tuple[str, str, str, str]], dict[st
 def test_an_anonymised_capture_is_judged_as_the_plain_one(name: str, tmp_path: Path) -> None:
     """Every verdict of every rule, about the same things."""
     host = open_host(str(write_archive(name, tmp_path / "node.tar.gz")))
-    assert judged_through(DiscreetHost(host)) == judged_through(AnonymousHost(host))
+    assert judged_through(RedactedHost(host)) == judged_through(AnonymousHost(host))

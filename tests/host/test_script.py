@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.host.base import ENVIRONMENT_PREFIXES, Why, expand
+from advisor.host.base import ENVIRONMENT_PREFIXES, Why, concrete_patterns, expand
 from advisor.host.capture import CaptureHost
-from advisor.host.patterns import concrete
+from advisor.host.privacy.secrets import RedactedHost
 from advisor.host.record import record
-from advisor.host.secrets import DiscreetHost
 from advisor.host.source import open_host
 from advisor.paths import template
 from advisor.render.jinja import capture_script
@@ -72,7 +71,7 @@ def run(shell: Shell, script: Path, *arguments: str) -> subprocess.CompletedProc
 
 def known(host: CaptureHost) -> dict[str, object]:
     """Return what a capture knows of every pattern."""
-    paths = {path for pattern in concrete(host, PATTERNS) for path in expand(host, pattern.removesuffix("@"))}
+    paths = {path for pattern in concrete_patterns(host, PATTERNS) for path in expand(host, pattern.removesuffix("@"))}
     answers = {path: (host.read(path), host.real(path), host.list(path)) for path in sorted(paths)}
     return {path: answer for path, answer in answers.items() if answer[0].why not in (Why.ABSENT, Why.NOT_KEPT)}
 
@@ -336,5 +335,5 @@ def test_the_script_drops_credentials_as_python_does(tmp_path: Path, shell: Shel
     assert [word for word in (b"hunter2", b"eyJ", b"aHVudGVyMg") if word in whole] == []
     assert host.environment() == {"SLURM_JOB_ID": "7", "UCX_TLS": "rc"}
     assert host.read("/proc/cmdline").text == "ro iommu=pt isolcpus=1-3\n"
-    assert host.read("/proc/cmdline") == DiscreetHost(open_host(str(root))).read("/proc/cmdline")
-    assert host.read("/proc/mounts") == DiscreetHost(open_host(str(root))).read("/proc/mounts")
+    assert host.read("/proc/cmdline") == RedactedHost(open_host(str(root))).read("/proc/cmdline")
+    assert host.read("/proc/mounts") == RedactedHost(open_host(str(root))).read("/proc/mounts")

@@ -13,9 +13,8 @@ from advisor.errors import AdvisorError, BadCapture, BadInput, BadXml, CannotWor
 from advisor.host.base import Ran, Why
 from advisor.host.live import LiveHost
 from advisor.host.record import record
-from advisor.host.source import open_host
-from advisor.host.store import Link
-from advisor.host.xmlfile import XmlHost
+from advisor.host.source import XmlHost, open_host
+from advisor.host.tree import Link
 from tests.host.shelf import MACHINE, PATTERNS, lay, tar
 from tests.host.test_archive import mutated
 

@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadCapture
 from advisor.host.base import Reading, Why, expand
-from advisor.host.store import DiskStore, Link, MemoryStore, Node
-from advisor.host.tree import TreeHost, top_of
+from advisor.host.tree import DiskStore, Entry, Link, MemoryStore, TreeHost, top_of
 from tests.host.shelf import CPUS, MACHINE, PCI, is_root, lay
 
-Maker = Callable[[dict[str, Node]], TreeHost]
+Maker = Callable[[dict[str, Entry]], TreeHost]
 
 
 @pytest.fixture(params=["disk", "memory"])
 def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
     """Return a maker of hosts over the same tree on disk and in memory."""
 
-    def make(nodes: dict[str, Node]) -> TreeHost:
+    def make(nodes: dict[str, Entry]) -> TreeHost:
         if request.param == "disk":
             return TreeHost(DiskStore(str(lay(tmp_path / "tree", nodes))), "tree")
         return TreeHost(MemoryStore({f"/{path}": node for path, node in nodes.items()}), "tree")
@@ -88,7 +87,7 @@ def test_hostile_links_lead_nowhere(tree: Maker, target: str) -> None:
 
 def test_loops_of_links_end(tree: Maker) -> None:
     """Links in a circle answer, and those that double at each step too."""
-    nodes: dict[str, Node] = {"sys/a": Link("b"), "sys/b": Link("a"), "sys/self": Link("self/self")}
+    nodes: dict[str, Entry] = {"sys/a": Link("b"), "sys/b": Link("a"), "sys/self": Link("self/self")}
     nodes |= {f"sys/l{n}": Link(f"l{n + 1}/l{n + 1}") for n in range(60)}
     host = tree(nodes)
     assert [host.read(f"/sys/{name}").why for name in ("a", "self/x", "l0/x")] == [Why.FAILED] * 3

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import plan
-from advisor.measure.wish import Wish
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from advisor.model.measurement import Conditions, Measurements, Result, Task, Unit, identity_of
@@ -48,7 +48,7 @@ def measured(machine: Machine, world: World | None = None, what: str = "quick") 
         conditions=Conditions(
             started="2026-11-21T14:05:33+01:00", idle=told.idle, busy=() if told.idle else ("user alice runs xhpl on 32 CPUs",)
         ),
-        results=tuple(each for task in plan(machine, Wish(what)).tasks for each in _results(task, told, topology)),
+        results=tuple(each for task in plan(machine, Request(what)).tasks for each in _results(task, told, topology)),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from advisor.measure.network import Leg, legs
+from advisor.measure.network import NetworkRun, network_runs
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Conditions, Measurements, Result, identity_of
 
@@ -34,7 +34,7 @@ class Fabric:
 def sent(machine: Machine, fabric: Fabric | None = None, hca: str = "mlx5_0") -> Measurements:
     """Return what two such machines measure between them through an adapter."""
     told = fabric or Fabric()
-    found = (each for leg in legs((machine, machine), (hca,)) for each in _results(leg, told))
+    found = (each for leg in network_runs((machine, machine), (hca,)) for each in _results(leg, told))
     return measurements(machine, found, idle=told.idle)
 
 
@@ -49,7 +49,7 @@ def spread(value: float, apart: float, repeats: int = 5) -> tuple[float, ...]:
     return tuple(value * (1 + apart * (at - repeats // 2) / 2) for at in range(repeats))
 
 
-def _results(leg: Leg, told: Fabric) -> Iterator[Result]:
+def _results(leg: NetworkRun, told: Fabric) -> Iterator[Result]:
     pairs = leg.ranks or 16
     rate = told.everyone if leg.part == "machine" else told.reach[leg.distance]
     messages = pairs * told.each * rate / told.reach["local"]
@@ -60,7 +60,7 @@ def _results(leg: Leg, told: Fabric) -> Iterator[Result]:
     yield _result(leg, told, "mbw_mr", 1 << 20, rate)
 
 
-def _result(leg: Leg, told: Fabric, variant: str, size: int, value: float, **more: float) -> Result:
+def _result(leg: NetworkRun, told: Fabric, variant: str, size: int, value: float, **more: float) -> Result:
     task = leg.task("8,1048576", 5, tuple(leg.cpus or (0,)))
     slow = variant == "latency"
     details = {

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from advisor.collect.redfish_bios import parse_bios
+from advisor.collect.firmware.redfish import parse_bios
 from advisor.know.attributes import Attributes, attributes_named, entries_of, neutral_values
 from advisor.know.settings import settings
 from advisor.know.vendors import vendors

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.redfish_bios import parse_bios
+from advisor.collect.firmware.redfish import parse_bios
 from advisor.know.attributes import attributes_named, neutral_values
 from advisor.know.vendors import vendors
 from advisor.model.audit.vendor import Entry, Lock

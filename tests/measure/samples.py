@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from advisor.host.base import Ran, Reading
-from advisor.measure.ground import Ground
+from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import Plan, plan
-from advisor.measure.wish import Wish
+from advisor.measure.resources import Resources
 from advisor.model.measurement import Result, Task
 from tests.place.samples import machine
 
@@ -16,12 +16,12 @@ NAPLES, ROME = "a-r7425-2x7601-dell", "b-c6525-2x7702-nps4"
 
 def planned(name: str, what: str = "quick", **wish: Any) -> Plan:
     """Return the plan for a machine of the catalogue."""
-    return plan(machine(name), Wish(what, **wish))
+    return plan(machine(name), Request(what, **wish))
 
 
-def ground(name: str) -> Ground:
+def ground(name: str) -> Resources:
     """Return what there is to measure on a machine of the catalogue."""
-    return Ground(machine(name))
+    return Resources(machine(name))
 
 
 def task(**fields: Any) -> Task:

@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.measure.believe import believed
-from advisor.measure.ceilings import memory_ceiling
+from advisor.measure.ceilings import checked_results, memory_ceiling
 from advisor.model.measurement import Result
 from tests.measure.samples import NAPLES, ROME, ground, result
 
@@ -14,7 +13,7 @@ SOCKET = 8 * 8 * 3200e6
 def judged(name: str = ROME, **fields: Any) -> Result:
     """Return a result on NUMA node 0 of two sockets of Rome with what is made of it."""
     usual: dict[str, Any] = {"cpus": tuple(range(16)), "bytes": 1 << 30, "pages": {0: 100}}
-    return believed([result(**(usual | fields))], ground(name), 16)[0]
+    return checked_results([result(**(usual | fields))], ground(name), 16)[0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from advisor.host.live import LiveHost
 from advisor.measure.build import (
     Builder,
     Compiler,
-    Ready,
+    PrebuiltPrograms,
     Recipe,
     build,
     cpu_of,
@@ -153,11 +153,11 @@ def test_ready_kernels_are_used_as_they_are(tmp_path: Path) -> None:
     """One that is not there, and a folder that is not there, are one line."""
     (tmp_path / "membw").write_text("")
     (tmp_path / "membw").chmod(0o755)
-    assert Ready(tmp_path).program("membw") == str(tmp_path / "membw")
+    assert PrebuiltPrograms(tmp_path).program("membw") == str(tmp_path / "membw")
     with pytest.raises(CannotWork, match="memlat: there is no such program"):
-        Ready(tmp_path).program("memlat")
+        PrebuiltPrograms(tmp_path).program("memlat")
     with pytest.raises(CannotWork, match="there is no such folder"):
-        Ready(tmp_path / "none")
+        PrebuiltPrograms(tmp_path / "none")
 
 
 def test_a_build_belongs_to_its_processor() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.measure.contrast import before_setup, contrast, said, sizes_told
+from advisor.measure.before_after import before_setup, compare_runs, significance, sizes_argument
 from advisor.model.measurement import Conditions, Identity, Measurements, Result
 
 ONE_START = (
@@ -39,7 +39,7 @@ def small(rate: float, **more: Any) -> Result:
 @pytest.mark.parametrize(("rate", "says"), [(14e6, "faster"), (8e6, "slower"), (10.02e6, "no difference shown")])
 def test_it_says_faster_slower_or_nothing(rate: float, says: str) -> None:
     """The message rate of all cores is compared repeat by repeat: medians, ratio, p, and the word."""
-    found = contrast([run(small(10e6), result(65536, 1e5))], [run(small(rate), result(65536, 1e5), day=21)])
+    found = compare_runs([run(small(10e6), result(65536, 1e5))], [run(small(rate), result(65536, 1e5), day=21)])
     first, second = found.rows
     assert (first.what, first.unit, first.before.number, first.says) == ("message rate", "messages/s", 9, says)
     assert [first.before.median, first.after.median] == pytest.approx([10e6, rate])
@@ -49,7 +49,7 @@ def test_it_says_faster_slower_or_nothing(rate: float, says: str) -> None:
 
 def test_a_sure_trifle_is_no_difference() -> None:
     """A part below two in a hundred is no difference however sure, and a large one that chance explains is none either."""
-    assert [said(1e-6, 1.019), said(0.011, 1.5), said(0.01, 1.02), said(0.01, 0.9)] == [
+    assert [significance(1e-6, 1.019), significance(0.011, 1.5), significance(0.01, 1.02), significance(0.01, 0.9)] == [
         "no difference shown",
         "no difference shown",
         "faster",
@@ -73,16 +73,16 @@ def test_runs_of_different_things_are_refused(case: str) -> None:
     """Each is refused in one line that says in what the two differ."""
     other, why = OTHERS[case]
     with pytest.raises(AdvisorError, match=why):
-        contrast([run(small(1e7))], [other])
+        compare_runs([run(small(1e7))], [other])
     with pytest.raises(AdvisorError):
-        contrast([run(small(1e7)), other], [run(small(1e7))])
+        compare_runs([run(small(1e7)), other], [run(small(1e7))])
 
 
 def test_what_speaks_against_it_is_said() -> None:
     """A busy machine, one nobody looked at, too few repeats and runs given the wrong way round are warnings."""
     few = small(1e7, repeats=(1.0, 1.01, 0.99))
     busy = run(few, idle=False, busy=("user alice runs xhpl on 32.0 CPUs",), day=22)
-    assert contrast([busy], [run(few, idle=None, day=21)]).warnings == (
+    assert compare_runs([busy], [run(few, idle=None, day=21)]).warnings == (
         "the runs named before began later than the others",
         "the machine was busy before: user alice runs xhpl on 32.0 CPUs: the difference may be its neighbours'",
         "nobody looked whether the hosts were idle after",
@@ -98,17 +98,19 @@ def starts(*rates: float, day: int = 20) -> list[Measurements]:
 
 def test_starts_are_compared_where_there_are_several() -> None:
     """Of several starts of each setting each counts once, by its median: starts apart, each with like repeats, show nothing."""
-    found = contrast(starts(1e7, 1.6e7, 1.6e7, 1e7, 1.6e7), starts(1.6e7, 1e7, 1e7, 1.6e7, 1e7, day=21))
+    found = compare_runs(starts(1e7, 1.6e7, 1.6e7, 1e7, 1.6e7), starts(1.6e7, 1e7, 1e7, 1.6e7, 1e7, day=21))
     assert (found.of, found.rows[0].before.number, found.rows[0].says) == ("starts", 5, "no difference shown")
     assert (found.rows[0].p > 0.5, found.warnings) == (True, ())
-    sure = contrast(starts(1e7, 1.1e7, 1.2e7, 1.05e7, 1.15e7), starts(1.3e7, 1.4e7, 1.5e7, 1.35e7, 1.45e7, day=21))
+    sure = compare_runs(starts(1e7, 1.1e7, 1.2e7, 1.05e7, 1.15e7), starts(1.3e7, 1.4e7, 1.5e7, 1.35e7, 1.45e7, day=21))
     assert (sure.rows[0].says, round(sure.rows[0].p, 9)) == ("faster", round(2 / 252, 9))
 
 
 def test_few_starts_cannot_show_anything() -> None:
     """Four starts of each are too few, and several against one are compared repeat by repeat, with a warning."""
-    assert contrast(starts(1, 2, 3, 4), starts(5, 6, 7, 8)).warnings == ("4 and 4 starts cannot show a difference; 5 and 5 can",)
-    mixed = contrast(starts(1e7, 1e7, 1e7), starts(1e7))
+    assert compare_runs(starts(1, 2, 3, 4), starts(5, 6, 7, 8)).warnings == (
+        "4 and 4 starts cannot show a difference; 5 and 5 can",
+    )
+    mixed = compare_runs(starts(1e7, 1e7, 1e7), starts(1e7))
     assert (mixed.of, mixed.rows[0].before.number, mixed.warnings) == ("repeats", 27, (ONE_START,))
 
 
@@ -125,9 +127,9 @@ def test_a_file_that_cannot_be_true_is_no_run(size: int, values: tuple[float, ..
     """Sizes and values that nobody can measure are left out, whatever a file says."""
     wrong = small(1e7).model_copy(update={"bytes": size, "values": values})
     with pytest.raises(AdvisorError, match="no believed messages of all cores"):
-        contrast([run(wrong)], [run(wrong)])
+        compare_runs([run(wrong)], [run(wrong)])
 
 
 def test_sizes_as_the_kernel_is_asked() -> None:
     """Sizes are a list, or doublings up to the last that fits."""
-    assert (sizes_told("65536,8"), sizes_told("1:9")) == ((8, 65536), (1, 2, 4, 8))
+    assert (sizes_argument("65536,8"), sizes_argument("1:9")) == ((8, 65536), (1, 2, 4, 8))

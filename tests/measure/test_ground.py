@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.errors import CannotWork
-from advisor.measure.ground import Ground
+from advisor.measure.resources import Resources
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from tests.measure.samples import NAPLES, ROME, ground
@@ -16,7 +16,11 @@ def test_cores_stand_in_the_order_of_space() -> None:
 def test_second_threads_are_left_out_unless_asked_for() -> None:
     """With SMT each core is one thread; asked for, the second threads come after all first ones."""
     smt = machine("b-c6525-2x7702-nps4-smt")
-    assert (len(Ground(smt).order), len(Ground(smt, smt=True).order), Ground(smt, smt=True).order[128]) == (128, 256, 128)
+    assert (len(Resources(smt).order), len(Resources(smt, smt=True).order), Resources(smt, smt=True).order[128]) == (
+        128,
+        256,
+        128,
+    )
 
 
 def test_parts_are_numbered_as_the_facts_are() -> None:
@@ -54,15 +58,15 @@ def test_only_what_a_job_has_is_measured() -> None:
     """In a cgroup of half the machine the other half is not there; a list of CPUs narrows it further."""
     half = ground("job-half-v2")
     assert (len(half.order), [piece.index for piece in half.pieces("numa")]) == (16, [0, 1, 2, 3])
-    assert Ground(machine(ROME), CpuSet.parse("16-19")).order == (16, 17, 18, 19)
+    assert Resources(machine(ROME), CpuSet.parse("16-19")).order == (16, 17, 18, 19)
 
 
 def test_nothing_to_measure_is_one_line() -> None:
     """An input without a topology, and CPUs that are not there, are refused."""
     with pytest.raises(CannotWork, match="no topology"):
-        Ground(Machine())
+        Resources(Machine())
     with pytest.raises(CannotWork, match="none of these CPUs"):
-        Ground(machine(ROME), CpuSet.parse("500"))
+        Resources(machine(ROME), CpuSet.parse("500"))
 
 
 def test_one_core_of_each_l3_group() -> None:

@@ -8,8 +8,7 @@ import pytest
 from advisor.errors import CannotWork
 from advisor.host.base import Ran, Why
 from advisor.measure.build import Compiler
-from advisor.measure.mpi_build import Blas, find_blas, find_mpicc, mpi_recipe
-from advisor.measure.mpi_run import started
+from advisor.measure.mpi import Blas, find_blas, find_mpicc, launch_output, mpi_recipe
 from advisor.paths import kernels
 
 
@@ -107,12 +106,12 @@ SAID = {
 def test_a_failed_start_is_one_line(case: str) -> None:
     """The line that tells most is taken out of what launchers frame with dashes."""
     errors, word = SAID[case]
-    heard = started(Fake(ended=Ran(err=errors, status=213)), ("mpirun",), {}, 1)
+    heard = launch_output(Fake(ended=Ran(err=errors, status=213)), ("mpirun",), {}, 1)
     assert (heard.lines, word in str(heard.why), "\n" in str(heard.why)) == ([], True, False)
 
 
 def test_lines_before_a_hang_are_kept() -> None:
     """A launcher that hangs when all ranks have ended leaves whole lines; what launchers print beside them is no result."""
     host = Fake(ended=Ran(why=Why.TIMEOUT), out=b'noise\n{"a": 1}\n')
-    heard = started(host, ("mpirun",), {}, 1)
+    heard = launch_output(host, ("mpirun",), {}, 1)
     assert (heard.lines, heard.why) == ([b'{"a": 1}'], "mpirun did not end within 90 s and was ended and said nothing")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.measure.network import Leg, count_sizes, legs, sizes_of
-from advisor.measure.network_read import Seat, misplaced, read
+from advisor.measure.network import NetworkRun, count_sizes, network_runs, sizes_of
+from advisor.measure.network_results import RankPlan, misplaced, read_network
 from advisor.model.cpuset import CpuSet
 from advisor.model.observed_binding import PlannedRank
 from tests.measure.samples import NAPLES, ROME, line
@@ -22,9 +22,9 @@ def planned(*places: tuple[str | None, str]) -> tuple[PlannedRank, ...]:
 TWO = planned(("a", "5"), ("b", "5"))
 
 
-def near() -> Leg:
+def near() -> NetworkRun:
     """Return the pair beside the adapter of the machine of [000]."""
-    return legs([machine(NAPLES)], ["mlx5_0"])[0]
+    return network_runs([machine(NAPLES)], ["mlx5_0"])[0]
 
 
 def said(places: Any = None, **fields: Any) -> bytes:
@@ -43,13 +43,13 @@ def said(places: Any = None, **fields: Any) -> bytes:
 def heard(line_of_kernel: bytes, *, asked: bool = True) -> Any:
     """Return the result that such a line becomes."""
     leg, node = near(), machine(NAPLES)
-    seat = Seat(("a", "b"), TWO, node, "openmpi4 4.1.4", asked)
-    return read(leg, leg.task("65536", 2, (5,)), seat, [line_of_kernel])[0]
+    seat = RankPlan(("a", "b"), TWO, node, "openmpi4 4.1.4", asked)
+    return read_network(leg, leg.task("65536", 2, (5,)), seat, [line_of_kernel])[0]
 
 
 def test_the_machine_of_the_article_gives_its_table() -> None:
     """Each of eight NUMA nodes, both sockets, all cores and two ranks a node, as [000] has them; node 6 is the adapter's."""
-    found = [(leg.part, leg.index, leg.ranks, leg.distance) for leg in legs([machine(NAPLES)], ["mlx5_0"])[2:]]
+    found = [(leg.part, leg.index, leg.ranks, leg.distance) for leg in network_runs([machine(NAPLES)], ["mlx5_0"])[2:]]
     away = {4: "same-socket", 5: "same-socket", 6: "local", 7: "same-socket"}
     assert found == [
         *(("numa", node, 8, away.get(node, "other-socket")) for node in range(8)),
@@ -62,7 +62,7 @@ def test_the_machine_of_the_article_gives_its_table() -> None:
 
 def test_latency_is_measured_beside_the_adapter_and_far_from_it() -> None:
     """The far node is one of the other socket."""
-    first, second, *_ = legs([machine(NAPLES)], ["mlx5_0"])
+    first, second, *_ = network_runs([machine(NAPLES)], ["mlx5_0"])
     assert [(leg.tests, leg.index, leg.distance) for leg in (first, second)] == [
         ("latency,mbw_mr,bibw", 6, "local"),
         ("latency,mbw_mr,bibw", 1, "other-socket"),
@@ -71,7 +71,7 @@ def test_latency_is_measured_beside_the_adapter_and_far_from_it() -> None:
 
 def test_each_adapter_has_its_turn() -> None:
     """Two adapters are measured one after the other, each with its own near node."""
-    found = legs([machine("two-hcas")], ["mlx5_0", "mlx5_1"])
+    found = network_runs([machine("two-hcas")], ["mlx5_0", "mlx5_1"])
     turns = list(dict.fromkeys(leg.hca for leg in found))
     homes = [next(leg.index for leg in found if leg.hca == hca and leg.distance == "local") for hca in turns]
     assert (turns, len(set(homes)), len(found) % 2) == (["mlx5_0", "mlx5_1"], 2, 0)
@@ -80,12 +80,12 @@ def test_each_adapter_has_its_turn() -> None:
 @pytest.mark.parametrize(("per", "count"), [("numa", 8), ("socket", 2), ("machine", 1)])
 def test_one_kind_of_part_alone(per: Any, count: int) -> None:
     """--per leaves the single pairs and the other parts out."""
-    assert [(leg.purpose, leg.part) for leg in legs([machine(NAPLES)], ["mlx5_0"], per)] == [("network", per)] * count
+    assert [(leg.purpose, leg.part) for leg in network_runs([machine(NAPLES)], ["mlx5_0"], per)] == [("network", per)] * count
 
 
 def test_inside_one_host_ranks_are_even() -> None:
     """Pairs inside one host need an even number of ranks, and two cores for one pair."""
-    found = legs([machine(NAPLES)], (), hosts=1)
+    found = network_runs([machine(NAPLES)], (), hosts=1)
     assert [leg.ranks for leg in found if leg.ranks and leg.ranks % 2] == []
     assert [len(leg.cpus or ()) for leg in found if leg.purpose == "network-pair"] == [2, 2]
 
@@ -93,7 +93,7 @@ def test_inside_one_host_ranks_are_even() -> None:
 def test_hosts_that_are_cut_otherwise_are_refused() -> None:
     """NUMA node 3 of one would be compared with other cores of the other."""
     with pytest.raises(CannotWork, match="not cut alike"):
-        legs([machine(NAPLES), machine(ROME)], ())
+        network_runs([machine(NAPLES), machine(ROME)], ())
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_hosts_may_be_called_otherwise() -> None:
 
 def test_a_link_narrower_than_the_port_is_the_ceiling() -> None:
     """A card in a slot of eight lanes has less than its port carries, and says so."""
-    from advisor.measure.line_rate import line_rate
+    from advisor.measure.network_results import line_rate
 
     node = machine(NAPLES)
     narrow = tuple(
@@ -188,7 +188,7 @@ def test_a_link_narrower_than_the_port_is_the_ceiling() -> None:
 @pytest.mark.parametrize(("name", "rate", "carries"), [("4X QDR", 40e9, 4e9), ("4X FDR", 56e9, 6.788e9), ("4X FDR10", 40e9, 5e9)])
 def test_line_coding_is_taken_off(name: str, rate: float, carries: float) -> None:
     """QDR and FDR are counted before line coding, FDR10 after it."""
-    from advisor.measure.line_rate import line_rate
+    from advisor.measure.network_results import line_rate
 
     node = machine(NAPLES)
     (hca,) = node.hcas or ()
@@ -200,7 +200,7 @@ def test_line_coding_is_taken_off(name: str, rate: float, carries: float) -> Non
 
 def test_legs_have_names_of_their_own() -> None:
     """No two starts share a name, so that none hides another in a file."""
-    found = legs([machine("two-hcas")], ["mlx5_0", "mlx5_1"])
+    found = network_runs([machine("two-hcas")], ["mlx5_0", "mlx5_1"])
     names = [leg.task("8", 3, (0,)).name for leg in found]
     assert len(set(names)) == len(names)
     assert replace(found[0], hca=None).task("8", 3, (0,)).name.startswith("mbw_mr/network-pair/any/")

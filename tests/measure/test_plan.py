@@ -3,8 +3,8 @@ from itertools import groupby
 import pytest
 
 from advisor.errors import BadValue, CannotWork
+from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import PLANS, Plan, plan
-from advisor.measure.wish import Wish
 from advisor.model.cpuset import CpuSet
 from tests.conftest import Golden
 from tests.machines.catalogue import MACHINES
@@ -97,7 +97,7 @@ def test_what_is_asked_for_is_planned() -> None:
 
 def test_no_room_is_said() -> None:
     """A node with little free memory is left out, with both figures."""
-    made = plan(machine(NAPLES), Wish("matrix"), dict.fromkeys(range(8), 100 << 20))
+    made = plan(machine(NAPLES), Request("matrix"), dict.fromkeys(range(8), 100 << 20))
     assert made.tasks == ()
     assert made.left_out[0].why == "50 MiB may be taken on node 0 and 256 MiB are needed"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.measure.read import results_of
+from advisor.measure.contract import results_of
 from tests.measure.samples import line, task
 
 

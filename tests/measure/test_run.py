@@ -1,7 +1,7 @@
 from itertools import count
 
 from advisor.host.base import Ran, Why
-from advisor.measure.run import LATE, STOPPED, Outcome, Progress, Surroundings, run
+from advisor.measure.run import LATE, STOPPED, Outcome, Progress, RunContext, run
 from advisor.model.measurement import Task
 from tests.measure.samples import Stage, line, task
 
@@ -20,7 +20,7 @@ def ran(stage: Stage, *tasks: Task, budget: float | None = None, tick: float = 0
     """Run tasks on a stage whose clock goes on by a tick at each look."""
     told: list[Progress] = []
     clock = count()
-    around = Surroundings(stage, Everywhere(), told.append, lambda: None, clock=lambda: next(clock) * tick, budget=budget)
+    around = RunContext(stage, Everywhere(), told.append, lambda: None, clock=lambda: next(clock) * tick, budget=budget)
     return run(tasks or (task(),), around), told
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.measure.sizes import MIB, Sizes, free_now
+from advisor.measure.resources import MIB, Sizes, free_now
 from tests.measure.samples import NAPLES, ROME, ground
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering, ordered

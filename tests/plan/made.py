@@ -5,8 +5,7 @@ from typing import Any
 
 from advisor.cli.inputs import Given
 from advisor.cli.planning import planned
-from advisor.collect.bios_registry import registry_of
-from advisor.collect.redfish_bios import parse_bios
+from advisor.collect.firmware.redfish import parse_bios, registry_of
 from advisor.know.vendors import vendors
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.plan import Change, Include, NotWritten, Plan

@@ -12,7 +12,7 @@ from advisor.cli.judgement import judged
 from advisor.cli.order import judged_platform, maker_of
 from advisor.cli.pipeline import load
 from advisor.cli.planning import planned
-from advisor.collect.bios_registry import with_other_names
+from advisor.collect.firmware.redfish import with_other_names
 from advisor.errors import BadInput
 from advisor.know.checklist import Sheets, checklist_with
 from advisor.know.platforms import platform_by_id

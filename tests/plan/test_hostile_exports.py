@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from advisor.collect.redfish_bios import parse_bios
+from advisor.collect.firmware.redfish import parse_bios
 from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.observe import heard, observation
+from advisor.collect.observe import observation, reported
 from advisor.model.cpuset import CpuSet
 from advisor.paths import template
 from advisor.render.jinja import probe_script, probe_words
@@ -71,9 +71,9 @@ def test_it_starts_the_application_with_its_words(shell: list[str], script: str)
 
 def test_alone_it_stays_a_moment(shell: list[str], script: str) -> None:
     """Without an application it prints its line and ends by itself, as words of a command line too."""
-    assert heard(printed([*shell, script]).encode()).alone == 1
+    assert reported(printed([*shell, script]).encode()).alone == 1
     words = probe_words(template("probe.sh.j2"))
-    assert heard(printed([*shell, *words[1:]], OMPI_COMM_WORLD_RANK="5").encode()).ranks[0].rank == 5
+    assert reported(printed([*shell, *words[1:]], OMPI_COMM_WORLD_RANK="5").encode()).ranks[0].rank == 5
 
 
 @pytest.mark.parametrize("word", ["a\nADVISOR-RANK rank=1", "x; reboot", "$(id)", "\x1b]0;x", "y" * 300, "*"])

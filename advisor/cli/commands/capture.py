@@ -22,7 +22,7 @@ import typer
 from advisor import __version__
 from advisor.cli.options import From
 from advisor.cli.pipeline import open_machine, progress, say, write_whole
-from advisor.collect.gather import commands, counters, paths
+from advisor.collect.sources import commands, counters, paths
 from advisor.errors import CannotWork, one_line
 from advisor.host.base import ENVIRONMENT_PREFIXES
 
@@ -50,9 +50,9 @@ def run(
 
 
 def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
-    from advisor.host.anonymise import AnonymousHost
+    from advisor.host.privacy.anonymise import AnonymousHost
+    from advisor.host.privacy.secrets import RedactedHost
     from advisor.host.record import record
-    from advisor.host.secrets import DiscreetHost
     from advisor.render.commandline import word
 
     host = open_machine(source)
@@ -64,7 +64,7 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
         "anonymised": "yes" if anonymise else "no",
     }
     with progress("capturing") as step:
-        kept = AnonymousHost(host) if anonymise else DiscreetHost(host)
+        kept = AnonymousHost(host) if anonymise else RedactedHost(host)
         data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"), twice=counters())
     write_whole(output, data, private=True)
     size = f"{len(data) // 1024} KiB"

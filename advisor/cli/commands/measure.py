@@ -24,7 +24,7 @@ import typer
 from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
 
 if TYPE_CHECKING:
-    from advisor.measure.wish import Wish
+    from advisor.measure.kernel_tasks import Request
     from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
 
@@ -137,17 +137,17 @@ def _what(words: list[str], *, quick: bool, full: bool) -> str:
 
 def _wish(
     what: str, per: str | None, pattern: str | None, cpus: str | None, *, node: int | None, repeats: int | None, smt: bool
-) -> "Wish":
+) -> "Request":
     from advisor.errors import BadValue
-    from advisor.measure.wish import Wish
-    from advisor.measure.words import part_called, patterns
+    from advisor.measure.contract import part_named, patterns
+    from advisor.measure.kernel_tasks import Request
     from advisor.model.cpuset import CpuSet
 
     if per is not None and what != "membw":
         raise BadValue(f"--per goes with membw, not with {what[:40]}", cure=f"advisor measure membw --per {per}")
     chosen = patterns(pattern) if pattern is not None else None
     only = CpuSet.parse(cpus) if cpus is not None else None
-    return Wish(what, part_called(per) if per else None, chosen, only, node, repeats, smt)
+    return Request(what, part_named(per) if per else None, chosen, only, node, repeats, smt)
 
 
 def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
@@ -162,7 +162,7 @@ def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
     return 0
 
 
-def _plan(wish: "Wish", source: str | None, shown: Shown) -> int:
+def _plan(wish: "Request", source: str | None, shown: Shown) -> int:
     from advisor.cli.measuring import planned
     from advisor.cli.pipeline import emit, emit_json, load
     from advisor.render.measured.page import plan_page
@@ -185,7 +185,7 @@ def _plan(wish: "Wish", source: str | None, shown: Shown) -> int:
     return 0
 
 
-def _measure(wish: "Wish", how: tuple[bool, Path | None, bool], source: str | None, shown: Shown) -> int:
+def _measure(wish: "Request", how: tuple[bool, Path | None, bool], source: str | None, shown: Shown) -> int:
     from advisor.cli.measuring import QUICK_SECONDS, How, measure
     from advisor.cli.pipeline import load
     from advisor.errors import BadValue

@@ -87,7 +87,7 @@ def _print_probe() -> int:
 def _compared(plan: str | None, observed: str | None, words: list[str], source: str | None, timeout: float) -> "Comparison":
     from advisor.cli.launchlines import line_in, line_of
     from advisor.cli.plans import plan_in, read_bytes
-    from advisor.collect.observe import heard
+    from advisor.collect.observe import reported
     from advisor.compare.verify import compare_ranks
 
     if plan == "-" and observed == "-":
@@ -98,7 +98,7 @@ def _compared(plan: str | None, observed: str | None, words: list[str], source: 
     name = str(folder / "plan.json") if folder else str(plan)
     wanted = plan_in(name)
     if observed is not None:
-        gathered, ended = heard(read_bytes(observed, "output of a job")), None
+        gathered, ended = reported(read_bytes(observed, "output of a job")), None
         if not gathered.ranks:
             raise CannotWork(f"{observed}: there is no line of the probe in it{_alone(gathered)}")
     else:
@@ -185,7 +185,7 @@ def _running(
     width: int | None,
     color: bool,
 ) -> int:
-    from advisor.collect.observe import looked
+    from advisor.collect.observe import read_processes
     from advisor.compare.processes import cautions
     from advisor.host.live import LiveHost
     from advisor.model.hardware.topology import Topology
@@ -194,7 +194,7 @@ def _running(
     if words:
         raise BadValue(f"--pid and --job take no {words[0][:40]}", cure="give a plan with --plan")
     host = LiveHost()
-    found = looked(host, _pids(host, pid, job))
+    found = read_processes(host, _pids(host, pid, job))
     if not found.processes:
         raise CannotWork("; ".join(found.unread))
     machine = load(None)
@@ -210,13 +210,13 @@ def _running(
 
 def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
     """Return the processes that are meant; this one is never."""
-    from advisor.collect.observe import named
+    from advisor.collect.observe import processes_named
 
     numbers = [word.strip() for each in given for word in each.split(",")]
     wrong = next((word for word in numbers if not (word.isascii() and word.isdecimal() and len(word) < 10)), None)
     if wrong is not None:
         raise BadValue(f"--pid {wrong[:40]!a} is no process", cure="give numbers: --pid 4711,4712")
-    of_job = [pid for pid in named(host, job) if pid != os.getpid()] if job is not None else []
+    of_job = [pid for pid in processes_named(host, job) if pid != os.getpid()] if job is not None else []
     if job is not None and not of_job:
         raise CannotWork(f"no process {job[:60]!a} runs here; run this on a node of the job, and see ps -e for the name")
     return [int(word) for word in numbers] + of_job

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.hwloc import machine_from_xml
+from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.launch.base import Launch
 from advisor.launch.lint.openmpi import OBJECTS, sets
 from advisor.model.hardware.numbering import logical_numbering

@@ -1,0 +1,1 @@
+"""What the firmware tells: ACPI and SMBIOS tables, memory slots, the BIOS over Redfish."""

@@ -1,0 +1,265 @@
+"""Reads Bios resources and attribute registries of Redfish, of every maker's make: no serial numbers, addresses or secrets."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from advisor.errors import BadCapture
+from advisor.model.hardware.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
+
+_LARGEST: Final = 4 << 20
+_MOST: Final = 5000
+"""Attributes of one resource; the largest seen has 700."""
+_LONGEST: Final = 200
+"""Letters of a name or a value; longer ones are texts about the machine, and no setting."""
+
+_SECRET = re.compile(
+    r"password|passwd|pwd|passphrase|secret|credential|serialnumber|servicetag|asset_?tag|uuid|guid|duid|macaddr|mac_?address"
+    r"|ip(v[46])?_?address|gateway|subnet|dns|iqn|chap|initiatorname|targetname|hostname|url"
+    r"|chipid|certificate(?!mode)|thumbprint|fingerprint|^admin(email|name|phone|otherinfo)|^service(email|name|phone|otherinfo)"
+    r"|^server(name|primaryos|otherinfo)|^owner|custompostmessage|license_?key|^(sys|system|bios).*(version|date)$|^(date|time|systime|sysdate)$",
+    re.IGNORECASE,
+)
+"""Names of attributes that tell who or where a machine is, that are secret, or that change by themselves."""
+
+_ADDRESS = re.compile(
+    r"(?:[0-9A-F]{2}[:-]){5}[0-9A-F]{2}|(?:\d{1,3}\.){3}\d{1,3}|[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}", re.IGNORECASE
+)
+_NAMED_BY_ADDRESS = re.compile(r"(?<![0-9A-Z])(?=[0-9A-F]*[0-9])(?=[0-9A-F]*[A-F])[0-9A-F]{12}(?![0-9A-Z])", re.IGNORECASE)
+"""Lenovo puts an adapter's address into the attribute's name."""
+
+_SETTINGS = re.compile(r"/bios/(settings|sd|pending)/?$", re.IGNORECASE)
+_ILO4 = re.compile(r"^(Hp)?Bios\.|^#?HpBios")
+
+
+def parse_bios(text: str, file: str) -> Bios:
+    """Return what a Bios resource, or its Settings, SD or Pending, says; the error is one line that names the file."""
+    return bios_of(resource_of(text, file), file)
+
+
+def bios_of(resource: Mapping[str, Any], file: str) -> Bios:
+    """Return what a resource that was read says."""
+    registry = resource.get("AttributeRegistry")
+    return Bios(
+        attributes=_attributes(resource, file),
+        registry=registry[:_LONGEST] if isinstance(registry, str) else None,
+    )
+
+
+def with_pending(bios: Bios, pending: Bios) -> Bios:
+    """Return the BIOS with what its settings resource (Settings, SD, Pending) holds for the next start."""
+    return bios.model_copy(update={"pending": dict(pending.attributes)})
+
+
+def resource_of(text: str, file: str) -> dict[str, Any]:
+    """Return a resource of a management controller: one JSON object."""
+    if len(text) > _LARGEST:
+        raise BadCapture(f"a Bios resource of {len(text)} letters", file=file, cure=f"at most {_LARGEST}")
+    try:
+        resource = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
+        cure = "save the answer of GET .../Bios unchanged"
+        raise BadCapture("not JSON", file=file, place=place, cure=cure) from error
+    if not isinstance(resource, dict):
+        raise BadCapture("no Bios resource: an object is expected", file=file)
+    return resource
+
+
+def is_settings(resource: Mapping[str, Any]) -> bool:
+    """Return whether a resource holds what waits for the next start, by its address: Settings, SD or Pending."""
+    return bool(_SETTINGS.search(str(resource.get("@odata.id", ""))))
+
+
+def apply_times(resource: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the apply times that a PATCH may name; None where the resource does not speak of its settings."""
+    settings = resource.get("@Redfish.Settings")
+    if not isinstance(settings, dict):
+        return None
+    told = settings.get("SupportedApplyTimes")
+    return frozenset(each for each in told if isinstance(each, str)) if isinstance(told, list) else frozenset()
+
+
+def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | None]:
+    attributes = resource.get("Attributes", _of_profile(resource))
+    if attributes is None and _is_ilo4(resource):
+        attributes = {name: value for name, value in resource.items() if _is_plain(name, value)}
+    if "Attributes" not in resource and is_settings(resource):
+        return {}  # Supermicro and AMI leave it out while nothing waits
+    if not isinstance(attributes, dict):
+        raise BadCapture("no Bios resource: it has no Attributes", file=file, cure="save the answer of GET .../Bios unchanged")
+    if len(attributes) > _MOST:
+        raise BadCapture(f"{len(attributes)} attributes", file=file, cure=f"at most {_MOST}")
+    values = {name: _value(value) for name, value in attributes.items() if not _private(name)}
+    return {name: value[0] for name, value in values.items() if value and not _tells(value[0])}
+
+
+def _of_profile(resource: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the BIOS of Dell's server configuration profile, as racadm get -t json writes it; None of what is none."""
+    whole = resource.get("SystemConfiguration")
+    parts = whole.get("Components") if isinstance(whole, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        found = part.get("Attributes") if isinstance(part, dict) and str(part.get("FQDD", "")).startswith("BIOS.") else None
+        if isinstance(found, list):
+            return {
+                each["Name"]: each.get("Value") for each in found if isinstance(each, dict) and isinstance(each.get("Name"), str)
+            }
+    return None
+
+
+def _is_ilo4(resource: Mapping[str, Any]) -> bool:
+    """Return whether this is iLO 4's resource, whose attributes stand at the top."""
+    return any(_ILO4.match(str(resource.get(key, ""))) for key in ("Type", "@odata.type"))
+
+
+def _is_plain(name: str, value: object) -> bool:
+    return (
+        not isinstance(value, dict | list) and "@" not in name and name not in ("Type", "Id", "Name", "Description", "Modified")
+    )
+
+
+def _private(name: str) -> bool:
+    return len(name) > _LONGEST or not name.isprintable() or bool(_SECRET.search(name) or _NAMED_BY_ADDRESS.search(name))
+
+
+def _value(value: object) -> tuple[Scalar | None] | None:
+    """Return a plain value, taken out of the object that HPE Cray EX wraps it in; None for what is no setting."""
+    if isinstance(value, dict) and "current_value" in value:
+        value = value["current_value"]
+    if value is None or isinstance(value, bool):
+        return (value,)
+    if isinstance(value, int):
+        return (value,) if abs(value) < 1 << 63 else None
+    if isinstance(value, float):
+        return (int(value),) if value.is_integer() and abs(value) < 1 << 53 else None
+    return (value,) if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable() else None
+
+
+def _tells(value: Scalar | None) -> bool:
+    return isinstance(value, str) and bool(_ADDRESS.search(value))
+
+
+_MOST_ATTRIBUTES: Final = 10_000
+"""Attributes, values or dependencies of one registry; the largest seen has 738."""
+_LONGEST_NAME: Final = 200
+
+
+def parse_either(text: str, file: str) -> Bios | Registry:
+    """Return what a file holds: a Bios resource, or an attribute registry; the error is one line that names the file."""
+    resource = resource_of(text, file)
+    return registry_of(resource, file) if is_registry(resource) else bios_of(resource, file)
+
+
+def is_registry(resource: Mapping[str, Any]) -> bool:
+    """Return whether a resource is an attribute registry."""
+    return isinstance(resource.get("RegistryEntries"), dict)
+
+
+def with_other_names(bios: Bios, registry: Registry) -> Bios:
+    """Return the BIOS with, for each value, its other name: the registry's for the menu's words, and the other way round."""
+    also = {}
+    for name, value in bios.attributes.items():
+        known = registry.attributes.get(name)
+        for each in known.values if known else ():
+            if value in (each.name, each.shown) and each.name != each.shown:
+                also[name] = each.name if value == each.shown else each.shown
+                break
+    return bios.model_copy(update={"also": also})
+
+
+def registry_of(resource: Mapping[str, Any], file: str) -> Registry:
+    """Return what a registry says; the error is one line that names the file."""
+    entries = resource["RegistryEntries"]
+    attributes = _list(entries.get("Attributes"), "Attributes", file)
+    if not attributes:
+        raise BadCapture("no attribute registry: it has no Attributes", file=file, cure="save the registry unchanged")
+    dependencies = _list(entries.get("Dependencies"), "Dependencies", file)
+    systems = [each for each in _list(resource.get("SupportedSystems"), "SupportedSystems", file) if isinstance(each, dict)]
+    known = {each.name: each for each in _registry_attributes(attributes)}
+    return Registry(
+        id=_text(resource.get("Id")),
+        maker=_text(resource.get("OwningEntity")),
+        product=_text(systems[0].get("ProductName")) if systems else None,
+        attributes=known,
+        dependencies=tuple(_dependencies(dependencies)),
+    )
+
+
+def _list(value: Any, name: str, file: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > _MOST_ATTRIBUTES:
+        raise BadCapture(f"{name} is no list of a registry's length", file=file, cure=f"at most {_MOST_ATTRIBUTES}")
+    return value
+
+
+def _text(value: Any) -> str | None:
+    return value[:_LONGEST_NAME] if isinstance(value, str) and value.isprintable() else None
+
+
+def _registry_attributes(found: list[Any]) -> Iterator[Attribute]:
+    for each in found:
+        if not isinstance(each, dict) or not isinstance(each.get("AttributeName"), str):
+            continue
+        yield Attribute(
+            name=each["AttributeName"],
+            kind=_text(each.get("Type")) or "String",
+            shown=_text(each.get("DisplayName")),
+            values=tuple(_values(each.get("Value"))),
+            flags=tuple(flag for flag in FLAGS if _truth(each.get(flag)) is True),
+            lower=_whole(each.get("LowerBound")),
+            upper=_whole(each.get("UpperBound")),
+        )
+
+
+def _values(found: Any) -> Iterator[Allowed]:
+    for each in found if isinstance(found, list) and len(found) <= _MOST_ATTRIBUTES else ():
+        if not isinstance(each, dict):
+            continue
+        name, shown = each.get("ValueName"), each.get("ValueDisplayName")
+        name, shown = (str(part) if isinstance(part, str | int) else None for part in (name, shown))
+        if name is not None or shown is not None:
+            yield Allowed(name=name if name is not None else str(shown), shown=shown if shown is not None else str(name))
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _truth(value: Any) -> Any:
+    """Return a truth value that AMI's registries write as a text."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _dependencies(found: list[Any]) -> Iterator[Dependency]:
+    for each in found:
+        rule = each.get("Dependency") if isinstance(each, dict) and each.get("Type", "Map") == "Map" else None
+        if not isinstance(rule, dict):
+            continue
+        try:
+            yield Dependency(
+                target=rule["MapToAttribute"],
+                property=rule["MapToProperty"],
+                value=_scalar(rule.get("MapToValue")),
+                terms=tuple(_term(term) for term in rule["MapFrom"]),
+            )
+        except (KeyError, TypeError, ValidationError):
+            continue  # a dependency that cannot be read decides nothing
+
+
+def _term(term: Mapping[str, Any]) -> Term:
+    return Term(
+        attribute=term["MapFromAttribute"],
+        property=term["MapFromProperty"],
+        condition=term["MapFromCondition"],
+        value=_scalar(term.get("MapFromValue")),
+        joined=term.get("MapTerms"),
+    )
+
+
+def _scalar(value: Any) -> Scalar | None:
+    value = _truth(value)
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -1,0 +1,1 @@
+"""The machine as hwloc describes it, from lstopo or an XML file."""

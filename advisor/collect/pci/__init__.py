@@ -1,0 +1,1 @@
+"""The PCI bus: its devices, links, places and configuration registers."""

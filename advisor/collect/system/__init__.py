@@ -1,0 +1,1 @@
+"""What the operating system tells: kernel, power management, limits of the process, scheduler, software."""

@@ -1,0 +1,253 @@
+"""The kernels' contract: the arguments they take, and the lines they print, which are as untrusted as any file."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Any, Final, get_args
+
+from advisor.errors import BadInput, BadValue, did_you_mean
+from advisor.model.cpuset import LIMIT, CpuSet
+from advisor.model.measurement import Distance, Part, Result, Task, Unit
+
+_STORING: Final = ("store", "copy", "scale", "add", "triad", "update")
+PATTERNS: Final = ("load", *(f"{name}{past}" for name in _STORING for past in ("", "-nt")), "copy-memcpy")
+"""What membw can do; ``-nt`` stores past the cache, ``copy-memcpy`` is the C library's."""
+
+
+def patterns(text: str) -> tuple[str, ...]:
+    """Return the patterns of a list: ``load,triad-nt``, or ``all``."""
+    names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if names == ("all",):
+        return PATTERNS
+    wrong = next((name for name in names if name not in PATTERNS), None)
+    if wrong is not None or not names:
+        raise BadValue(
+            f"there is no pattern {wrong[:40]}" if wrong else "--pattern names nothing",
+            cure=did_you_mean(wrong or "", PATTERNS, f"there are {', '.join(PATTERNS)}, and all of them"),
+        )
+    return names
+
+
+_CALLED: Final[Mapping[str, Part]] = {"core": "core", "l3": "l3", "numa": "numa", "socket": "socket", "node": "machine"}
+"""What the articles call a node is the whole machine."""
+
+
+def part_named(word: str) -> Part:
+    """Return the part that an option names."""
+    return _CALLED[word]
+
+
+def arrays(variant: str) -> int:
+    """Return how many arrays a pattern needs."""
+    return {"load": 1, "store": 1, "update": 1, "copy": 2, "scale": 2}.get(variant.partition("-")[0], 3)
+
+
+def membw_arguments(variants: Iterable[str], size: int, repeats: int, each: float, trial: float) -> tuple[str, ...]:
+    """Return membw's arguments: patterns, bytes of all arrays together, seconds of a repeat and of a trial."""
+    times = ("--seconds", f"{each:g}", "--trial-seconds", f"{trial:g}")
+    return ("--pattern", ",".join(variants), "--bytes", str(size), *times, "--repeats", str(repeats))
+
+
+def chase_arguments(size: int, repeats: int) -> tuple[str, ...]:
+    """Return memlat's arguments for one size; on huge pages, or address translation would be paid for too."""
+    return ("--bytes", str(size), "--pages", "huge", "--repeats", str(repeats))
+
+
+def ladder_arguments(size: int, repeats: int, seconds: float) -> tuple[str, ...]:
+    """Return memlat's arguments for all sizes up to one."""
+    return ("--sizes", "ladder", "--bytes", str(size), "--seconds", f"{seconds:g}", "--repeats", str(repeats))
+
+
+def loaded_arguments(size: int, others: Iterable[int], each: int, repeats: int) -> tuple[str, ...]:
+    """Return memlat's arguments for a chase while other CPUs stream at rising rates, each through so many bytes."""
+    load = ("--load-cpus", ",".join(map(str, others)), "--load-rate", "steps", "--load-bytes", str(each))
+    return ("--bytes", str(size), *load, "--repeats", str(repeats))
+
+
+def pairs_arguments(chosen: Iterable[tuple[int, int]], rounds: int, repeats: int) -> tuple[str, ...]:
+    """Return c2c's arguments for some pairs of CPUs."""
+    return ("--pairs", ",".join(f"{a}-{b}" for a, b in chosen), "--rounds", str(rounds), "--repeats", str(repeats))
+
+
+def all_pairs_arguments(repeats: int) -> tuple[str, ...]:
+    """Return c2c's arguments for every pair of its CPUs; it shares 20 s out among them."""
+    return ("--pairs", "all", "--repeats", str(repeats))
+
+
+def peak_arguments(variants: Iterable[str], repeats: int) -> tuple[str, ...]:
+    """Return peakflops' arguments."""
+    return ("--variants", ",".join(variants), "--repeats", str(repeats))
+
+
+CONTRACT: Final = 1
+_LONGEST: Final = 1 << 20
+_MOST_VALUES: Final = 10_000
+_UNITS: Final = get_args(Unit)
+_OWN: Final = frozenset(
+    {"contract", "kernel", "variant", "unit", "cpus", "values", "node", "bytes", "seconds", "pages", "page_kind", "isa"}
+)
+_MOST_DETAILS: Final = 40
+_WORD: Final = 64
+
+
+def results_of(task: Task, lines: Iterable[bytes]) -> tuple[Result, ...]:
+    """Return the results in a kernel's lines; refuse all of them where one is none."""
+    return tuple(_result(task, line) for line in lines if line.strip())
+
+
+def _result(task: Task, line: bytes) -> Result:
+    data = object_of(task, line)
+    if data.get("contract") != CONTRACT:
+        raise _bad(task, f"contract {str(data.get('contract'))[:20]}, this advisor reads {CONTRACT}")
+    if data.get("kernel") != task.kernel:
+        raise _bad(task, f"a result of {str(data.get('kernel'))[:40]}")
+    cpus = _cpus(task, data.get("cpus"))
+    unit = data.get("unit")
+    if unit not in _UNITS:
+        raise _bad(task, f"the unit {str(unit)[:20]}")
+    variant = _word(task, "variant", data.get("variant"))
+    alone = task.part not in ("core", "pair") and len(cpus) == 1 < len(task.cpus)
+    return Result(
+        task=task.name,
+        kernel=task.kernel,
+        purpose="clock" if unit == "hertz" else task.purpose,
+        variant=variant,
+        part="core" if alone else task.part,
+        index=cpus[0] if alone else task.index,
+        cpus=cpus,
+        memory=task.memory,
+        distance=task.distance,
+        slit=task.slit,
+        order=task.order,
+        unit=unit,
+        values=_values(task, data.get("values")),
+        bytes=_whole(task, "bytes", data.get("bytes")),
+        pages=_pages(task, data.get("pages")),
+        page_kind=_maybe_word(task, "page_kind", data.get("page_kind")),
+        isa=_maybe_word(task, "isa", data.get("isa")),
+        details=dict(_details(data)),
+    )
+
+
+def object_of(task: Task, line: bytes) -> dict[str, Any]:
+    """Return the object of a line; refuse what is none."""
+    if len(line) > _LONGEST:
+        raise _bad(task, f"a line of {len(line)} bytes")
+    try:
+        data: Any = json.loads(line, parse_constant=_no_number, parse_int=_integer)
+    except (ValueError, RecursionError) as error:
+        raise _bad(task, f"what is no JSON: {line[:40]!a}") from error
+    if not isinstance(data, dict):
+        raise _bad(task, f"what is no object: {line[:40]!a}")
+    return data
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def _integer(text: str) -> int:
+    if len(text) > 20:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _cpus(task: Task, data: Any) -> tuple[int, ...]:
+    if not isinstance(data, list) or not data or not all(_is_cpu(each) for each in data):
+        raise _bad(task, "no list of CPUs")
+    cpus = tuple(data)
+    if not set(cpus) <= set(task.cpus) or len(set(cpus)) != len(cpus):
+        raise _bad(task, f"CPUs {CpuSet(cpus)}, where {CpuSet(task.cpus)} were asked for")
+    return cpus
+
+
+def _is_cpu(value: Any) -> bool:
+    return type(value) is int and 0 <= value < LIMIT
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and isfinite(value)
+
+
+def _values(task: Task, data: Any) -> tuple[float, ...]:
+    sound = isinstance(data, list) and 0 < len(data) <= _MOST_VALUES and all(_is_number(each) and each > 0 for each in data)
+    if not sound:
+        raise _bad(task, "values that are not all numbers above 0")
+    return tuple(float(each) for each in data)
+
+
+def _whole(task: Task, name: str, data: Any) -> int | None:
+    if data is not None and not (type(data) is int and data >= 0):
+        raise _bad(task, f"{name} that is no whole number")
+    return data
+
+
+def _pages(task: Task, data: Any) -> dict[int, int] | None:
+    """Return sampled pages by node; those that the kernel would not tell of are left out."""
+    if data is None:
+        return None
+    if not isinstance(data, Mapping) or not all(type(count) is int and count >= 0 for count in data.values()):
+        raise _bad(task, "pages that are no counts")
+    known = {node: count for node, count in data.items() if node != "unknown"}
+    if not all(node.isascii() and node.isdecimal() and len(node) < 8 for node in known):
+        raise _bad(task, "pages of what is no node")
+    return {int(node): count for node, count in known.items()}
+
+
+def _maybe_word(task: Task, name: str, data: Any) -> str | None:
+    return None if data is None else _word(task, name, data)
+
+
+def _word(task: Task, name: str, data: Any) -> str:
+    if not isinstance(data, str) or not 0 < len(data) <= _WORD or not (data.isascii() and data.isprintable()):
+        raise _bad(task, f"a {name} that is no word")
+    return data
+
+
+def _details(data: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str | bool]]:
+    """Yield what else the kernel told; of a list of CPUs its text."""
+    own = [(name, value) for name, value in data.items() if name not in _OWN and name.isidentifier() and len(name) <= _WORD]
+    for name, value in own[:_MOST_DETAILS]:
+        if isinstance(value, bool) or _is_number(value):
+            yield name, value
+        elif isinstance(value, str) and value.isprintable():
+            yield name, value[:200]
+        elif isinstance(value, list) and value and all(_is_cpu(each) for each in value):
+            yield name, str(CpuSet(value))
+
+
+def _bad(task: Task, what: str) -> BadInput:
+    return BadInput(f"{task.kernel} printed {what}", cure="build the kernels again with advisor measure --build-only")
+
+
+_SHAPE: Final = re.compile(r"[0-9]{1,3}-(?:near|far)-[a-z0-9]{1,6}-[0-9]{1,7}(?:-[a-z0-9]{1,7})?")
+Kind = tuple[str, Part, int, Distance | None]
+"""Pattern, kind of part, threads, distance to memory: what tasks have in common that a shape is good for."""
+Shapes = dict[Kind, str]
+
+
+def shape_kind(variant: str, task: Task | Result) -> Kind:
+    """Return what must be alike for a shape to be taken over."""
+    return variant, task.part, len(task.cpus), task.distance
+
+
+def argv_with_shapes(task: Task, known: Shapes) -> tuple[str, ...]:
+    """Return a task's arguments, with the shapes that are known."""
+    if task.kernel != "membw":
+        return task.argv
+    plain = ",".join(task.variants)
+    shaped = ",".join(_shaped(variant, known.get(shape_kind(variant, task))) for variant in task.variants)
+    return tuple(shaped if word == plain else word for word in task.argv)
+
+
+def _shaped(variant: str, shape: str | None) -> str:
+    return variant if shape is None else f"{variant}:{shape}"
+
+
+def learn_shapes(known: Shapes, results: Iterable[Result]) -> None:
+    """Keep the shapes of results; the first of a kind stands."""
+    for result in results:
+        shape = result.details.get("shape")
+        if result.kernel == "membw" and isinstance(shape, str) and _SHAPE.fullmatch(shape):
+            known.setdefault(shape_kind(result.variant, result), shape)

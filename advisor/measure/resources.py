@@ -1,0 +1,256 @@
+"""What there is to measure: cores, groups of cores, memories, and how much of the memory each task needs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+
+from advisor.errors import CannotWork
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import NumaNode
+from advisor.model.measurement import Distance, Part
+
+
+@dataclass(frozen=True)
+class CoreGroup:
+    """A part of the machine: which one, and the CPUs on which threads run there, nearest together first."""
+
+    part: Part
+    index: int | None
+    cpus: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """Its name in a task's: ``numa/3``, ``machine``."""
+        return self.part if self.index is None else f"{self.part}/{self.index}"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where the memory of some cores comes from: one node, or each thread's own."""
+
+    node: int | None
+    distance: Distance | None
+    slit: int | None = None
+
+
+class Resources:
+    """A machine as far as it may be measured."""
+
+    def __init__(self, machine: Machine, only: CpuSet | None = None, *, smt: bool = False) -> None:
+        if machine.topology is None:
+            raise CannotWork("this input has no topology; read it from a capture, lstopo XML or the machine itself")
+        self.machine, self.whole, self.inside = machine, machine.topology, machine.topology.inside
+        affinity = machine.limits.affinity if machine.limits else None
+        self.usable = self.inside.pus & (affinity if affinity is not None else self.inside.pus)
+        self.asked = only
+        if only is not None:
+            self.usable = self.usable & only
+        self.smt = smt
+        if not self.usable:
+            raise CannotWork("none of these CPUs may be used here; advisor topology shows which there are")
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The CPUs that run threads, in the order of space: socket, NUMA node, L3 group, core; second threads come last."""
+        threads = [list(cpus & self.usable) for cpus in self._cores if cpus & self.usable]
+        threads.sort(key=lambda cpus: (*self._place(cpus[0]), cpus[0]))
+        deepest = max(map(len, threads)) if self.smt else 1
+        return tuple(cpus[turn] for turn in range(deepest) for cpus in threads if turn < len(cpus))
+
+    @cached_property
+    def _cores(self) -> tuple[CpuSet, ...]:
+        known = tuple(core.cpuset for core in self.inside.cores)
+        return (*known, *(CpuSet([cpu]) for cpu in self.usable - union(known)))
+
+    def _place(self, cpu: int) -> tuple[int, int, int]:
+        return (
+            _holder(self.sockets, cpu),
+            _holder([node.cpuset for node in self.homes], cpu),
+            _holder([l3.cpuset for l3 in self.whole.l3], cpu),
+        )
+
+    @cached_property
+    def sockets(self) -> tuple[CpuSet, ...]:
+        """All CPUs of each real socket."""
+        return find_sockets(self.machine, self.whole)[0]
+
+    @cached_property
+    def homes(self) -> tuple[NumaNode, ...]:
+        """The NUMA nodes that have CPUs of their own, by number; of several with the same CPUs the first."""
+        nodes = sorted(self.inside.cpu_nodes, key=lambda node: node.os_index)
+        first = {node.cpuset: node for node in reversed(nodes)}
+        return tuple(node for node in nodes if first[node.cpuset] is node)
+
+    @cached_property
+    def memories(self) -> tuple[NumaNode, ...]:
+        """The NUMA nodes that have memory, by number; memory of a GPU is left to it."""
+        nodes = (node for node in self.inside.nodes if node.memory != 0 and node.kind != "gpu")
+        return tuple(sorted(nodes, key=lambda node: node.os_index))
+
+    def on(self, cpus: CpuSet) -> tuple[int, ...]:
+        """Return the CPUs that run threads on some CPUs."""
+        return tuple(cpu for cpu in self.order if cpu in cpus)
+
+    def pieces(self, part: Part) -> tuple[CoreGroup, ...]:
+        """Return the parts of one kind that have a CPU to run on."""
+        found = tuple(CoreGroup(part, index, self.on(cpus)) for index, cpus in self._parts(part))
+        return tuple(piece for piece in found if piece.cpus)
+
+    def _parts(self, part: Part) -> Iterable[tuple[int | None, CpuSet]]:
+        if part == "core":
+            return ((cpu, CpuSet([cpu])) for cpu in self.order)
+        if part == "l3":
+            return self.groups
+        if part == "numa":
+            return ((node.os_index, node.cpuset) for node in self.homes)
+        return enumerate(self.sockets) if part == "socket" else [(None, self.usable)]
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, CpuSet], ...]:
+        """The L3 groups by their position, in the order of space."""
+        found = [(index, l3.cpuset) for index, l3 in enumerate(self.whole.l3) if self.on(l3.cpuset)]
+        return tuple(sorted(found, key=lambda each: self.order.index(self.on(each[1])[0])))
+
+    def one_of_each_group(self, cpus: Iterable[int], count: int = 1) -> tuple[int, ...]:
+        """Return the first CPUs of each L3 group among some CPUs."""
+        wanted, inside = CpuSet(cpus), [group for _, group in self.groups]
+        chosen = union(CpuSet(self.on(group & wanted)[:count]) for group in inside)
+        return self.on(chosen)
+
+    def groups_of(self, cpus: Iterable[int]) -> int | None:
+        """Return how many L3 groups some CPUs are in; None where the machine shows none."""
+        mine = CpuSet(cpus)
+        return sum(1 for group in self.whole.l3 if group.cpuset & mine) or None
+
+    def reached_l3(self, cpus: Iterable[int]) -> int | None:
+        """Return the bytes of L3 that some CPUs can keep data in; None where a size is not known."""
+        mine = CpuSet(cpus)
+        sizes = [group.size for group in self.whole.l3 if group.cpuset & mine]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if sizes and len(known) == len(sizes) else None
+
+    def memory_of(self, cpus: Iterable[int]) -> Memory:
+        """Return where the memory of some CPUs comes from when it is as near as can be."""
+        if not self.whole.numa_known or not self.memories:
+            return Memory(None, None)
+        nearest = {self.nearest(cpu) for cpu in cpus}
+        if len(nearest) == 1:
+            return self.towards(cpus, nearest.pop())
+        return Memory(None, "spread")
+
+    def nearest(self, cpu: int) -> int:
+        """Return the node whose memory is nearest to a CPU: its own, or where that has none the next."""
+        return min(self.memories, key=lambda node: self._far(cpu, node)).os_index
+
+    def _far(self, cpu: int, node: NumaNode) -> tuple[bool, bool, int, bool, int]:
+        """Return what sorts memories by their distance; programs get DRAM before other kinds."""
+        away = self._between(cpu, node.os_index) or 255
+        return cpu not in node.cpuset, not self._together(cpu, node), away, node.kind not in (None, "dram"), node.os_index
+
+    def _together(self, cpu: int, node: NumaNode) -> bool:
+        """Return whether a node's memory belongs to the socket of a CPU; one that spans sockets belongs to all of them."""
+        return any(cpu in socket and bool(socket & (node.near or node.cpuset)) for socket in self.sockets)
+
+    def _between(self, cpu: int, node: int) -> int | None:
+        home = next((home.os_index for home in self.inside.cpu_nodes if cpu in home.cpuset), None)
+        table = self.whole.distances
+        return table.between(home, node) if table is not None and home is not None else None
+
+    def towards(self, cpus: Iterable[int], node: int) -> Memory:
+        """Return the memory of one node as some CPUs see it."""
+        there = next(each for each in self.memories if each.os_index == node)
+        first = next(iter(cpus))
+        near = there.near or there.cpuset
+        kind: Distance = "local" if first in near else "same-socket" if self._together(first, there) else "other-socket"
+        return Memory(node, kind, self._between(first, node))
+
+
+def _holder(sets: Iterable[CpuSet], cpu: int) -> int:
+    return next((i for i, each in enumerate(sets) if cpu in each), -1)
+
+
+MIB = 1 << 20
+TIMES_L3 = 4
+"""STREAM's rule: arrays of at least four times the last level cache in all."""
+_LEAST = 256 * MIB
+_EACH = 16 * MIB
+"""For each thread: what one walks through must last longer than the start of all of them."""
+_UNKNOWN_L3 = 256 * MIB
+"""What is taken for an L3 whose size is not known: the largest of one group is 96 MiB, of a socket 576 MiB."""
+_SHARE = 0.5
+"""Of the free memory of a node; the rest stays with the page cache and with whoever else is there."""
+_INSTALLED = 0.9
+"""Of a node's memory, which is all that is known of a machine elsewhere: the rest is its system's."""
+
+
+class Sizes:
+    """The working sets of one machine; ``free`` are bytes by node, as they are now."""
+
+    def __init__(self, ground: Resources, free: Mapping[int, int] | None = None) -> None:
+        self.ground = ground
+        self.free = free if free is not None else _installed(ground)
+
+    def wanted(self, cpus: Iterable[int], times: float = 1.0) -> int:
+        """Return the bytes that make a task on some CPUs one of memory."""
+        threads = tuple(cpus)
+        l3 = self.ground.reached_l3(threads)
+        return _whole(max(times * TIMES_L3 * (_UNKNOWN_L3 if l3 is None else l3), _LEAST, _EACH * len(threads)))
+
+    def room(self, cpus: Iterable[int], node: int | None) -> int | None:
+        """Return the bytes that may be taken for a task; None where that is not known."""
+        threads = tuple(cpus)
+        if node is not None:
+            free = self.free.get(node)
+            return None if free is None else int(free * _SHARE)
+        if not self.ground.memories:
+            return None
+        homes = [self.ground.nearest(cpu) for cpu in threads]
+        known = [(self.free.get(home), homes.count(home)) for home in set(homes)]
+        rooms = [free * _SHARE * len(threads) / here for free, here in known if free is not None]
+        return int(min(rooms)) if len(rooms) == len(known) else None
+
+    def working_set(self, cpus: Iterable[int], node: int | None, times: float = 1.0) -> int:
+        """Return the bytes of a task, so many times what one array needs; 0 where there is not room for enough of them."""
+        threads = tuple(cpus)
+        wanted, room = self.wanted(threads, times), self.room(threads, node)
+        if room is None or wanted <= room:
+            return wanted
+        l3 = self.ground.reached_l3(threads) or 0
+        return room // MIB * MIB if room >= max(2 * times * l3, 64 * MIB) else 0
+
+
+def free_now(texts: Mapping[int, str | None]) -> dict[int, int]:
+    """Return the free bytes of each node from its meminfo; clean file pages make room."""
+    found = {node: _free(text) for node, text in texts.items() if text}
+    return {node: free for node, free in found.items() if free is not None}
+
+
+def _free(text: str) -> int | None:
+    amounts = dict(_amounts(text))
+    free = amounts.get("MemFree")
+    return None if free is None else free + amounts.get("FilePages", 0) - amounts.get("Shmem", 0)
+
+
+def _amounts(text: str) -> Iterable[tuple[str, int]]:
+    """Yield the lines ``Node 0 MemFree: 123 kB`` of a node's meminfo in bytes."""
+    for line in text.splitlines():
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        if words and words[0].isascii() and words[0].isdecimal() and len(words[0]) < 16:
+            yield name.split()[-1] if name.split() else "", int(words[0]) * 1024
+
+
+def _installed(ground: Resources) -> dict[int, int]:
+    return {node.os_index: int(node.memory * _INSTALLED) for node in ground.memories if node.memory is not None}
+
+
+def of_node(ground: Resources, cpus: Iterable[int]) -> CpuSet:
+    """Return the nodes on which the pages of some CPUs lie when each touches its own first."""
+    return CpuSet(ground.nearest(cpu) for cpu in cpus) if ground.memories else CpuSet()
+
+
+def _whole(size: float) -> int:
+    return ceil(size / MIB) * MIB
