@@ -14,7 +14,6 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from advisor.cli.judgement import words
 from advisor.collect.sources import collect_machine
 from advisor.host.source import open_host
 from advisor.judge.case import case_of, with_standings
@@ -27,6 +26,7 @@ from advisor.know.settings import settings
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.paths import rules
+from advisor.work.judgement import words
 from tests.machines.catalogue import write_archive
 
 SMALL, LARGE = "offline", "big"

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from advisor.launch import openmpi4, openmpi5
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 from tests.model.shapes import shape
@@ -38,7 +38,7 @@ def main() -> None:
     for launcher, version in ((openmpi4, "4.1.4"), (openmpi5, "5.0.11")):
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            made = launcher.launch(placement, Wish(command=("./app",), version=version))
+            made = launcher.launch(placement, LaunchRequest(command=("./app",), version=version))
             for name, lines in made.files.items():
                 with (Path(folder) / name).open("w") as file:
                     file.writelines(f"{line}\n" for line in lines())

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI known to observe()
-from advisor.cli.pipeline import load
 from advisor.language.units import count
-from advisor.launch.base import Launch, Wish
-from advisor.launch.registry import launchers
+from advisor.launch.launcher import Launch, LaunchRequest, launchers
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
@@ -24,6 +22,7 @@ from advisor.render.binding.page import with_ranks
 from advisor.render.commandline import folded
 from advisor.render.lines import text_of
 from advisor.render.topology.terminal import picture_lines
+from advisor.work.machine import load
 from tests.fakenode import slurm
 from tests.fakenode.compare import at_hosts, described, differences
 from tests.fakenode.lab import probe
@@ -163,7 +162,7 @@ def plan(placement: Placement, *, worked: bool) -> Iterator[str]:
 
 def launched(case: Case, placement: Placement, name: str, version: str) -> Iterator[str]:
     """Yield a launcher's lines and what was observed under it."""
-    launch = launchers()[name].launch(placement, Wish(command=("./app",), version=version))
+    launch = launchers()[name].launch(placement, LaunchRequest(command=("./app",), version=version))
     variables = "".join(f"{key}={value} " for key, value in launch.environment.items())
     yield f"**{name} {version}** ({launch.form}):\n"
     yield "\n".join(f"    {line}" for line in (*([variables.strip()] if variables else []), *folded(launch.argv, _WIDTH)))
@@ -181,7 +180,7 @@ def observed(case: Case, placement: Placement, name: str, version: str) -> str:
         return observed_by_slurm(case, placement, version)
     if not available(name):
         return "Not observed: this launcher was not installed when the page was written."
-    launch: Launch = launchers()[name].launch(placement, Wish(command=(str(probe()),), version=version))
+    launch: Launch = launchers()[name].launch(placement, LaunchRequest(command=(str(probe()),), version=version))
     try:
         seen = observe(name, launch, at_hosts((), (case.machine,)), timeout=120)
     except LaunchFailedError as error:
@@ -193,8 +192,8 @@ def observed_by_slurm(case: Case, placement: Placement, version: str) -> str:
     """Return what a Slurm of its own did with the plan: slurmctld, and a slurmd that takes itself for the machine."""
     if not slurm.available():
         return "Not observed: Slurm was not installed when the page was written."
-    nodes = launchers()["srun"].launch(placement, Wish(command=(str(probe()),), version=version)).form == "map_ldom"
-    made = launchers()["srun"].launch(placement, Wish(command=(str(probe()),), version=version, exact=nodes))
+    nodes = launchers()["srun"].launch(placement, LaunchRequest(command=(str(probe()),), version=version)).form == "map_ldom"
+    made = launchers()["srun"].launch(placement, LaunchRequest(command=(str(probe()),), version=version, exact=nodes))
     beside = " In its exact form, with masks: map_ldom asks libnuma, which knows only this machine's nodes." if nodes else ""
     try:
         with slurm.cluster({"n1": described(case.machine)[0]}) as cluster:

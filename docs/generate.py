@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
-from advisor.cli.pipeline import load
 from advisor.collect.sources import sources
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
@@ -25,6 +24,7 @@ from advisor.render.schema import audit_schema
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import picture_lines
+from advisor.work.machine import load
 from docs import house, knowledge_pages
 
 REFERENCE = Path(__file__).parent / "reference"

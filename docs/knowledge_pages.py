@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 
-from advisor.cli.judgement import own_rules
 from advisor.judge.rulebook import rule_schema
 from advisor.judge.scope import fact_kinds
 from advisor.know.platforms import platforms
@@ -15,6 +14,7 @@ from advisor.model.audit.case import Case
 from advisor.model.audit.platform import Platform, Reference
 from advisor.model.audit.setting import Setting
 from advisor.render.rule import rule_page
+from advisor.work.judgement import own_rules
 
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from advisor.launch import intelmpi, mpich
-from advisor.launch.base import Launch, Wish
+from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.model.placement import Placement
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe
@@ -30,7 +30,7 @@ def launcher(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def wrong(launcher: str, names: tuple[str, ...], placement: Placement, wish: Wish) -> tuple[Launch, str]:
+def wrong(launcher: str, names: tuple[str, ...], placement: Placement, wish: LaunchRequest) -> tuple[Launch, str]:
     """Return how a plan was launched, and what is wrong with it: the empty text where nothing is."""
     module: ModuleType = LAUNCHERS[launcher]
     launch: Launch = module.launch(placement, wish)
@@ -49,7 +49,7 @@ def tried(launcher: str, names: tuple[str, ...], hosts: tuple[str, ...]) -> list
         environment = {"OMP_NUM_THREADS": str(placement.job.threads)}
         done: set[str] = set()
         for exact in (False, True):
-            wish = Wish((probe(),), exact=exact, environment=environment)
+            wish = LaunchRequest((probe(),), exact=exact, environment=environment)
             launch, fault = wrong(launcher, names, placement, wish) if not exact or "wrapper" not in done else (None, "")
             done.add(launch.form if launch else "")
             faults += [f"{names} {words} {launch.form if launch else ''}: {fault}"] if fault else []
@@ -79,7 +79,7 @@ def test_the_wrapper_binds_where_the_launcher_does_not(launcher: str) -> None:
     """On hosts that differ, by the launcher's own local ranks."""
     names, hosts = (FEW[1], FEW[0]), ("n1", "n2")
     for words, placement in plans(names, hosts, brief=True):
-        launch, fault = wrong(launcher, names, placement, Wish((probe(),), wrap=True))
+        launch, fault = wrong(launcher, names, placement, LaunchRequest((probe(),), wrap=True))
         assert (words, launch.form, fault) == (words, "wrapper", "")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from advisor.errors import AdvisorError
 from advisor.launch import openmpi4, openmpi5
-from advisor.launch.base import Launch, Wish
+from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 from tests.fakenode.compare import at_hosts, described
@@ -70,7 +70,7 @@ def planned(names: tuple[str, ...], shape: dict[str, Any]) -> Placement:
 
 def run(launcher: str, names: tuple[str, ...], placement: Placement, **wish: Any) -> tuple[Launch, list[str]]:
     """Return the launch of a placement and how the ranks of the real launcher differ from it."""
-    made = MODULES[launcher].launch(placement, Wish(command=(probe(),), version=VERSIONS[launcher], **wish))
+    made = MODULES[launcher].launch(placement, LaunchRequest(command=(probe(),), version=VERSIONS[launcher], **wish))
     machines = at_hosts(placement.job.hosts, names)
     return made, tallied(names[0], made, placement, lambda: observe(launcher, made, machines))
 
@@ -98,7 +98,7 @@ def test_other_ways_of_saying_it_bind_the_same(launcher: str, wish: dict[str, bo
 def test_variables_reach_the_ranks(launcher: str) -> None:
     """What the job needs in its environment is passed on, to ranks of other hosts too."""
     placement = planned((NAPLES,), {"ranks_per_node": 2, "hosts": ("n1", "n2")})
-    wish = Wish(command=(probe(),), version=VERSIONS[launcher], environment={"UCX_NET_DEVICES": "mlx5_0:1"})
+    wish = LaunchRequest(command=(probe(),), version=VERSIONS[launcher], environment={"UCX_NET_DEVICES": "mlx5_0:1"})
     seen = observe(launcher, MODULES[launcher].launch(placement, wish), at_hosts(("n1", "n2"), (NAPLES,)))
     assert {rank.environment.get("UCX_NET_DEVICES") for rank in seen.values()} == {"mlx5_0:1"}
 
@@ -134,7 +134,7 @@ def test_every_strategy_on_every_machine(launcher: str, name: str) -> None:
     wrong: list[str] = []
     done: set[tuple[object, ...]] = set()
     for case, placement in matrix(name):
-        made = MODULES[launcher].launch(placement, Wish(command=(probe(),), version=VERSIONS[launcher]))
+        made = MODULES[launcher].launch(placement, LaunchRequest(command=(probe(),), version=VERSIONS[launcher]))
         key = (made.argv, *(slot.cpus for plan in placement.plans for slot in plan.slots))
         if key not in done:
             done.add(key)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.launch.base import Launch, Wish
-from advisor.launch.registry import launchers
+from advisor.launch.launcher import Launch, LaunchRequest, launchers
 from advisor.model.placement import Placement
 from tests.fakenode import hydra, slurm
 from tests.fakenode.lab import probe
@@ -50,7 +49,7 @@ Look = Callable[[Launch], Mapping[int, Observed]]
 def line(launcher: str, placement: Placement) -> Launch:
     """Return a plan's launch; in its exact form where libnuma would look for the short one's nodes on this machine."""
     environment = {"OMP_NUM_THREADS": str(placement.job.threads)}
-    wish = Wish((probe(),), version=VERSIONS[launcher], environment=environment)
+    wish = LaunchRequest((probe(),), version=VERSIONS[launcher], environment=environment)
     made = launchers()[launcher].launch(placement, wish)
     return launchers()[launcher].launch(placement, replace(wish, exact=True)) if made.form == "map_ldom" else made
 

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from advisor.launch import srun
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement
 from tests.fakenode import slurm
@@ -39,7 +39,7 @@ def tried(cluster: slurm.Cluster, names: tuple[str, ...], hosts: tuple[str, ...]
     for words, placement in plans(names, hosts, brief=brief):
         forms: set[str] = set()
         for exact in (False, True):
-            launch = srun.launch(placement, Wish((probe(),), exact=exact, version="22.05"))
+            launch = srun.launch(placement, LaunchRequest((probe(),), exact=exact, version="22.05"))
             if launch.form in forms:
                 continue
             forms.add(launch.form)

@@ -4,10 +4,10 @@ from functools import cache
 
 import pytest
 
-from advisor.cli.pipeline import load
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape
 from advisor.place.place import place
+from advisor.work.machine import load
 from tests.test_corpus import CORPUS
 
 pytestmark = [

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.judgement import Judgement, judged
-from advisor.cli.pipeline import load
+from advisor.work.judgement import Judgement, judged
+from advisor.work.machine import load
 from tests.conftest import Golden
 from tests.test_corpus import CORPUS, ROOTS, XMLS
 

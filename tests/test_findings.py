@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.judgement import Judgement, judged
-from advisor.cli.pipeline import load
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.audit.rule import SCOPES
+from advisor.work.judgement import Judgement, judged
+from advisor.work.machine import load
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.judgement import judged
-from advisor.cli.pipeline import load
 from advisor.model.audit.findings import Finding
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import IdleState
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Result
+from advisor.work.judgement import judged
+from advisor.work.machine import load
 from tests.judge.measuring import World, measured
 from tests.judge.sending import ARTICLE, Fabric, measurements, sent, solved
 from tests.machines.catalogue import write_archive

@@ -15,9 +15,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from rich.console import Console
 
-from advisor.cli.judgement import judged
 from advisor.cli.main import status
-from advisor.cli.pipeline import load, machine_from_json
 from advisor.collect.sources import commands, paths
 from advisor.errors import AdvisorError
 from advisor.host.archive import decompressed
@@ -31,6 +29,8 @@ from advisor.render.schema import audit_document, topology_document
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import draw
+from advisor.work.judgement import judged
+from advisor.work.machine import load, machine_from_json
 from tests.collect import xmls
 from tests.host.shelf import tar
 from tests.machines import hwloc_xml

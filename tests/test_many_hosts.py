@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.binding import carry
-from advisor.launch.base import Wish
-from advisor.launch.registry import choose
+from advisor.launch.launcher import LaunchRequest, choose
 from advisor.measure.network_results import misplaced
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
+from advisor.work.bind import launch_or_wrap
 from tests.fakenode.lab import shim, write_hosts
 from tests.fakenode.plans import file_of, machine_of
 from tests.fakenode.run import STARTERS, _clean, _end, _run
@@ -45,7 +44,7 @@ def lines(mpi: str, kernel: str, placement: Placement, folder: Path) -> list[dic
     """Return what a kernel says when its launcher's own line has ended well."""
     command = (built(mpi, kernel)[-1], *ARGUMENTS[kernel])
     name, version = LAUNCHERS[mpi]
-    launch, _ = carry(choose((), name, version, None), placement, Wish(command, version))
+    launch, _ = launch_or_wrap(choose((), name, version, None), placement, LaunchRequest(command, version))
     (folder / "state").mkdir()
     write_hosts(dict.fromkeys(HOSTS, file_of(NAPLES)), folder / "hosts", folder / "state")
     for file, text in launch.files.items():

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.judgement import own_rules
 from advisor.judge.rule import Rule
 from advisor.know.fixes import fix_of
 from advisor.know.settings import lines_now, settings
@@ -15,6 +14,7 @@ from advisor.language.kinds import ListOf
 from advisor.language.sentences import Sentence
 from advisor.model.audit.findings import Want
 from advisor.model.audit.setting import Setting
+from advisor.work.judgement import own_rules
 
 RULES = own_rules().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from advisor.cli.judgement import judged
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.cpuset import CpuSet
@@ -13,6 +12,7 @@ from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, PciDevice, 
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Tool
+from advisor.work.judgement import judged
 from tests.model.shapes import shape
 
 ROME = Cpu(vendor="AuthenticAMD", family=23, model=49, model_name="AMD EPYC 7402 24-Core Processor", flags=("cpb",))

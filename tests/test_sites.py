@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.judgement import judged
-from advisor.cli.pipeline import load
+from advisor.work.judgement import judged
+from advisor.work.machine import load
 from tests.machines import sysfs
 from tests.machines.sites import sites
 from tests.machines.spec import Spec

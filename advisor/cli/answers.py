@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from advisor.cli.measuring import Measured
     from advisor.model.hardware.machine import Machine
     from advisor.model.measurement_statistics import BeforeAfter
     from advisor.render.commandline import BenchmarkStep
+    from advisor.work.measure import Measured
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Form:
 
 def show_lines(found: "list[BenchmarkStep]", notes: tuple[str, ...], form: Form) -> int:
     """Print the lines, or write them with their files into the folder that is named; return the exit status."""
-    from advisor.cli.jobscripts import write_benchmark
-    from advisor.cli.pipeline import emit, emit_json
     from advisor.render.commandline import benchmark_document, benchmark_page
+    from advisor.work.job.folder import write_benchmark
+    from advisor.work.machine import emit, emit_json
 
     if form.output is not None:
         found, written = write_benchmark(form.output, found)
@@ -48,10 +48,10 @@ def show_measured(
     compared: "BeforeAfter | None" = None,
 ) -> int:
     """Print what was measured, and what that is beside an earlier run; keep it where that is wished; return the exit status."""
-    from advisor.cli.measuring import document
-    from advisor.cli.pipeline import emit, emit_json
     from advisor.render.difference import before_after_document, before_after_page
     from advisor.render.measured.page import measured_page
+    from advisor.work.machine import emit, emit_json
+    from advisor.work.measure import document
 
     if save is not None:
         emit_json(document(done.measurements), save)

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli.answers import Form, show_measured
-from advisor.cli.measuring import Measured, announce, of_machine, saved
-from advisor.cli.pipeline import emit, emit_json
 from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.measure.before_after import Setup, before_setup, compare_runs, must_be_alike, sizes_argument
 from advisor.render.difference import before_after_document, before_after_page
+from advisor.work.machine import emit, emit_json
+from advisor.work.measure import Measured, announce, must_be_of_machine, read_measurements
 
 if TYPE_CHECKING:
-    from advisor.cli.networking import Experiment
     from advisor.model.measurement import Measurements
+    from advisor.work.network import Experiment
 
 
 def compare_saved(before: Path, after: Path, form: Form) -> int:
@@ -31,7 +31,7 @@ def runs(place: Path) -> list["Measurements"]:
     files = sorted(place.glob("*.json")) if place.is_dir() else [place]
     if not files:
         raise BadInput("no file .json is in it", file=str(place), cure="save runs there: --save FOLDER/1.json")
-    return [saved([file]) for file in files]
+    return [read_measurements([file]) for file in files]
 
 
 def fitting(place: Path, made: "Experiment") -> list["Measurements"]:
@@ -48,7 +48,7 @@ def fitting(place: Path, made: "Experiment") -> list["Measurements"]:
         sizes=sizes_argument(made.sizes),
     )
     for run in before:
-        of_machine(run, made.machine, str(place))
+        must_be_of_machine(run, made.machine, str(place))
         must_be_alike(before_setup(run), after)
     return before
 

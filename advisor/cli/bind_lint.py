@@ -32,9 +32,9 @@ def run_lint(
 
     ``source`` is what --from names, None for this machine, or the machine itself; ``live``: that is this machine.
     """
-    from advisor.cli.pipeline import emit, emit_json, load
     from advisor.launch.lint.lint import files_of, lint
     from advisor.render.binding.ranks import lint_document, lint_page
+    from advisor.work.machine import emit, emit_json, load
 
     words = arguments[1:] if arguments[:1] == ["--"] else arguments
     names = files_of(words, version)
@@ -49,7 +49,7 @@ def run_lint(
 
 def _setup(file: Path | None, *, live: bool) -> dict[str, str]:
     """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
-    from advisor.launch.lint.slurm_conf import KEY
+    from advisor.launch.lint.slurm.slurm_conf import KEY
 
     if file is None:
         own = _texts([str(SLURM_CONF)]) if live else {}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
-from advisor.launch.hosts import devices_differ, kinds
+from advisor.launch.ranks_per_host import devices_differ, kinds
 from advisor.model.hardware.devices import (
     NAMES,
     OMNI_PATH,

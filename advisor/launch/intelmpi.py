@@ -6,9 +6,21 @@ from itertools import groupby
 
 from advisor.errors import BadValue
 from advisor.launch import wrapper
-from advisor.launch.base import Avoided, Launch, Lines, Wish
-from advisor.launch.hosts import FEW, Run, counted, devices_differ, filled, kinds, memory_notes, names, passed, refuse_colon, runs
-from advisor.launch.hydra import alike, objects
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.mpich import alike, objects
+from advisor.launch.ranks_per_host import (
+    FEW,
+    Run,
+    counted,
+    devices_differ,
+    filled,
+    kinds,
+    memory_notes,
+    names,
+    passed,
+    refuse_colon,
+    runs,
+)
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
@@ -37,7 +49,7 @@ _SIZES = Avoided(
 _ORDER = Avoided("I_MPI_PIN_ORDER=scatter|spread", "2021.18 binds each rank to one core of its domain only")
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the mpiexec.hydra line: a domain's name where faithful, else lists for each kind of host, else the wrapper."""
     grouped = list(runs(placement))
     refuse_colon(wish.command)
@@ -79,7 +91,7 @@ def _single(slots: Sequence[Slot]) -> bool:
     return all(len(each) == 1 for each in cpus) and len(set(cpus)) == len(cpus)
 
 
-def short_form(placement: Placement, wish: Wish) -> str | None:
+def short_form(placement: Placement, wish: LaunchRequest) -> str | None:
     """Return the domain's name that is right on every kind of host, None where there is none."""
     good: set[str] | None = None
     for plan, ranks in kinds(placement).items():
@@ -88,7 +100,7 @@ def short_form(placement: Placement, wish: Wish) -> str | None:
     return min(good, key=[*DOMAINS, "omp"].index) if good else None
 
 
-def domains(topology: Topology, slots: Sequence[Slot], wish: Wish) -> Iterator[str]:
+def domains(topology: Topology, slots: Sequence[Slot], wish: LaunchRequest) -> Iterator[str]:
     """Yield the domains whose first ones, in compact order, are those of the plan."""
     have = objects(topology)
     cpus = [slot.cpus for slot in slots]
@@ -110,7 +122,7 @@ def _packed(topology: Topology, size: int) -> list[CpuSet]:
 Where = tuple[tuple[str, ...], dict[str, Lines], dict[str, str]]
 
 
-def where(placement: Placement, wish: Wish, *, listed: bool = False) -> Where:
+def where(placement: Placement, wish: LaunchRequest, *, listed: bool = False) -> Where:
     """Return the words, the file and the variables that name the hosts; ``listed``: one by one, in a file."""
     named, each = names(placement), filled(placement)
     if not named:
@@ -122,7 +134,7 @@ def where(placement: Placement, wish: Wish, *, listed: bool = False) -> Where:
     return ("-machinefile", "hostfile"), {"hostfile": lambda: counted(placement)}, environment
 
 
-def _line(placement: Placement, wish: Wish, form: str, segments: Segments, avoided: tuple[Avoided, ...]) -> Launch:
+def _line(placement: Placement, wish: LaunchRequest, form: str, segments: Segments, avoided: tuple[Avoided, ...]) -> Launch:
     hosts, files, environment = where(placement, wish, listed=len(segments) > 1)
     environment |= {"I_MPI_DEBUG": "4"} if wish.report else {}
     everywhere = tuple(passed(wish.environment, "-genv"))
@@ -142,7 +154,7 @@ def _line(placement: Placement, wish: Wish, form: str, segments: Segments, avoid
 
 def _configured(
     placement: Placement,
-    wish: Wish,
+    wish: LaunchRequest,
     form: str,
     segments: Segments,
     avoided: tuple[Avoided, ...],
@@ -166,7 +178,7 @@ def _configured(
     return Launch(NAME, wish.version, f"{form} in a file", argv, environment, files, avoided, memory_notes(placement))
 
 
-def _wrapped(placement: Placement, wish: Wish, avoided: tuple[Avoided, ...]) -> Launch:
+def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, ...]) -> Launch:
     hosts, files, environment = where(placement, wish)
     variables = passed({**wish.environment, "I_MPI_PIN": "0"}, "-genv")
     argv = ("mpiexec.hydra", *hosts, *variables, "-n", str(placement.size), *wrapper.wrapped(wish.command))

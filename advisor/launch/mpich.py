@@ -1,12 +1,12 @@
-"""MPICH and its launcher Hydra: ``-bind-to user:`` lists of the kernel's CPU numbers, or a short form where that is the same."""
+"""MPICH and its launcher Hydra: ``-bind-to user:`` lists, or a short form where a model of Hydra gives the same."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
 from advisor.launch import wrapper
-from advisor.launch.base import Avoided, Launch, Lines, Wish
-from advisor.launch.hosts import (
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.ranks_per_host import (
     FEW,
     LONGEST,
     counted,
@@ -21,10 +21,82 @@ from advisor.launch.hosts import (
     refuse_colon,
     runs,
 )
-from advisor.launch.hydra import alike, bound, forms, objects, shortest
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering, ordered
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
+
+OBJECTS = ("hwthread", "core", "l3cache", "numa", "socket")
+"""Hydra's names, the smallest thing first."""
+
+
+def objects(topology: Topology) -> dict[str, tuple[CpuSet, ...]]:
+    """Return the CPUs of everything that ranks can be bound to or dealt over, by Hydra's names and in hwloc's order."""
+    known, inside = logical_numbering(topology), topology.inside
+    # Where some nodes have memory alone, Hydra 5.0.2 counts these too, and its proxy dies of -map-by numa now and then.
+    alone = any(not node.cpuset for node in inside.nodes)
+    parts = {
+        "l3cache": [l3.cpuset for l3 in inside.l3],
+        "numa": [] if alone else [node.cpuset for node in inside.nodes],
+        "socket": [package.cpuset for package in inside.packages],
+    }
+    found = {name: ordered(sets, known) for name, sets in parts.items()}
+    cores = known.cores if inside.cores else ()  # where none are shown, those that launchers count are not ours
+    return {"hwthread": tuple(CpuSet([cpu]) for cpu in known.pus), "core": cores, **found}
+
+
+def alike(sets: Sequence[CpuSet], topology: Topology) -> bool:
+    """Whether some parts hold as many CPUs each and no CPU twice, and together the whole of what may be used."""
+    return bool(sets) and len({len(each) for each in sets}) == 1 and sum(map(len, sets)) == len(topology.inside.pus)
+
+
+def hydra_bound(things: Sequence[CpuSet], over: Sequence[CpuSet], count: int) -> Iterator[CpuSet]:
+    """Yield what one rank after the other is bound to, without end: ``count`` things, dealt over the larger ones in turn.
+
+    Each larger one has its own cursor, and it turns over (``core:4`` of six gives 0-3 and then 4,5,0,1).
+    """
+    inside = [[thing for thing in things if thing <= large] for large in over]
+    turn = 0
+    while all(inside):
+        for mine in inside:
+            yield union(mine[(turn * count + i) % len(mine)] for i in range(count))
+        turn += 1
+
+
+def hydra_forms(topology: Topology, slots: Sequence[Slot]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of bind-to and map-by that put ranks on a node as planned, the shortest first."""
+    have = objects(topology)
+    good = {name: sets for name, sets in have.items() if alike(sets, topology)}
+    for bind in OBJECTS:
+        size = len(good[bind][0]) if bind in good else 0
+        if not size or len(slots[0].cpus) % size:
+            continue
+        count = len(slots[0].cpus) // size
+        for over in (name for name in OBJECTS if name in good and len(good[name][0]) > size):
+            if _follows(hydra_bound(good[bind], good[over], count), slots):
+                yield _named(bind, count), over
+        chunks = [union(good[bind][i : i + count]) for i in range(0, len(good[bind]) - count + 1, count)]
+        if len(chunks) >= len(slots) and _follows(iter(chunks), slots):
+            yield _named(bind, count), _named(bind, count)
+
+
+def shortest(found: Iterator[tuple[str, str]]) -> tuple[str, str] | None:
+    """Return the pair of the largest thing to bind to, dealt over itself where that does; None of none."""
+    pairs = list(found)
+    return (
+        min(pairs, key=lambda pair: (":" in pair[0], pair[0] != pair[1], -OBJECTS.index(pair[0].split(":")[0])))
+        if pairs
+        else None
+    )
+
+
+def _follows(given: Iterator[CpuSet], slots: Sequence[Slot]) -> bool:
+    return all(next(given, None) == slot.cpus for slot in slots)
+
+
+def _named(thing: str, count: int) -> str:
+    return thing if count == 1 else f"{thing}:{count}"
+
 
 NAME = "mpich"
 ALIASES = ("hydra", "mpiexec.hydra")
@@ -42,7 +114,7 @@ _HOMELESS = Avoided(
 _OTHERS = "no -bind-to X:k -map-by Y puts the ranks in this order on these CPUs"
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the mpiexec line: a short form where faithful, else a user: list, per host where hosts differ, else the wrapper."""
     list(runs(placement))
     refuse_colon(wish.command)
@@ -73,7 +145,7 @@ def short_form(placement: Placement) -> tuple[tuple[str, str] | None, tuple[Avoi
     for plan, ranks in kinds(placement).items():
         topology = placement.plans[plan].topology
         even = even and all(alike(sets, topology) for sets in objects(topology).values() if sets)
-        found = set(forms(topology, placement.plans[plan].slots[:ranks]))
+        found = set(hydra_forms(topology, placement.plans[plan].slots[:ranks]))
         common = found if common is None else common & found
     best = shortest(iter(common or ()))
     why = Avoided("-bind-to X:k -map-by Y", _OTHERS if even else _CROSSES)
@@ -104,7 +176,7 @@ def _sample(placement: Placement) -> Iterator[str]:
         yield f"{'n' * 255}:{ranks} binding=user:{entries(placement.plans[plan].slots[:ranks])}"
 
 
-def where(placement: Placement, wish: Wish) -> tuple[tuple[str, ...], dict[str, Lines]]:
+def where(placement: Placement, wish: LaunchRequest) -> tuple[tuple[str, ...], dict[str, Lines]]:
     """Return the words and the file that name the hosts: none inside a job that has them, a file for many."""
     named, each = names(placement), filled(placement)
     if not named:
@@ -118,7 +190,7 @@ def where(placement: Placement, wish: Wish) -> tuple[tuple[str, ...], dict[str, 
 
 def _line(
     placement: Placement,
-    wish: Wish,
+    wish: LaunchRequest,
     form: str,
     words: Sequence[str],
     avoided: tuple[Avoided, ...],
@@ -132,7 +204,7 @@ def _line(
     return Launch(NAME, wish.version, form, argv, environment, files, avoided, memory_notes(placement))
 
 
-def _wrapped(placement: Placement, wish: Wish, avoided: tuple[Avoided, ...]) -> Launch:
+def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, ...]) -> Launch:
     hosts, files = where(placement, wish)
     variables = passed(wish.environment, "-genv")
     argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, "-bind-to", "none", *wrapper.wrapped(wish.command))
@@ -201,7 +273,7 @@ def _sets(bind: str, over: str, topology: Topology, count: int) -> list[CpuSet |
     thing, number = _counted(bind)
     have = objects(topology)
     large = [union(have[thing])] if bind == over else have[_counted(over)[0]]
-    dealt = bound(have[thing], large, number)
+    dealt = hydra_bound(have[thing], large, number)
     return [next(dealt) for _ in range(count)]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from advisor.errors import BadValue
 from advisor.launch import mpich, wrapper
-from advisor.launch.base import Avoided, Launch, Lines, Wish
-from advisor.launch.hosts import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.ranks_per_host import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
@@ -24,7 +24,7 @@ _DIFFER = Avoided("CPU_MAPPING", "the mapping is the same on every host, and the
 _LONG = Avoided("CPU_MAPPING", f"longer than the {LONGEST} characters that MVAPICH2 surely reads")
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the line of MVAPICH2 (mpirun_rsh) or of a later version (Hydra's mpiexec); where not known, of 2."""
     list(runs(placement))
     newer = version_of(wish.version) >= (3,)
@@ -43,7 +43,7 @@ def listed(slots: Sequence[Slot]) -> str:
     return ":".join(str(slot.cpus) for slot in slots)
 
 
-def _rsh(placement: Placement, wish: Wish, form: str, pins: Mapping[str, str], avoided: tuple[Avoided, ...]) -> Launch:
+def _rsh(placement: Placement, wish: LaunchRequest, form: str, pins: Mapping[str, str], avoided: tuple[Avoided, ...]) -> Launch:
     wrap = form == "wrapper"
     hosts, files = (("-hostfile", "hostfile"), {"hostfile": lambda: counted(placement)}) if names(placement) else ((), {})
     settings = [f"{name}={value}" for name, value in {**wish.environment, **pins}.items()]
@@ -55,7 +55,7 @@ def _rsh(placement: Placement, wish: Wish, form: str, pins: Mapping[str, str], a
     return Launch(NAME, wish.version, form, argv, {}, {**files, **extra}, avoided, notes)
 
 
-def _hydra(placement: Placement, wish: Wish, mapping: str, avoided: tuple[Avoided, ...]) -> Launch:
+def _hydra(placement: Placement, wish: LaunchRequest, mapping: str, avoided: tuple[Avoided, ...]) -> Launch:
     """Return Hydra's line: MVAPICH binds by its own mapping, or is told to leave alone what Hydra binds."""
     if avoided or wish.wrap or devices_differ(placement):
         quiet = {**wish.environment, "MVP_ENABLE_AFFINITY": "0"}
@@ -70,8 +70,8 @@ def _hydra(placement: Placement, wish: Wish, mapping: str, avoided: tuple[Avoide
     return Launch(NAME, wish.version, "mapping", argv, {}, files, avoided, (UNTRIED, *memory_notes(placement)))
 
 
-def _with(wish: Wish, environment: Mapping[str, str]) -> Wish:
-    return Wish(wish.command, None, True, wish.report, wish.scheduler, environment, wish.wrap)  # noqa: FBT003 - all of its fields
+def _with(wish: LaunchRequest, environment: Mapping[str, str]) -> LaunchRequest:
+    return LaunchRequest(wish.command, None, True, wish.report, wish.scheduler, environment, wish.wrap)  # noqa: FBT003 - all of its fields
 
 
 def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:

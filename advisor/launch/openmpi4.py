@@ -2,10 +2,9 @@
 
 from advisor.errors import BadValue
 from advisor.launch import mpirun, wrapper
-from advisor.launch.base import Avoided, Launch, Lines, Wish
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
 from advisor.launch.mpirun import Fault, Release
-from advisor.launch.mpirun_line import parse
-from advisor.launch.rankfile import Count, longest, rankfile
+from advisor.launch.rankfile import Count, longest, parse, rankfile
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import NodePlan, Placement
@@ -29,7 +28,7 @@ _LONGEST = 63 - 6
 """Characters of host name and slot list together: above, 4.1 writes past a buffer of 64 (rmaps_rank_file.c)."""
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the line for Open MPI 4: a short form where that is the plan, else a rankfile, else the wrapper."""
     version = mpirun.release(wish.version) if wish.version else _SUPPOSED
     if version >= (5, 0, 0):
@@ -82,7 +81,7 @@ def _numbers(plans: list[NodePlan]) -> tuple[str, ...]:
     return (*threads, *physical, "--bind-to", "core" if whole else "hwthread")
 
 
-def _no_rankfile(placement: Placement, wish: Wish, version: Release) -> Avoided | None:
+def _no_rankfile(placement: Placement, wish: LaunchRequest, version: Release) -> Avoided | None:
     """Return why no rankfile is written; None where one is."""
     if why := mpirun.wants_wrapper(placement, wish):
         return Avoided("rankfile", why)
@@ -95,7 +94,7 @@ def _no_rankfile(placement: Placement, wish: Wish, version: Release) -> Avoided 
     return None
 
 
-def _near(placement: Placement, plans: list[NodePlan], wish: Wish) -> str | None:
+def _near(placement: Placement, plans: list[NodePlan], wish: LaunchRequest) -> str | None:
     """Return the adapter whose own cores, from the first, are the plan on every host: what ``dist`` gives."""
     devices = {slot.hca if slot.distance == 10 else None for plan in plans for slot in plan.slots}
     if wish.exact or mpirun.wants_wrapper(placement, wish) or len(devices) != 1 or not mpirun.whole_cores(plans):

@@ -2,11 +2,9 @@
 
 from advisor.errors import BadValue
 from advisor.launch import mpirun, wrapper
-from advisor.launch.base import Avoided, Launch, Lines, Wish
-from advisor.launch.mapping import Form, fits
-from advisor.launch.mpirun import MAIN, Fault, Release
-from advisor.launch.mpirun_line import parse
-from advisor.launch.rankfile import longest, rankfile
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.mpirun import MAIN, Fault, Form, Release, fits
+from advisor.launch.rankfile import longest, parse, rankfile
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import NodePlan, Placement
 
@@ -35,7 +33,7 @@ _MOST_LISTED = 32
 """Cores that a line enumerates: pe-list takes no ranges, it counts one as a single CPU."""
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the line for Open MPI 5: a short form where that is the plan, else a rankfile, else the wrapper."""
     version = mpirun.release(wish.version) if wish.version else _SUPPOSED
     if version < (5, 0, 0):
@@ -85,7 +83,7 @@ def _spelled(options: tuple[str, ...], version: Release) -> tuple[str, ...]:
     return tuple({"--map-by": "--mapby", "--bind-to": "--bindto"}.get(word, word) for word in options)
 
 
-def _listed(placement: Placement, plans: list[NodePlan], wish: Wish) -> Form | None:
+def _listed(placement: Placement, plans: list[NodePlan], wish: LaunchRequest) -> Form | None:
     """Return the list of cores that is the plan on every host, where each rank has one core and they are few."""
     if wish.exact or mpirun.wants_wrapper(placement, wish) or not mpirun.alike(plans) or not mpirun.whole_cores(plans):
         return None
@@ -100,7 +98,7 @@ def _listed(placement: Placement, plans: list[NodePlan], wish: Wish) -> Form | N
     return form if fits(form, placement) else None
 
 
-def _no_rankfile(placement: Placement, plans: list[NodePlan], wish: Wish, version: Release) -> Avoided | None:
+def _no_rankfile(placement: Placement, plans: list[NodePlan], wish: LaunchRequest, version: Release) -> Avoided | None:
     """Return why no rankfile is written; None where one is."""
     whole = mpirun.whole_cores(plans)
     if why := mpirun.wants_wrapper(placement, wish):

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
 from advisor.launch import wrapper
-from advisor.launch.base import Avoided, Launch, Lines, Wish
-from advisor.launch.hosts import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
-from advisor.launch.hydra import alike, objects
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.mpich import alike, objects
+from advisor.launch.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
@@ -30,7 +30,7 @@ _INHERITED = "unset SLURM_CPUS_PER_TASK before the line: srun takes it for --cpu
 _MEMORY = "memory is taken where it is first touched; --mem-bind=local makes that strict"
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the srun line: cores in blocks where faithful, else a list, else the wrapper where hosts differ."""
     list(runs(placement))
     if wish.wrap or devices_differ(placement):
@@ -57,7 +57,7 @@ def launch(placement: Placement, wish: Wish) -> Launch:
     return _line(placement, wish, bind.partition(":")[0], (f"--cpu-bind={_verbose(wish)}{bind}",), ((*avoided, _EXACT), notes))
 
 
-def _unnamed(placement: Placement, wish: Wish) -> Avoided | None:
+def _unnamed(placement: Placement, wish: LaunchRequest) -> Avoided | None:
     """Return why Slurm cannot bind to the CPUs of some node by their numbers; None where it can.
 
     slurmd maps the CPUs from 0 to their count, with as many threads for each core (xcpuinfo_hwloc_topo_get); observed.
@@ -79,7 +79,7 @@ def _unnamed(placement: Placement, wish: Wish) -> Avoided | None:
     return None
 
 
-def _counted(topology: Topology, wish: Wish) -> int:
+def _counted(topology: Topology, wish: LaunchRequest) -> int:
     """Return how many CPUs Slurm knows of a node; in a job of its own, numbers not seen are those of other jobs."""
     if wish.scheduler != "slurm":
         return len(topology.pus)
@@ -94,7 +94,7 @@ def listed(slots: Sequence[Slot]) -> str:
     return f"mask_cpu:{','.join(hex(slot.cpus.bits) for slot in slots)}"
 
 
-def _verbose(wish: Wish) -> str:
+def _verbose(wish: LaunchRequest) -> str:
     return "verbose," if wish.report else ""
 
 
@@ -137,7 +137,7 @@ def _nodes(placement: Placement) -> str | None:
 Where = tuple[tuple[str, ...], dict[str, Lines], dict[str, str]]
 
 
-def where(placement: Placement, wish: Wish, inner: str = "") -> Where:
+def where(placement: Placement, wish: LaunchRequest, inner: str = "") -> Where:
     """Return the words, the file and the variables that give each host its ranks in the plan's order."""
     named, each = names(placement), _even(placement, wish)
     tail = f":{inner}" if inner else ""
@@ -150,7 +150,7 @@ def where(placement: Placement, wish: Wish, inner: str = "") -> Where:
     return (*size, "--distribution", "arbitrary"), {"hostfile": lambda: _each(placement)}, {"SLURM_HOSTFILE": "hostfile"}
 
 
-def _even(placement: Placement, wish: Wish) -> int | None:
+def _even(placement: Placement, wish: LaunchRequest) -> int | None:
     """Return the ranks of each host where Slurm's own order and division of them are the plan's; None elsewhere."""
     named, counts = names(placement), {host.ranks for host in placement.hosts if host.ranks}
     if len(counts) > 1:  # of 18 tasks, at most 16 on a node, srun 22.05 makes 11 and 7
@@ -172,7 +172,7 @@ def _each(placement: Placement) -> Iterator[str]:
             yield str(host.name)
 
 
-def _line(placement: Placement, wish: Wish, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:
+def _line(placement: Placement, wish: LaunchRequest, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:
     hosts, files, environment = where(placement, wish, inner)
     avoided, notes = said
     argv = ("srun", *hosts, *words, *wish.command)
@@ -180,7 +180,7 @@ def _line(placement: Placement, wish: Wish, form: str, words: Sequence[str], sai
     return Launch(NAME, wish.version, form, argv, settings, files, avoided, (*notes, *memory_notes(placement)))
 
 
-def _wrapped(placement: Placement, wish: Wish, avoided: tuple[Avoided, ...]) -> Launch:
+def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, ...]) -> Launch:
     hosts, files, environment = where(placement, wish)
     argv = ("srun", *hosts, "--cpu-bind=none", *wrapper.wrapped(wish.command))
     settings = {**wish.environment, **environment}

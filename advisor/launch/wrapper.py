@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
-from advisor.launch.base import Launch, Lines, Wish
-from advisor.launch.hosts import filled, kinds, names, runs
+from advisor.launch.launcher import Launch, LaunchRequest, Lines
+from advisor.launch.ranks_per_host import filled, kinds, names, runs
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement, Slot
@@ -32,7 +32,7 @@ _PLACE = re.compile(r"\s*(\d+):(\d+)\) place (\S+) (\S+) (\S+) (\S+) ;;", re.ASC
 _HOST = re.compile(r"\s*(\S+)(?: \| \S+)*\) plan=(\d+) (first|each)=(\d+) ;;", re.ASCII)
 
 
-def launch(placement: Placement, wish: Wish) -> Launch:
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return a line for any mpirun: which option switches its own binding off stands in the notes."""
     options = tuple(f"with {launcher} add: {' '.join(words)}" for launcher, words in UNBOUND.items())
     argv = ("mpirun", "-n", str(placement.size), *wrapped(wish.command))

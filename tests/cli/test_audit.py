@@ -11,8 +11,8 @@ import pytest
 
 from advisor.cli.commands import audit as command
 from advisor.cli.main import status
-from advisor.cli.pipeline import load
 from advisor.model.audit.findings import Audit
+from advisor.work.machine import load
 from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
 from tests.render import audits

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from advisor.cli import efficiency_run, measuring, network_run
 from advisor.cli.main import status
-from advisor.cli.measuring import Measured, saved
-from advisor.cli.pipeline import load
 from advisor.errors import CannotWork
 from advisor.measure.kernel_tasks import Request
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Conditions, Measurements, Result, identity_of
+from advisor.work import hpl as efficiency_run
+from advisor.work import measure as measuring
+from advisor.work import network as network_run
+from advisor.work.machine import load
+from advisor.work.measure import Measured, read_measurements
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -56,12 +58,12 @@ class Fakes:
     """What stands in for the three measurements, and what they were asked."""
 
     wishes: list[str] = field(default_factory=list)
-    hows: list[measuring.How] = field(default_factory=list)
+    hows: list[measuring.MeasureOptions] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
     hpl: Callable[[], None] = lambda: None
     network: Callable[[], None] = lambda: None
 
-    def own(self, machine: Machine, wish: Request, how: measuring.How) -> Measured:
+    def own(self, machine: Machine, wish: Request, how: measuring.MeasureOptions) -> Measured:
         """Return what the kernels would bring."""
         self.wishes.append(wish.what)
         self.hows.append(how)
@@ -96,7 +98,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
 
 def kept(tmp_path: Path) -> list[str]:
     """Return the kernels of which the cache has results."""
-    return [each.kernel for each in saved([tmp_path / "advisor" / "measured.json"]).results]
+    return [each.kernel for each in read_measurements([tmp_path / "advisor" / "measured.json"]).results]
 
 
 def test_hpl_and_messages_are_added(fakes: Fakes, tmp_path: Path, capsys: Capture) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from advisor.cli import network_run
 from advisor.cli.main import status
-from advisor.cli.measuring import Measured
-from advisor.cli.networking import Experiment
 from advisor.model.measurement import Measurements, identity_of
+from advisor.work import network
+from advisor.work.measure import Measured
+from advisor.work.network import Experiment
 from tests.machines.catalogue import write_archive
 from tests.measure.test_contrast import result, run
 
@@ -84,7 +84,7 @@ def test_a_run_is_compared_with_an_earlier_one(
         earlier.append(now)
         return Measured(now, interrupted=False)
 
-    monkeypatch.setattr(network_run, "measure", measure)
+    monkeypatch.setattr(network, "measure", measure)
     line = ["measure", "network", *hosts, "--sizes", "8"]
     assert status([*line, "--json", "--save", str(tmp_path / "old.json")]) == 0
     capsys.readouterr()
@@ -114,7 +114,7 @@ def test_what_would_not_fit_is_refused_before_it_runs(
     case: str, hosts: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An earlier run of other things is told in one line, and nothing is measured."""
-    monkeypatch.setattr(network_run, "measure", lambda _: pytest.fail("it was measured"))
+    monkeypatch.setattr(network, "measure", lambda _: pytest.fail("it was measured"))
     more, why = UNLIKE[case]
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
     assert why in error_of(["network", *hosts, "--before", old, *more], capsys)
@@ -126,7 +126,7 @@ def test_what_cannot_be_compared_is_shown_all_the_same(
     """A run that Ctrl-C cut short is printed; one line says that it is not compared, and the status is that of Ctrl-C."""
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
     cut = run(name="r7425").model_copy(update={"results": ()})
-    monkeypatch.setattr(network_run, "measure", lambda _: Measured(cut, interrupted=True))
+    monkeypatch.setattr(network, "measure", lambda _: Measured(cut, interrupted=True))
     assert status(["measure", "network", *hosts, "--sizes", "8", "--before", old]) == 130
     said = capsys.readouterr()
     assert ("Nothing was measured" in said.out, "not compared: the run after has no believed" in said.err) == (True, True)

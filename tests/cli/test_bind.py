@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.allocation import expand
 from advisor.cli.main import status
-from advisor.cli.pipeline import load
 from advisor.errors import BadValue
+from advisor.work.job.allocation import expand
+from advisor.work.machine import load
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
@@ -304,7 +304,7 @@ def test_srun_gets_no_job_script_of_pbs(nodes: Path, capsys: Capture, tmp_path: 
 
 def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A template of the site takes the place of ours, and one for another scheduler is filled too."""
-    from advisor.cli import formats
+    from advisor.work import checklist
 
     site = tmp_path / "site"
     (site / "job").mkdir(parents=True)
@@ -312,7 +312,7 @@ def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: P
         "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
     )
     (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
-    monkeypatch.setattr(formats, "SITE_FOLDERS", (site,))
+    monkeypatch.setattr(checklist, "SITE_FOLDERS", (site,))
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
     assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
     assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"
@@ -333,12 +333,12 @@ def test_a_folder_is_whole_or_as_it_was(nodes: Path, capsys: Capture, tmp_path: 
 def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a launcher refuses to bind as planned, the wrapper does, and it is said."""
     from advisor.launch import mpich
-    from advisor.launch.base import Launch, Wish
+    from advisor.launch.launcher import Launch, LaunchRequest
     from advisor.model.placement import Placement
 
     real = mpich.launch
 
-    def refusing(placement: Placement, wish: Wish) -> Launch:
+    def refusing(placement: Placement, wish: LaunchRequest) -> Launch:
         if not wish.wrap:
             raise BadValue("not on a Sunday")
         return real(placement, wish)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from advisor.cli import formats
 from advisor.cli.main import status
-from advisor.cli.order import judged_platform, maker_of
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import vendor_by_id
+from advisor.work import checklist
+from advisor.work.judgement import judged_platform, maker_of
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -205,7 +205,7 @@ def test_pages_say_to_type_what_the_scripts_would(archive: Path, capsys: Capture
             assert bool(item["fix"]["commands"]) is not bool(told), item["id"]
 
 
-@pytest.mark.parametrize("name", [name for name in formats.formats() if name not in ("ilorest", "onecli", "sum")])
+@pytest.mark.parametrize("name", [name for name in checklist.formats() if name not in ("ilorest", "onecli", "sum")])
 def test_every_format_prints_and_writes(name: str, capsys: Capture, tmp_path: Path) -> None:
     """A format prints the same to the terminal as into a file."""
     words = ("--platform", "rome", "--vendor", "dell", "--as", name)
@@ -263,7 +263,7 @@ def test_a_site_adds_and_replaces_templates(tmp_path: Path, capsys: Capture, mon
     (folder / "md.j2").write_text("ours: {{ list.vendor }}\n")
     (folder / "txt.j2").write_text("short\n")
     (folder / "bad.j2").write_text("{{ list.nothing }}")
-    monkeypatch.setattr(formats, "SITE_FOLDERS", (tmp_path,))
+    monkeypatch.setattr(checklist, "SITE_FOLDERS", (tmp_path,))
     where = ("--platform", "rome", "--vendor", "dell")
     assert "numa-nps-below-best" in printed(capsys, *where, "--as", "csv").splitlines()
     assert printed(capsys, *where, "--as", "md") == "ours: Dell\n"

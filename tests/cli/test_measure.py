@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
-from advisor.cli.measuring import saved
 from advisor.errors import BadInput
+from advisor.work.measure import read_measurements
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -76,7 +76,7 @@ def test_what_was_measured_is_shown_saved_and_shown_again(kernels: Path, tmp_pat
     line = ["measure", "membw", "--cpus", "0", "--busy-ok", "--kernels", str(kernels), "--save", str(file), "--json"]
     assert status(line) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(file.read_text()) == saved([file]).model_dump(mode="json")
+    assert printed == json.loads(file.read_text()) == read_measurements([file]).model_dump(mode="json")
     assert (printed["results"][0]["variant"], printed["results"][0]["values"]) == ("load", [1e10, 1e10, 1e10])
     assert status(["measure", "show", str(file), "--width", "100"]) == 0
     assert "triad" in capsys.readouterr().out
@@ -122,7 +122,7 @@ def test_ctrl_c_shows_what_is_done(kernels: Path, tmp_path: Path) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
-    kept = saved([file])
+    kept = read_measurements([file])
     assert (kept.results[0].kernel, {each.why for each in kept.missing}) == ("membw", {"stopped by Ctrl-C"})
 
 
@@ -161,4 +161,4 @@ def test_damaged_measurements_are_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     file.write_text(text)
     with pytest.raises(BadInput, match=r"m\.json"):
-        saved([file])
+        read_measurements([file])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.launchlines import STANDS_FOR, line_in, line_of
 from advisor.cli.main import status
 from advisor.errors import BadInput
+from advisor.work.verify import STANDS_FOR, line_in, line_of
 
 Capture = pytest.CaptureFixture[str]
 PLAN = {

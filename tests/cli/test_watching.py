@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from advisor.cli import watching
 from advisor.cli.main import status
-from advisor.cli.watching import Watching
 from advisor.collect.sources import counters, paths
 from advisor.host.base import Ran, Reading, Why
 from advisor.host.record import record
 from advisor.host.tree import Link, MemoryStore, TreeHost
 from advisor.model.hardware.fault_counters import Count
+from advisor.work import machine as watching
+from advisor.work.machine import CounterWatch
 from tests.machines.catalogue import tree, write_archive
 from tests.machines.tree import Link as Made
 from tests.machines.tree import relative
@@ -115,7 +115,7 @@ def test_explain_shows_what_rose_and_where_it_was_read(ailing: Ailing, tmp_path:
 def test_a_live_machine_is_looked_at_before_and_after(ailing: Ailing, monkeypatch: pytest.MonkeyPatch) -> None:
     """One link down between the looks."""
     monkeypatch.setattr(watching, "LiveHost", lambda: ailing)
-    found = Watching(None).ended()
+    found = CounterWatch(None).ended()
     assert found is not None
     assert found.ports is not None
     assert found.ports[0].link_downs == Count(total=22, rose=1)
@@ -130,7 +130,7 @@ def test_a_machine_that_counts_nothing_is_not_waited_for(monkeypatch: pytest.Mon
     host = machine()
     monkeypatch.setattr(watching, "LiveHost", lambda: host)
     monkeypatch.setattr(watching, "seconds_since", never)
-    found = Watching(None).ended()
+    found = CounterWatch(None).ended()
     assert found is not None
     assert (found.seconds, found.ports) == (None, ())
 
@@ -146,7 +146,7 @@ def test_a_counter_that_hangs_holds_nobody_up(ailing: Ailing, monkeypatch: pytes
     monkeypatch.setattr(watching, "LiveHost", lambda: ailing)
     monkeypatch.setattr(watching, "_PATIENCE", 0.01)
     monkeypatch.setattr(watching, "look", hangs)
-    found = Watching(None).ended()
+    found = CounterWatch(None).ended()
     go_on.set()
     assert found is not None
     assert (found.ports, [gap.fact for gap in found.gaps]) == (None, ["watch"])

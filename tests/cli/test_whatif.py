@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.assume import assumed, changed
 from advisor.cli.main import status
-from advisor.cli.pipeline import load, machine_from_json
 from advisor.model.hardware.firmware import Bios
 from advisor.model.hardware.layout import Assumption
+from advisor.work.machine import load, machine_from_json
+from advisor.work.whatif import assumed, changed
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]

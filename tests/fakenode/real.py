@@ -9,7 +9,7 @@ from typing import Any
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import AdvisorError, BadValue
-from advisor.launch.base import Launch, Lines
+from advisor.launch.launcher import Launch, Lines
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology

@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 import pytest
 
-from advisor.cli.judgement import judged
 from advisor.collect.sources import collect_machine, commands, paths
 from advisor.host.archive import unpack
 from advisor.host.base import Host, example_path
@@ -18,6 +17,7 @@ from advisor.host.privacy.secrets import RedactedHost
 from advisor.host.record import record
 from advisor.host.source import open_host
 from advisor.host.tree import Link
+from advisor.work.judgement import judged
 from tests.host.planted import Secrets, Stuffed
 from tests.host.test_capture import opened
 from tests.machines.catalogue import MACHINES, write_archive

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advisor.cli.judgement import judged
 from advisor.cli.main import status
-from advisor.cli.pipeline import load
 from advisor.language.sentences import as_word, read_sentence
 from advisor.language.tree import STEPS
 from advisor.model import value
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.hardware.machine import Machine
+from advisor.work.judgement import judged
+from advisor.work.machine import load
 from tests.language.words import SCOPE
 from tests.machines.catalogue import write_archive
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from advisor.cli.judgement import judged
 from advisor.language.tree import Fact
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Limits
 from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
+from advisor.work.judgement import judged
 
 
 def machine(nodes: int) -> Machine:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from advisor.cli.inputs import Given
-from advisor.cli.planning import planned
 from advisor.know.checklist import Sheets, checklist_with
 from advisor.know.platforms import platform_by_id
 from advisor.know.settings import settings
@@ -15,6 +13,8 @@ from advisor.model.audit.platform import Reference
 from advisor.model.audit.rule import Guide
 from advisor.model.hardware.firmware import Bios
 from advisor.plan.checklist import with_plan
+from advisor.work.bios import BiosInput
+from advisor.work.checklist import planned
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
 """A name that would break out of every kind of file."""
@@ -115,7 +115,7 @@ def planned_sample(
 ) -> tuple[Checklist, Plan]:
     """Return the checklist that has something of everything, and its plan."""
     checklist, wishes = wished(*SAMPLE, vendor=vendor, machine=machine)
-    plan = planned(checklist, wishes, vendors()[vendor], Given(), include)
+    plan = planned(checklist, wishes, vendors()[vendor], BiosInput(), include)
     return with_plan(checklist, plan, vendors()[vendor]), plan
 
 

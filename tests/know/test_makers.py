@@ -2,7 +2,6 @@
 
 import pytest
 
-from advisor.cli.judgement import judged
 from advisor.know.fixes import fix_of
 from advisor.know.settings import settings
 from advisor.know.vendors import sheet_for_machine, vendors
@@ -12,6 +11,7 @@ from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
+from advisor.work.judgement import judged
 
 AMD_ONLY = ("AMD CBS", "APBDIS", "xGMI", "Core Performance Boost", "SMT Control", "Determinism")
 INTEL_ONLY = ("Socket Configuration", "Turbo", "Hyper-Threading", "UPI", "Uncore")

@@ -3,12 +3,12 @@ from typing import get_args
 import pytest
 
 from advisor.cli.folder import commands
-from advisor.cli.judgement import own_rules
 from advisor.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
 from advisor.model.audit.platform import Benchmark
+from advisor.work.judgement import own_rules
 
 
 def told(platform: str, bench: str, known: Known | None = None) -> list[tuple[str, str]]:

@@ -13,15 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.cli.allocation import expand, hostfile
-from advisor.cli.jobscripts import job_templates, located
 from advisor.errors import AdvisorError, BadValue
-from advisor.launch.base import Launch, Wish
-from advisor.launch.registry import launchers
+from advisor.launch.launcher import Launch, LaunchRequest, launchers
 from advisor.model.placement import Placement
 from advisor.paths import template
 from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, exports, folded, launch_script
 from advisor.render.jinja import fill, probe_script, probe_words
+from advisor.work.job.allocation import expand, hostfile
+from advisor.work.job.folder import job_templates, located
 from tests.launch.plan import node, planned
 from tests.launch.strategies import SHAPES, placements
 
@@ -72,7 +71,7 @@ def test_every_launcher_refuses_a_host_that_is_no_host_name(name: str, host: str
     shape = SHAPES[0]
     for hosts in ((host, "n2"), (*(f"n{at}" for at in range(70)), host)):
         plan = planned((node(shape, "0", "1"),), *((each, 0, 2) for each in hosts))
-        for wish in (Wish(("./app",)), Wish(("./app",), exact=True), Wish(("./app",), wrap=True)):
+        for wish in (LaunchRequest(("./app",)), LaunchRequest(("./app",), exact=True), LaunchRequest(("./app",), wrap=True)):
             with pytest.raises(BadValue) as error:
                 launchers()[name].launch(plan, wish)
             assert str(error.value).isprintable()
@@ -122,7 +121,7 @@ def test_the_script_of_a_job_starts_the_launcher_with_the_very_words(
 ) -> None:
     """Its files and its folder are one word each, its title stays a comment, and nothing else is run."""
     try:
-        made = launchers()[name].launch(plan, Wish(("./app", argument), environment={"OMP_PLACES": "cores"}))
+        made = launchers()[name].launch(plan, LaunchRequest(("./app", argument), environment={"OMP_PLACES": "cores"}))
     except BadValue:
         return
     own = located(made, HERE, ["./app", argument])
@@ -160,7 +159,7 @@ def test_every_file_of_a_launch_holds_names_and_numbers_alone(plan: Placement) -
     """Rankfiles, host files, configuration files; the wrapper is a script that sh reads."""
     for launcher in launchers().values():
         try:
-            made = launcher.launch(plan, Wish(("./app",), exact=True))
+            made = launcher.launch(plan, LaunchRequest(("./app",), exact=True))
         except BadValue:
             continue
         for name, lines in made.files.items():
@@ -220,5 +219,5 @@ def test_the_probe_is_a_script_that_sh_reads_and_words_that_stay_apart() -> None
 
 def test_a_launch_without_hosts_has_no_name_to_quote() -> None:
     """The one host of a plan may have no name at all."""
-    made: Launch = launchers()["openmpi5"].launch(planned((node(SHAPES[0], "0"),), (None, 0, 1)), Wish(("./app",)))
+    made: Launch = launchers()["openmpi5"].launch(planned((node(SHAPES[0], "0"),), (None, 0, 1)), LaunchRequest(("./app",)))
     assert "--host" not in made.argv

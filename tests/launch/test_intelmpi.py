@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from advisor.errors import BadValue
 from advisor.launch import intelmpi
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.strategies import placements
@@ -13,15 +13,15 @@ from tests.model.shapes import shape
 
 ROME = shape(2, 4, 8, 32)
 BIG = shape(2, 4, 16, 128)
-APP = Wish(("./app",))
-EXACT = Wish(("./app",), exact=True)
+APP = LaunchRequest(("./app",))
+EXACT = LaunchRequest(("./app",), exact=True)
 
 
 @settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command and files, and back, in both forms, with threads and with the wrapper."""
-    for wish in (Wish(("./app",), environment={"OMP_NUM_THREADS": "2"}), EXACT, Wish(("./app",), wrap=True)):
+    for wish in (LaunchRequest(("./app",), environment={"OMP_NUM_THREADS": "2"}), EXACT, LaunchRequest(("./app",), wrap=True)):
         made = intelmpi.launch(placement, wish)
         assert intelmpi.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
@@ -36,7 +36,7 @@ def test_one_rank_an_l3_group_is_a_domain() -> None:
 def test_packed_threads_are_the_omp_domain() -> None:
     """Where OMP_NUM_THREADS is the size of a rank's part."""
     plan = planned((node(ROME, "0-1", "2-3", "4-5"),), (None, 0, 3))
-    assert intelmpi.launch(plan, Wish(("./app",), environment={"OMP_NUM_THREADS": "2"})).form == "domain omp"
+    assert intelmpi.launch(plan, LaunchRequest(("./app",), environment={"OMP_NUM_THREADS": "2"})).form == "domain omp"
     assert intelmpi.launch(plan, APP).form == "domain masks"
 
 
@@ -76,13 +76,13 @@ def test_very_many_kinds_of_hosts_go_into_a_file() -> None:
     made = intelmpi.launch(placement, EXACT)
     assert made.argv == ("mpiexec.hydra", "-configfile", "segments")
     assert intelmpi.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
-    spaced = intelmpi.launch(placement, Wish(("./app", "a b"), exact=True))
+    spaced = intelmpi.launch(placement, LaunchRequest(("./app", "a b"), exact=True))
     assert spaced.form == "wrapper"
 
 
 def test_under_a_scheduler_the_ranks_of_a_host_are_said_and_meant() -> None:
     """Intel MPI ignores -ppn there unless told otherwise."""
     plan = planned((node(ROME, "0-3", "4-7"),), ("n1", 0, 2), ("n2", 0, 2))
-    made = intelmpi.launch(plan, Wish(("./app",), scheduler="slurm", report=True))
+    made = intelmpi.launch(plan, LaunchRequest(("./app",), scheduler="slurm", report=True))
     assert made.argv[1:3] == ("-ppn", "2")
     assert made.environment == {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0", "I_MPI_DEBUG": "4"}

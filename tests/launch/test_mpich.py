@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from advisor.errors import BadValue
 from advisor.launch import mpich
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import NumaNode
 from advisor.model.placement import Placement
@@ -14,15 +14,15 @@ from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
 ROME = shape(2, 4, 8, 32)
-APP = Wish(("./app", "--size", "3"))
-EXACT = Wish(("./app",), exact=True)
+APP = LaunchRequest(("./app", "--size", "3"))
+EXACT = LaunchRequest(("./app",), exact=True)
 
 
 @settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command and files, and back, in both forms and with the wrapper."""
-    for wish in (APP, EXACT, Wish(("./app",), wrap=True)):
+    for wish in (APP, EXACT, LaunchRequest(("./app",), wrap=True)):
         made = mpich.launch(placement, wish)
         assert mpich.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
@@ -89,7 +89,9 @@ def test_a_line_too_long_for_hydras_buffer_is_not_written() -> None:
 
 def test_inside_a_job_the_scheduler_has_the_hosts() -> None:
     """Only how many ranks a host has is said."""
-    made = mpich.launch(planned((node(ROME, "0-3", "4-7"),), ("n1", 0, 2), ("n2", 0, 1)), Wish(("./app",), scheduler="slurm"))
+    made = mpich.launch(
+        planned((node(ROME, "0-3", "4-7"),), ("n1", 0, 2), ("n2", 0, 1)), LaunchRequest(("./app",), scheduler="slurm")
+    )
     assert made.argv[:5] == ("mpiexec", "-ppn", "2", "-n", "3")
 
 
@@ -103,7 +105,7 @@ def test_ranks_with_adapters_of_their_own_get_the_wrapper() -> None:
 def test_a_colon_and_a_strange_host_are_refused() -> None:
     """Neither reaches a command line."""
     with pytest.raises(BadValue, match="':' in the command"):
-        mpich.launch(planned((node(ROME, "0"),), (None, 0, 1)), Wish(("./app", ":", "x")))
+        mpich.launch(planned((node(ROME, "0"),), (None, 0, 1)), LaunchRequest(("./app", ":", "x")))
     with pytest.raises(BadValue, match="no host name"):
         mpich.launch(planned((node(ROME, "0"),), ("-oProxyCommand=x", 0, 1)), APP)
 

@@ -5,8 +5,8 @@ from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.launch import openmpi4, wrapper
-from advisor.launch.base import Launch, Wish
-from advisor.launch.mpirun_line import parse, split
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.rankfile import parse, split
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import NodePlan, Placement, Slot
 from tests.launch.plan import bindings, node, planned, slot, topologies
@@ -24,7 +24,7 @@ def line(
     placement: Placement, version: str | None = "4.1.4", *, exact: bool = False, report: bool = False, wrap: bool = False
 ) -> Launch:
     """Return the line for a version."""
-    return openmpi4.launch(placement, Wish(command=APP, version=version, exact=exact, report=report, wrap=wrap))
+    return openmpi4.launch(placement, LaunchRequest(command=APP, version=version, exact=exact, report=report, wrap=wrap))
 
 
 def without_last(made: Placement, ranks: int) -> Placement:
@@ -128,7 +128,7 @@ def near(node_plan: NodePlan, distance: int) -> Placement:
 
 def test_the_first_cores_of_the_adapters_node_are_found_by_dist() -> None:
     """The articles' latency command comes out, with UCX on the device."""
-    wish = Wish(command=("osu_latency",), version="4.1.4", environment={"UCX_NET_DEVICES": "mlx5_0:1"})
+    wish = LaunchRequest(command=("osu_latency",), version="4.1.4", environment={"UCX_NET_DEVICES": "mlx5_0:1"})
     made = openmpi4.launch(near(node(ROME, "96"), 10), wish)
     assert " ".join(made.argv) == (
         "mpirun -np 2 --host a:1,b:1 --map-by dist:span --mca rmaps_dist_device mlx5_0 --bind-to core"

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.launch import openmpi5
-from advisor.launch.base import Launch, Wish
+from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.strategies import placements
@@ -22,7 +22,7 @@ def line(
     placement: Placement, version: str | None = "5.0.11", *, exact: bool = False, report: bool = False, wrap: bool = False
 ) -> Launch:
     """Return the line for a version."""
-    return openmpi5.launch(placement, Wish(command=("./app",), version=version, exact=exact, report=report, wrap=wrap))
+    return openmpi5.launch(placement, LaunchRequest(command=("./app",), version=version, exact=exact, report=report, wrap=wrap))
 
 
 def text(made: Launch) -> str:

@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from advisor.cli.binding import carry
 from advisor.errors import BadValue
-from advisor.launch.base import Launch, Wish
 from advisor.launch.environment import settings
-from advisor.launch.registry import Choice, launchers
+from advisor.launch.launcher import Choice, Launch, LaunchRequest, launchers
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
+from advisor.work.bind import launch_or_wrap
 from tests.launch.plan import bindings, topologies
 from tests.place.test_properties import jobs, machines
 
@@ -30,8 +29,8 @@ HOSTS = {"wrapper": [()]}
 def launched(name: str, placement: Placement, machine: Machine, *, exact: bool, wrap: bool) -> Launch:
     """Return a plan as a launcher carries it out."""
     needs = settings(placement, [machine])
-    wish = Wish(("./app",), exact=exact, wrap=wrap, environment=needs.variables)
-    return carry(Choice(launchers()[name], None, "asked for"), needs.placement, wish)[0]
+    wish = LaunchRequest(("./app",), exact=exact, wrap=wrap, environment=needs.variables)
+    return launch_or_wrap(Choice(launchers()[name], None, "asked for"), needs.placement, wish)[0]
 
 
 def read_back(name: str, made: Launch, placement: Placement, machine: Machine) -> Bindings:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.launch.rankfile import Count, Seat, longest, parse_rankfile, rankfile
+from advisor.launch.rankfile import Count, RankfileEntry, longest, parse_rankfile, rankfile
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement
@@ -45,7 +45,7 @@ def test_each_way_of_counting_names_the_same_cpus(count: Count, slot: str) -> No
     """Two cores with two threads each, in logical cores, logical threads, first CPUs and all CPUs."""
     made = plan(SMT, ["0,2,16,18"], {"n1": 1})
     assert list(rankfile(made, count)()) == [f"rank 0=n1 slot={slot}"]
-    assert parse_rankfile(rankfile(made, count)(), {"n1": SMT}, count) == {0: Seat("n1", CpuSet.parse("0,2,16,18"))}
+    assert parse_rankfile(rankfile(made, count)(), {"n1": SMT}, count) == {0: RankfileEntry("n1", CpuSet.parse("0,2,16,18"))}
 
 
 def test_lines_are_made_when_they_are_asked_for() -> None:
@@ -82,7 +82,7 @@ def test_what_is_written_reads_back_as_the_plan(made: tuple[Placement, Count]) -
     placement, count = made
     topology = placement.plans[0].topology
     seats = parse_rankfile(rankfile(placement, count)(), {host.name or "": topology for host in placement.hosts}, count)
-    assert seats == {place.rank: Seat(place.host or "", place.slot.cpus) for place in placement.ranks()}
+    assert seats == {place.rank: RankfileEntry(place.host or "", place.slot.cpus) for place in placement.ranks()}
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_a_rank_given_twice_is_refused() -> None:
 def test_comments_and_spaces_are_read_over() -> None:
     """Both versions take # and // and spaces around the equals sign."""
     seats = parse_rankfile(["// advisor", "rank 0 = n1 slot = 1 # core 1"], {"n1": shape(1, 1, 1, 4)})
-    assert seats == {0: Seat("n1", CpuSet([1]))}
+    assert seats == {0: RankfileEntry("n1", CpuSet([1]))}

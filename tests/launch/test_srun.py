@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from advisor.errors import BadValue
 from advisor.launch import srun
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Core
 from advisor.model.placement import Placement
@@ -19,15 +19,15 @@ GAP = shape(2, 1, 1, 8, number=lambda position, _: position + 16 * (position // 
 MIXED = shape(1, 1, 1, 4).model_copy(
     update={"cores": tuple(Core(os_index=i, cpuset=CpuSet.parse(cpus)) for i, cpus in enumerate(("0-1", "2", "3")))}
 )
-APP = Wish(("./app",))
-EXACT = Wish(("./app",), exact=True)
+APP = LaunchRequest(("./app",))
+EXACT = LaunchRequest(("./app",), exact=True)
 
 
 @settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command, files and variables, and back; with the hosts of the job and with hosts that are named."""
-    for wish in (APP, EXACT, Wish(("./app",), wrap=True), Wish(("./app",), scheduler="slurm", report=True)):
+    for wish in (APP, EXACT, LaunchRequest(("./app",), wrap=True), LaunchRequest(("./app",), scheduler="slurm", report=True)):
         made = srun.launch(placement, wish)
         assert srun.parse(made.argv, made.environment, made.files, topologies(placement)) == bindings(placement)
 
@@ -48,13 +48,13 @@ def test_one_cpu_a_rank_is_a_map() -> None:
     assert made.argv == ("srun", "--nodes", "1", "--ntasks", "2", "--cpu-bind=map_cpu:5,63", "./app")
     assert any("--exact" in avoided.reason for avoided in made.avoided)
     assert any("SLURM_CPUS_PER_TASK" in note for note in made.notes)
-    within = srun.launch(planned((node(ROME, "5"),), (None, 0, 1)), Wish(("./app",), version="22.05.8"))
+    within = srun.launch(planned((node(ROME, "5"),), (None, 0, 1)), LaunchRequest(("./app",), version="22.05.8"))
     assert not any("SLURM_CPUS_PER_TASK" in note for note in within.notes)
 
 
 def test_several_cpus_a_rank_are_masks() -> None:
     """Second threads are in them where the plan has them."""
-    made = srun.launch(planned((node(SMT, "3,19", "0,2"),), (None, 0, 2)), Wish(("./app",), report=True))
+    made = srun.launch(planned((node(SMT, "3,19", "0,2"),), (None, 0, 2)), LaunchRequest(("./app",), report=True))
     assert made.argv[-2] == "--cpu-bind=verbose,mask_cpu:0x80008,0x5"
 
 
@@ -81,9 +81,9 @@ def test_cpu_numbers_with_gaps_need_the_wrapper() -> None:
         "wrapper",
         ["CPU numbers go up to 31, and Slurm refuses those from the count of CPUs, 16, on"],
     )
-    assert srun.launch(gap, Wish(("./app",), scheduler="slurm", exact=True)).form == "mask_cpu"
+    assert srun.launch(gap, LaunchRequest(("./app",), scheduler="slurm", exact=True)).form == "mask_cpu"
     off = planned((node(GAP.model_copy(update={"missing": CpuSet.parse("8-23")}), "0-7", "24-31"),), (None, 0, 2))
-    assert srun.launch(off, Wish(("./app",), scheduler="slurm")).form == "wrapper"
+    assert srun.launch(off, LaunchRequest(("./app",), scheduler="slurm")).form == "wrapper"
 
 
 def test_cores_of_different_numbers_of_threads_need_the_wrapper() -> None:
@@ -110,7 +110,7 @@ def test_an_order_that_is_not_slurms_is_a_file() -> None:
 
 def test_a_last_node_with_fewer_tasks_is_a_file() -> None:
     """Srun 22.05 makes 11 and 7 of 16 and 2."""
-    made = srun.launch(planned((node(ROME, "5", "7"),), ("n1", 0, 2), ("n2", 0, 1)), Wish(("./app",), scheduler="slurm"))
+    made = srun.launch(planned((node(ROME, "5", "7"),), ("n1", 0, 2), ("n2", 0, 1)), LaunchRequest(("./app",), scheduler="slurm"))
     assert list(made.files["hostfile"]()) == ["n1", "n1", "n2"]
     with pytest.raises(BadValue, match="left to Slurm"):
         srun.parse(("srun", "--ntasks", "3", "--ntasks-per-node", "2", "--cpu-bind=map_cpu:1,2", "./app"), {}, {}, {"n1": ROME})

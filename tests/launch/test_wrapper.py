@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from advisor.errors import BadValue
 from advisor.launch import wrapper
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, slot, topologies
@@ -67,7 +67,7 @@ def test_the_table_is_the_plan(placement: Placement) -> None:
     assert {each.rank: (each.host, table.cpus(each.host, each.rank)) for each in placement.ranks()} == bindings(placement)
     assert all(table.cpus(each.host, each.rank, each.local) == each.slot.cpus for each in placement.ranks())
     if len(placement.hosts) == 1:
-        made = wrapper.launch(placement, Wish(("./app",)))
+        made = wrapper.launch(placement, LaunchRequest(("./app",)))
         assert wrapper.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
 

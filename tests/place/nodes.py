@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from advisor.cli.pipeline import load
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import RankPlace
+from advisor.work.machine import load
 from tests.collect.xmls import core, document, info, node, thing
 from tests.machines import nodemaps, sysfs
 from tests.machines.tree import archive

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.pipeline import load
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
+from advisor.work.machine import load
 from tests.machines.catalogue import write_archive
 
 

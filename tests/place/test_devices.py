@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.cli.pipeline import load
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import CoreKind, Cpu
@@ -15,6 +14,7 @@ from advisor.model.hardware.devices import Gpu, Hca, Locality, PciDevice, Port, 
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
+from advisor.work.machine import load
 from tests.collect.xmls import cores, document, node
 from tests.model import shapes
 from tests.place.nodes import bridge, card, cluster, from_xml

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from advisor.cli.inputs import Given
-from advisor.cli.planning import planned
 from advisor.collect.firmware.redfish import parse_bios, registry_of
 from advisor.know.vendors import vendors
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.plan import Change, Include, NotWritten, Plan
 from advisor.model.hardware.firmware import Bios, Registry
+from advisor.work.bios import BiosInput
+from advisor.work.checklist import planned
 from tests.know.listed import wished
 
 DELL = {
@@ -62,7 +62,7 @@ def plan(
     """Return the plan for findings; ``bios`` are the present attributes."""
     given = None if bios is None else Bios(attributes=bios)
     checklist, wishes = wished(findings, now, platform, vendor=vendor, bios=given, **more)
-    return planned(checklist, wishes, vendors()[vendor], Given(given, registry), include, order=order)
+    return planned(checklist, wishes, vendors()[vendor], BiosInput(given, registry), include, order=order)
 
 
 def written(made: Plan) -> list[tuple[str, Any]]:

@@ -7,11 +7,6 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.inputs import Given, firmware_from
-from advisor.cli.judgement import judged
-from advisor.cli.order import judged_platform, maker_of
-from advisor.cli.pipeline import load
-from advisor.cli.planning import planned
 from advisor.collect.firmware.redfish import with_other_names
 from advisor.errors import BadInput
 from advisor.know.checklist import Sheets, checklist_with
@@ -20,6 +15,10 @@ from advisor.know.settings import settings
 from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Include, Plan
 from advisor.model.audit.platform import Scope
+from advisor.work.bios import BiosInput, firmware_from
+from advisor.work.checklist import planned
+from advisor.work.judgement import judged, judged_platform, maker_of
+from advisor.work.machine import load
 from tests.know.registries import FOLDER, needed
 from tests.plan.laws import broken
 from tests.plan.made import written
@@ -40,7 +39,7 @@ INCLUDES: tuple[tuple[Include, ...], ...] = ((), ("unknown",), ("contested",), (
 SEEDS = FOLDER.parents[1] / "machines" / "seed"
 
 
-def of_order(vendor: str, platform: str, given: Given, scope: Scope, *includes: tuple[Include, ...]) -> list[Plan]:
+def of_order(vendor: str, platform: str, given: BiosInput, scope: Scope, *includes: tuple[Include, ...]) -> list[Plan]:
     """Return the plans for a server of which only the BIOS is known, one for each include."""
     words, sheet = vendors()[vendor], platform_by_id(platform)
     order = judged_platform(sheet, words, scope, bios=given.bios)
@@ -55,7 +54,7 @@ def test_the_script_of_a_capture_harms_nothing(vendor: str, platform: str, captu
     """For each scope and include, with and without the registry: nothing absent, illegal, in conflict or without a way back."""
     files = [FOLDER / capture, *([FOLDER / registry] if registry else [])]
     whole = firmware_from(files)
-    for given, scope in itertools.product((whole, Given(whole.bios)), SCOPES):
+    for given, scope in itertools.product((whole, BiosInput(whole.bios)), SCOPES):
         for include, made in zip(INCLUDES, of_order(vendor, platform, given, scope, *INCLUDES), strict=True):
             assert broken(made, given.bios, given.registry, blind="unknown" in include) == [], (scope, include)
             assert [change for change in made.changes if not change.active] == []
@@ -73,7 +72,7 @@ def test_a_capture_in_the_menus_words_is_answered_in_them(vendor: str, platform:
         name: next((each.shown for each in known[name].values if each.name == value), value) if name in known else value
         for name, value in given.bios.attributes.items()
     }
-    words = Given(with_other_names(given.bios.model_copy(update={"attributes": shown}), given.registry), given.registry)
+    words = BiosInput(with_other_names(given.bios.model_copy(update={"attributes": shown}), given.registry), given.registry)
     for include in INCLUDES[:1] + INCLUDES[3:]:
         (own,), (made,) = (of_order(vendor, platform, each, "mpi", include) for each in (given, words))
         assert broken(made, words.bios, words.registry, blind="unknown" in include) == []
@@ -107,10 +106,10 @@ def test_the_script_of_a_seed_machine_writes_findings_alone(seed: Path) -> None:
         sheets = Sheets(settings(), result.vendor, maker=maker_of(result.platform), platform=result.platform)
         checklist, wishes = checklist_with(result.audit, sheets)
         for include in INCLUDES:
-            made = planned(checklist, wishes, result.vendor, Given(), include)
+            made = planned(checklist, wishes, result.vendor, BiosInput(), include)
             assert broken(made, blind="unknown" in include) == [], (scope, include)
         if seed.name == "b-c6525-2x7702-nps1.tar.gz" and scope == "mpi":
-            assert written(planned(checklist, wishes, result.vendor, Given())) == [("NumaNodesPerSocket", "4")]
+            assert written(planned(checklist, wishes, result.vendor, BiosInput())) == [("NumaNodesPerSocket", "4")]
 
 
 def test_the_seeds_are_there() -> None:

@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.inputs import Given
-from advisor.cli.planning import planned
 from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Plan
 from advisor.model.hardware.firmware import Bios
 from advisor.plan.checklist import with_plan
+from advisor.work.bios import BiosInput
+from advisor.work.checklist import planned
 from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written
 
@@ -278,7 +278,7 @@ def test_a_page_gives_the_line_of_the_makers_tool_with_what_goes_first() -> None
     bios = Bios(attributes={"WorkloadProfile": "GeneralPowerEfficientCompute", "NumaMemoryDomainsPerSocket": "Auto"})
     findings = [asks("nps", "numa.nps", "4", severity="high")]
     checklist, wishes = wished(findings, {"numa.nps": "1"}, "milan", vendor="hpe", bios=bios)
-    made = planned(checklist, wishes, vendors()["hpe"], Given(bios))
+    made = planned(checklist, wishes, vendors()["hpe"], BiosInput(bios))
     (item,) = with_plan(checklist, made, vendors()["hpe"]).items
     assert item.fix.commands == (
         "ilorest set WorkloadProfile=Custom NumaMemoryDomainsPerSocket=FourMemoryDomainsPerSocket --select Bios. --commit",

@@ -55,8 +55,8 @@ def test_generated_machines(name: str, golden: Golden, seen_machine: dict[str, t
 @pytest.fixture(scope="module")
 def seen_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Machine, Layout]]:
     """Return the three machines as they are read from their archives."""
-    from advisor.cli.pipeline import load
     from advisor.model.hardware.partitioning import infer_layout
+    from advisor.work.machine import load
     from tests.machines.catalogue import write_archive
 
     result = {}

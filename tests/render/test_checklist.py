@@ -14,8 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from advisor.cli.inputs import Given
-from advisor.cli.planning import planned
 from advisor.errors import BadInput
 from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
@@ -25,6 +23,8 @@ from advisor.render import jinja
 from advisor.render.checklist.exports import values
 from advisor.render.checklist.page import broken, checklist_page
 from advisor.render.checklist.page import checklist_document as json_of
+from advisor.work.bios import BiosInput
+from advisor.work.checklist import planned
 from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, wished
 
@@ -329,7 +329,7 @@ def test_conflicts_stand_out() -> None:
     """Where rules disagree every page says so, with the source, and no script writes either wish."""
     findings = [asks("a", "cpu.smt", "off"), asks("b", "cpu.smt", "on", refs=("suse-7001",))]
     checklist, wishes = wished(findings, {"cpu.smt": "on"})
-    pair = checklist, planned(checklist, wishes, vendors()["dell"], Given())
+    pair = checklist, planned(checklist, wishes, vendors()["dell"], BiosInput())
     assert "CONFLICT  b wants on [suse-7001]" in page(checklist, 80)
     assert "b wants on \\[suse-7001\\]" in made("md", pair)
     script = made("racadm", pair)

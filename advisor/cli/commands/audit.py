@@ -36,16 +36,16 @@ from advisor.cli.options import (
     Topic,
     Width,
 )
-from advisor.cli.pipeline import emit, emit_json, load
+from advisor.work.machine import emit, emit_json, load
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from advisor.cli.judgement import Judgement
-    from advisor.cli.quick import Asked, Taken
     from advisor.model.audit.findings import Audit
     from advisor.model.hardware.machine import Machine
     from advisor.render.audit.page import Lines, Step
+    from advisor.work.audit import ExtraMeasuring, Measuring
+    from advisor.work.judgement import Judgement
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 Measure = Annotated[
@@ -84,14 +84,14 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Say what is wrong with the machine."""
-    from advisor.cli.judgement import judged
-    from advisor.cli.planning import bios_of
-    from advisor.cli.quick import Asked
-    from advisor.cli.watching import Watching
+    from advisor.work.audit import ExtraMeasuring
+    from advisor.work.checklist import bios_of
+    from advisor.work.judgement import judged
+    from advisor.work.machine import CounterWatch
 
-    asked = Asked(not measurements, full, network, hpl, busy_ok)
+    asked = ExtraMeasuring(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
-    watching, read = Watching(source), load(source)
+    watching, read = CounterWatch(source), load(source)
     given = bios_of(bios or (), read)
     measured = _measured(measurements or [], read, asked, now=measure and source is None)
     result = judged(read, scope, rules or (), given, measured.measurements, watch=watching.ended())
@@ -111,9 +111,9 @@ def _document(result: "Judgement", audit: "Audit") -> dict[str, Any]:
     return audit_document(result.machine, result.layout, audit, result.case.watch)
 
 
-def _together(asked: "Asked", others: dict[str, bool]) -> None:
+def _together(asked: "ExtraMeasuring", others: dict[str, bool]) -> None:
     """Refuse to measure more where nothing is measured at all, and everything where files have it already."""
-    from advisor.cli.measuring import must_be_alone
+    from advisor.work.measure import must_be_alone
 
     more = {"--network": asked.network is not None, "--hpl": asked.hpl, "--full": asked.full, "--busy-ok": asked.busy_ok}
     for name, is_given in more.items():
@@ -122,19 +122,19 @@ def _together(asked: "Asked", others: dict[str, bool]) -> None:
     must_be_alone({"--measurements": not asked.own, "--full": asked.full})
 
 
-def _measured(files: list[Path], machine: "Machine", asked: "Asked", *, now: bool) -> "Taken":
+def _measured(files: list[Path], machine: "Machine", asked: "ExtraMeasuring", *, now: bool) -> "Measuring":
     """Return the measurements of files and what is measured now, and where they are kept."""
-    from advisor.cli.inputs import measurements_from
-    from advisor.cli.quick import Taken, measured_now
+    from advisor.work.audit import Measuring, measured_now
+    from advisor.work.bios import measurements_from
 
-    given = Taken(measurements_from(files, machine), tuple(files))
+    given = Measuring(measurements_from(files, machine), tuple(files))
     if not now or (files and asked.network is None and not asked.hpl):
         return given
     found = measured_now(machine, asked, given.measurements)
     return found if found.files else found._replace(files=given.files)
 
 
-def _added(asked: "Asked", measured: "Taken") -> "Lines":
+def _added(asked: "ExtraMeasuring", measured: "Measuring") -> "Lines":
     """Return the tables of HPL and of messages, where they were asked for."""
     found = measured.measurements
     if found is None or not (asked.full or asked.hpl or asked.network):
@@ -164,9 +164,9 @@ def _page(
 
 def _of_topics(result: "Judgement", topics: list[str]) -> "Audit":
     """Return the audit with the rules of some topics only, and the settings that those look at."""
-    from advisor.cli.inputs import must_be_one_of
     from advisor.judge.settings import settings_table
     from advisor.know.settings import settings
+    from advisor.work.bios import must_be_one_of
 
     known = [rule.topic for rule in result.book.rules]
     for topic in topics:

@@ -27,9 +27,9 @@ from advisor.cli.options import Json, MeasurementsOption, NoColor, Version, Widt
 from advisor.model.placement import STRATEGIES
 
 if TYPE_CHECKING:
-    from advisor.cli.binding import Carrier, Wanted
-    from advisor.cli.crew import There
     from advisor.render.binding.page import BoundJob
+    from advisor.work.bind import JobOptions, LauncherOptions
+    from advisor.work.job.hosts import HostOptions
 
 _RANKS_PER = "--ranks-per"
 
@@ -154,15 +154,22 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Place a job."""
-    from advisor.cli import binding, crew
+    from advisor.work import bind as binding
+    from advisor.work.job import hosts as crew
 
-    there = crew.There(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
-    wanted = binding.Wanted(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
-    how = (binding.Carrier(launcher, launcher_version, exact, wrapper, report), benchmark, per)
+    there = crew.HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
+    wanted = binding.JobOptions(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
+    how = (binding.LauncherOptions(launcher, launcher_version, exact, wrapper, report), benchmark, per)
     return _do(there, wanted, how, Shown(output, svg, explain, json, width, not no_color, slurm_conf), command or [])
 
 
-def _do(there: "There", wanted: "Wanted", how: tuple["Carrier", str | None, str | None], shown: Shown, command: list[str]) -> int:
+def _do(
+    there: "HostOptions",
+    wanted: "JobOptions",
+    how: tuple["LauncherOptions", str | None, str | None],
+    shown: Shown,
+    command: list[str],
+) -> int:
     carrier, benchmark, per = how
     if command[:1] == ["lint"] and benchmark is None:
         return _lint(there, carrier.version, shown, command[1:])
@@ -172,12 +179,12 @@ def _do(there: "There", wanted: "Wanted", how: tuple["Carrier", str | None, str 
         from advisor.errors import BadValue
 
         raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per}?")
-    from advisor.cli.binding import bind
+    from advisor.work.bind import bind
 
     made = bind(there, wanted, carrier, command, os.environ)
     told = made.told()
     if shown.folder is not None:
-        from advisor.cli.jobscripts import write_job
+        from advisor.work.job.folder import write_job
 
         told = write_job(shown.folder, made, told, command)
     _show(told, shown)
@@ -185,8 +192,8 @@ def _do(there: "There", wanted: "Wanted", how: tuple["Carrier", str | None, str 
 
 
 def _show(told: "BoundJob", shown: Shown) -> None:
-    from advisor.cli.pipeline import emit, say, write_whole
     from advisor.render.binding.page import bind_document, bind_page, bind_svg
+    from advisor.work.machine import emit, say, write_whole
 
     if shown.svg is not None:
         write_whole(shown.svg, bind_svg(told).encode())
@@ -197,27 +204,27 @@ def _show(told: "BoundJob", shown: Shown) -> None:
         emit([bind_page(told, shown.width, explain=shown.explain)], None, color=shown.color, width=shown.width)
 
 
-def _lint(there: "There", version: str | None, shown: Shown, arguments: list[str]) -> int:
+def _lint(there: "HostOptions", version: str | None, shown: Shown, arguments: list[str]) -> int:
     """Say what an existing line does; a program of that name is started as ./lint."""
     from advisor.cli.bind_lint import run_lint
-    from advisor.cli.crew import crew_of
+    from advisor.work.job.hosts import hosts_of_job
 
-    machine = crew_of(replace(there, hosts=None, hostfile=None, nodes=1), (), {}).machines[0]
+    machine = hosts_of_job(replace(there, hosts=None, hostfile=None, nodes=1), (), {}).machines[0]
     look = partial(run_lint, width=shown.width, color=shown.color, json=shown.json, live=not there.sources)
     return look(arguments, machine, version=version, slurm_conf=shown.slurm_conf)
 
 
 def _benchmark(
-    there: "There",
-    wanted: "Wanted",
-    carrier: "Carrier",
+    there: "HostOptions",
+    wanted: "JobOptions",
+    carrier: "LauncherOptions",
     shown: Shown,
     *,
     benchmark: tuple[str, str | None],
     command: list[str],
 ) -> int:
     from advisor.cli.answers import Form, show_lines
-    from advisor.cli.benchmark import steps
+    from advisor.work.job.benchmark import benchmark_lines
 
-    made, notes = steps(there, wanted, carrier, benchmark, command=command, environment=os.environ)
+    made, notes = benchmark_lines(there, wanted, carrier, benchmark, command=command, environment=os.environ)
     return show_lines(made, notes, Form(shown.folder, shown.json, shown.width, shown.color))

@@ -21,10 +21,10 @@ import typer
 
 from advisor import __version__
 from advisor.cli.options import From
-from advisor.cli.pipeline import open_machine, progress, say, write_whole
 from advisor.collect.sources import commands, counters, paths
 from advisor.errors import CannotWork, one_line
 from advisor.host.base import ENVIRONMENT_PREFIXES
+from advisor.work.machine import open_machine, progress, say, write_whole
 
 Anonymise = Annotated[
     bool, typer.Option("--anonymise", "--anonymize", help="Keep only what names no machine, no site and nobody.")

@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from advisor.cli.options import Bios, From, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width
-from advisor.cli.pipeline import emit, emit_json, load, say, write_whole
 from advisor.errors import BadValue
+from advisor.work.machine import emit, emit_json, load, say, write_whole
 
 if TYPE_CHECKING:
-    from advisor.cli.inputs import Given
-    from advisor.cli.judgement import Judgement
     from advisor.know.benchmarks import Known
     from advisor.model.audit.checklist import Checklist
     from advisor.model.audit.plan import Include, Plan, WantedSetting
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from advisor.model.audit.vendor import Vendor
     from advisor.model.hardware.firmware import Bios as BiosValues
     from advisor.model.hardware.machine import Machine
+    from advisor.work.bios import BiosInput
+    from advisor.work.judgement import Judgement
 
 PlatformOption = Annotated[
     str | None, typer.Option("--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...")
@@ -84,11 +84,10 @@ def run(
     no_color: NoColor = False,
 ) -> None:
     """Print the tuning checklist."""
-    from advisor.cli.formats import template_of
-    from advisor.cli.inputs import firmware_from
-    from advisor.cli.planning import planned, with_apply_time, with_bios
     from advisor.know.vendors import vendor_by_id
     from advisor.plan.checklist import with_plan
+    from advisor.work.bios import firmware_from
+    from advisor.work.checklist import planned, template_of, with_apply_time, with_bios
 
     order = platform is not None or cpu is not None
     if order:
@@ -108,8 +107,8 @@ def run(
 
 
 def _included(words: list[str] | None) -> "list[Include]":
-    from advisor.cli.inputs import must_be_one_of
     from advisor.model.audit.plan import INCLUDES
+    from advisor.work.bios import must_be_one_of
 
     asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words or ()]
     return [word for word in INCLUDES if word in asked]
@@ -134,7 +133,7 @@ def _print(
 
         emit_json(checklist_document(shown), output)
     elif form == "plan":
-        from advisor.cli.planning import document as whole
+        from advisor.work.checklist import document as whole
 
         emit_json(whole(plan), output)
     else:
@@ -151,14 +150,14 @@ def _alone(source: str | None, measurements: list[Path] | None) -> None:
 
 
 def _of_order(
-    named: tuple[str | None, str | None], words: "Vendor | None", scope: "Scope", rules: list[Path], given: "Given"
+    named: tuple[str | None, str | None], words: "Vendor | None", scope: "Scope", rules: list[Path], given: "BiosInput"
 ) -> "Made":
-    from advisor.cli.order import judged_platform, maker_of
-    from advisor.cli.planning import must_fit
     from advisor.know.checklist import Sheets, checklist_with
     from advisor.know.platforms import platform_on_order
     from advisor.know.settings import settings
     from advisor.know.vendors import FALLBACK, publications, vendor_by_id
+    from advisor.work.checklist import must_fit
+    from advisor.work.judgement import judged_platform, maker_of
 
     platform, model = platform_on_order(*named)
     _flag(must_fit(given, words, platform.id))
@@ -175,17 +174,16 @@ def _of_machine(
     words: "Vendor | None",
     scope: "Scope",
     rules: list[Path],
-    given: "Given",
+    given: "BiosInput",
     *,
     measurements: list[Path] | None,
 ) -> "Made":
-    from advisor.cli.inputs import measurements_from
-    from advisor.cli.judgement import judged
-    from advisor.cli.order import maker_of
-    from advisor.cli.planning import must_fit
     from advisor.know.checklist import Sheets, checklist_with
     from advisor.know.settings import settings
     from advisor.know.vendors import publications
+    from advisor.work.bios import measurements_from
+    from advisor.work.checklist import must_fit
+    from advisor.work.judgement import judged, maker_of
 
     result = judged(machine, scope, rules, given.bios, measurements_from(measurements, machine))
     words, bios = words or result.vendor, given.bios or machine.bios
@@ -219,9 +217,9 @@ def _named(machine: "Machine") -> str:
 
 def _write(form: str, template: str, checklist: "Checklist", output: Path | None, *, plan: "Plan", words: "Vendor") -> None:
     from advisor import __version__
-    from advisor.cli.formats import complaint, remarks
     from advisor.render.checklist.exports import values
     from advisor.render.jinja import fill
+    from advisor.work.checklist import complaint, remarks
 
     refused = complaint(form, template, words)
     if refused:

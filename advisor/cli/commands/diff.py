@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width
-from advisor.cli.pipeline import emit, emit_json, load
 from advisor.model.audit.findings import Difference
 from advisor.model.audit.platform import Scope
 from advisor.model.audit.rule import SEVERITIES, Severity
+from advisor.work.machine import emit, emit_json, load
 
 One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
 Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
@@ -56,8 +56,8 @@ def _severity(word: str) -> Severity:
 
 
 def _compared(one: str, other: str, scope: Scope, rules: list[Any]) -> Difference:
-    from advisor.cli.judgement import judged
     from advisor.compare.audits import difference
+    from advisor.work.judgement import judged
 
     a, b = (judged(load(None if each == "-" else each), scope, rules) for each in (one, other))
     names = tuple("this machine" if each == "-" else each for each in (one, other))

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width
-from advisor.cli.pipeline import emit, emit_json, load
+from advisor.work.machine import emit, emit_json, load
 
 if TYPE_CHECKING:
-    from advisor.cli.judgement import Judgement
     from advisor.model.audit.findings import Explanation
+    from advisor.work.judgement import Judgement
 
 Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
 WhyNot = Annotated[bool, typer.Option("--why-not", help="Only what decided where there is no finding.")]
@@ -41,13 +41,13 @@ def run(
     no_color: NoColor = False,
 ) -> None:
     """Show how a rule came to its verdict."""
-    from advisor.cli.inputs import measurements_from, must_be_one_of
-    from advisor.cli.judgement import judged, rulebook
-    from advisor.cli.planning import bios_of
-    from advisor.cli.watching import Watching
+    from advisor.work.bios import measurements_from, must_be_one_of
+    from advisor.work.checklist import bios_of
+    from advisor.work.judgement import judged, rulebook
+    from advisor.work.machine import CounterWatch
 
     must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
-    watching, machine = Watching(source), load(source)
+    watching, machine = CounterWatch(source), load(source)
     given = bios_of(bios or (), machine)
     result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine), watch=watching.ended())
     told = _explained(result, rule, subject)
@@ -63,11 +63,11 @@ def run(
 
 def _explained(result: "Judgement", name: str, subject: str | None) -> "Explanation":
     """Return the explanation of a rule, of one subject where one is named."""
-    from advisor.cli.inputs import must_be_one_of
     from advisor.judge.engine import ask
     from advisor.judge.explain import explain
     from advisor.judge.scope import env_of
     from advisor.know.settings import settings
+    from advisor.work.bios import must_be_one_of
 
     rule = next(each for each in result.book.rules if each.id == name)
     asked = tuple(ask(rule, result.case, env_of(result.case, settings())))

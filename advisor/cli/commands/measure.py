@@ -123,8 +123,8 @@ def run(
 
 
 def _what(words: list[str], *, quick: bool, full: bool) -> str:
-    from advisor.cli.measuring import must_be_alone
     from advisor.errors import BadValue
+    from advisor.work.measure import must_be_alone
 
     if len(words) > 1:
         raise BadValue(f"{words[1][:40]} is one word too many", cure="measure one thing at a time, or --full for everything")
@@ -151,8 +151,8 @@ def _wish(
 
 
 def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
-    from advisor.cli.building import build_all
     from advisor.errors import BadValue
+    from advisor.work.measure import build_all
 
     if not build_only:
         raise BadValue("--march goes with --build-only", cure="kernels that are used here are built for this processor")
@@ -163,9 +163,9 @@ def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
 
 
 def _plan(wish: "Request", source: str | None, shown: Shown) -> int:
-    from advisor.cli.measuring import planned
-    from advisor.cli.pipeline import emit, emit_json, load
     from advisor.render.measured.page import plan_page
+    from advisor.work.machine import emit, emit_json, load
+    from advisor.work.measure import planned
 
     made = planned(load(source), wish)
     if shown.json:
@@ -186,16 +186,16 @@ def _plan(wish: "Request", source: str | None, shown: Shown) -> int:
 
 
 def _measure(wish: "Request", how: tuple[bool, Path | None, bool], source: str | None, shown: Shown) -> int:
-    from advisor.cli.measuring import QUICK_SECONDS, How, measure
-    from advisor.cli.pipeline import load
     from advisor.errors import BadValue
+    from advisor.work.machine import load
+    from advisor.work.measure import QUICK_SECONDS, MeasureOptions, measure
 
     if source is not None:
         raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
     if (shown.svg or shown.png) and shown.chart is None and wish.what in _OWN_CHART:
         shown = replace(shown, chart=wish.what)
     machine = load(None)
-    found = measure(machine, wish, How(*how, budget=QUICK_SECONDS if wish.what == "quick" else None))
+    found = measure(machine, wish, MeasureOptions(*how, budget=QUICK_SECONDS if wish.what == "quick" else None))
     _show(found.measurements, machine, shown)
     return 130 if found.interrupted else 0
 
@@ -214,25 +214,25 @@ def _compare(before: Path, words: list[str], files: list[Path], shown: Shown) ->
 def _show_saved(words: list[str], files: list[Path], source: str | None, before: Path | None, shown: Shown) -> int:
     if before is not None:
         return _compare(before, words, files, shown)
-    from advisor.cli.measuring import of_machine, saved
-    from advisor.cli.pipeline import load
     from advisor.errors import BadValue
     from advisor.model.measurement import machine_mismatch
+    from advisor.work.machine import load
+    from advisor.work.measure import must_be_of_machine, read_measurements
 
     if words and (words[0] != "show" or len(words) < 2 or files):
         raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
-    found = saved(files or [Path(word) for word in words[1:]])
+    found = read_measurements(files or [Path(word) for word in words[1:]])
     machine = load(source)
     if files or source is not None:
-        of_machine(found, machine, str((files or words[1:])[0]))
+        must_be_of_machine(found, machine, str((files or words[1:])[0]))
     _show(found, machine if machine_mismatch(found.machine, machine) is None else None, shown)
     return 0
 
 
 def _show(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
-    from advisor.cli.measuring import document
-    from advisor.cli.pipeline import emit, emit_json
     from advisor.render.measured.page import measured_page
+    from advisor.work.machine import emit, emit_json
+    from advisor.work.measure import document
 
     if shown.save is not None:
         emit_json(document(found), shown.save)
@@ -249,9 +249,9 @@ _CHART_OF = {"matrix": "bandwidth-matrix", "c2c": "map"}
 
 
 def _draw(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
-    from advisor.cli.pipeline import write_whole
     from advisor.errors import BadValue
     from advisor.render.charts.chart import KINDS, chart, charts_of
+    from advisor.work.machine import write_whole
 
     files = [(file, form) for file, form in ((shown.svg, "svg"), (shown.png, "png")) if file is not None]
     if not files:

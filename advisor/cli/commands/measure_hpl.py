@@ -25,7 +25,7 @@ from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines,
 
 if TYPE_CHECKING:
     from advisor.cli.answers import Form
-    from advisor.cli.efficiency import Bench
+    from advisor.work.hpl_plan import HplJob
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; else the job's, or this one.")]
 Xhpl = Annotated[Path | None, typer.Option("--xhpl", metavar="PATH", help="Run this HPL: netlib's, AMD's, Intel's.")]
@@ -69,25 +69,25 @@ def run(
 ) -> int:
     """Measure HPL."""
     from advisor.cli.answers import Form
-    from advisor.cli.binding import Carrier, per_part
-    from advisor.cli.crew import There
-    from advisor.cli.efficiency import Ask, bench
-    from advisor.cli.measuring import must_be_alone
+    from advisor.work.bind import LauncherOptions, per_part
+    from advisor.work.hpl_plan import HplOptions, hpl_job
+    from advisor.work.job.hosts import HostOptions
+    from advisor.work.measure import must_be_alone
 
     must_be_alone({"--quick": quick, "--full": full, "--n": n is not None})
     must_be_alone({"--xhpl": xhpl is not None, "--blas": blas is not None, "--kernels": kernels is not None})
-    ask = Ask(xhpl, full, n, nb, per_part(ranks_per), blas, kernels, busy_ok, verbose, scaling)
-    made = bench(There(hosts=hosts), Carrier(launcher, launcher_version), ask, os.environ)
+    ask = HplOptions(xhpl, full, n, nb, per_part(ranks_per), blas, kernels, busy_ok, verbose, scaling)
+    made = hpl_job(HostOptions(hosts=hosts), LauncherOptions(launcher, launcher_version), ask, os.environ)
     return _answer(made, Form(output, json, width, not no_color), save, dry_run=dry_run)
 
 
-def _answer(made: "Bench", form: "Form", save: Path | None, *, dry_run: bool) -> int:
+def _answer(made: "HplJob", form: "Form", save: Path | None, *, dry_run: bool) -> int:
     """Print the lines, or measure and print what came of it."""
     from advisor.cli.answers import show_lines, show_measured
-    from advisor.cli.efficiency_run import measure
-    from advisor.cli.ladder import ladder, steps
+    from advisor.work.hpl import measure
+    from advisor.work.hpl_plan import hpl_lines, scaling_runs
 
-    runs = ladder(made)
+    runs = scaling_runs(made)
     if dry_run:
-        return show_lines(*steps(runs), form)
+        return show_lines(*hpl_lines(runs), form)
     return show_measured(measure(made, runs), made.machine, made.notes, save, form)

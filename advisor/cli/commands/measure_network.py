@@ -27,7 +27,7 @@ from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines,
 
 if TYPE_CHECKING:
     from advisor.cli.answers import Form
-    from advisor.cli.networking import Experiment
+    from advisor.work.network import Experiment
 
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
 Sources = Annotated[
@@ -71,19 +71,18 @@ def run(
 ) -> int:
     """Measure messages between two hosts."""
     from advisor.cli.answers import Form, show_lines, show_measured
-    from advisor.cli.binding import Carrier
-    from advisor.cli.crew import There
-    from advisor.cli.measuring import must_be_alone
-    from advisor.cli.network_run import measure
-    from advisor.cli.networking import Ask, experiment, steps
+    from advisor.work.bind import LauncherOptions
+    from advisor.work.job.hosts import HostOptions
+    from advisor.work.measure import must_be_alone
+    from advisor.work.network import NetworkOptions, experiment, measure, network_lines
 
     must_be_alone({"--dry-run": dry_run, "--before": before is not None})
-    ask = Ask("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok, verbose)
-    there = There(tuple(sources or ()), hosts)
-    made = experiment(there, Carrier(launcher, launcher_version), ask, os.environ, dry=dry_run)
+    ask = NetworkOptions("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok, verbose)
+    there = HostOptions(tuple(sources or ()), hosts)
+    made = experiment(there, LauncherOptions(launcher, launcher_version), ask, os.environ, dry=dry_run)
     form = Form(output, json, width, not no_color)
     if dry_run:
-        return show_lines(*steps(made, folder_given=output is not None), form)
+        return show_lines(*network_lines(made, folder_given=output is not None), form)
     if before is not None:
         return _compared(before, made, save, form)
     return show_measured(measure(made), made.machine, made.notes, save, form)
@@ -92,7 +91,7 @@ def run(
 def _compared(before: Path, made: "Experiment", save: Path | None, form: "Form") -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
     from advisor.cli.before import fitting, show_compared
-    from advisor.cli.network_run import measure
+    from advisor.work.network import measure
 
     earlier = fitting(before, made)
     return show_compared(earlier, measure(made), made, save, form)

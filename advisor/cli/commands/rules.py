@@ -14,14 +14,14 @@ from typing import Annotated
 
 import typer
 
-from advisor.cli.judgement import rulebook, words
 from advisor.cli.options import Json, Rules, Topic
-from advisor.cli.pipeline import emit_json, say
 from advisor.errors import BadValue, did_you_mean
 from advisor.judge.rule import Rule
 from advisor.judge.rulebook import ExampleResult, run_examples, verdicts_without_example
 from advisor.know.platforms import platforms
 from advisor.know.vendors import vendors
+from advisor.work.judgement import rulebook, words
+from advisor.work.machine import emit_json, say
 
 
 class Action(StrEnum):

@@ -16,8 +16,8 @@ from typing import Annotated
 import typer
 
 from advisor.cli.options import From, Json, NoColor, Output, Width
-from advisor.cli.pipeline import emit, emit_json, load, write_whole
 from advisor.model.hardware.partitioning import infer_layout
+from advisor.work.machine import emit, emit_json, load, write_whole
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, alike ones too.")]

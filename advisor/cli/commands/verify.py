@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from advisor.cli.options import From, Json, NoColor, Output, Width
-from advisor.cli.pipeline import emit, emit_json, load, say
 from advisor.errors import BadValue, CannotWork
+from advisor.work.machine import emit, emit_json, load, say
 
 if TYPE_CHECKING:
-    from advisor.cli.launchlines import Line
     from advisor.host.base import Ran
     from advisor.host.live import LiveHost
     from advisor.model.hardware.topology import Topology
     from advisor.model.observed_binding import Comparison, GatheredReports, PlannedBinding, RunningProcesses
+    from advisor.work.verify import Line
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="What bind wrote, or a launch line with {}.")]
 PlanOption = Annotated[
@@ -85,10 +85,10 @@ def _print_probe() -> int:
 
 
 def _compared(plan: str | None, observed: str | None, words: list[str], source: str | None, timeout: float) -> "Comparison":
-    from advisor.cli.launchlines import line_in, line_of
-    from advisor.cli.plans import plan_in, read_bytes
     from advisor.collect.observe import reported
     from advisor.compare.verify import compare_ranks
+    from advisor.work.job.folder import plan_in, read_bytes
+    from advisor.work.verify import line_in, line_of
 
     if plan == "-" and observed == "-":
         raise BadValue("--plan and --observed are both standard input", cure="name a file for one of them")
@@ -118,12 +118,12 @@ def _topology(plan: "PlannedBinding", source: str | None) -> "Topology | None":
 
 def _launched(line: "Line", timeout: float) -> "tuple[GatheredReports, Ran]":
     """Run a line with the probe for the command; refuse to judge where no rank has reported."""
-    from advisor.cli.launchlines import STANDS_FOR
     from advisor.collect.observe import Listener
     from advisor.host.base import Why
     from advisor.host.live import LiveHost
     from advisor.paths import template
     from advisor.render.jinja import probe_words
+    from advisor.work.verify import STANDS_FOR
 
     probe = probe_words(template("probe.sh.j2"))
     argv = tuple(word for each in line.argv for word in (probe if each == STANDS_FOR else (each,)))
@@ -224,10 +224,10 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
 
 def _against(plan: str, found: "RunningProcesses", topology: "Topology | None") -> "Comparison":
     """Compare running ranks with those that the plan has for this host."""
-    from advisor.cli.plans import plan_in
     from advisor.compare.processes import as_gathered
     from advisor.compare.verify import compare_ranks
     from advisor.model.observed_binding import same_host
+    from advisor.work.job.folder import plan_in
 
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]
     if not here:

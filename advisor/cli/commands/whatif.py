@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from advisor.cli.options import From, Json, NoColor, Output, Rules, ScopeOption, Width
-from advisor.cli.pipeline import emit, emit_json, load
 from advisor.errors import BadValue
+from advisor.work.machine import emit, emit_json, load
 
 if TYPE_CHECKING:
     from advisor.model.hardware.layout import Assumption
@@ -101,10 +101,10 @@ def _wish(told: dict[str, Any]) -> "Assumption":
 
 
 def _whatif(machine: "Machine", wish: "Assumption", source: str | None, scope: Any, rules: list[Any]) -> "WhatIf":
-    from advisor.cli.assume import changed
-    from advisor.cli.judgement import judged
     from advisor.compare.audits import difference
     from advisor.render.difference import WhatIf
+    from advisor.work.judgement import judged
+    from advisor.work.whatif import changed
 
     after = changed(machine, wish)
     a, b = (judged(each, scope, rules) for each in (machine, after))

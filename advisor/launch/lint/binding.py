@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from advisor.language.units import count as counted
-from advisor.launch.lint.openmpi import sets
-from advisor.launch.lint.places import ADVISE, cores_of, places, spread, warning
-from advisor.launch.lint.predict import Case, binder_cpus, ranks_here
+from advisor.launch.lint.openmpi.mapper import cpusets_of
+from advisor.launch.lint.placement import ADVISE, cores_of, places, spread, warning
+from advisor.launch.lint.predict import Prediction, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.launch_line import TITLES, LintWarning
 
 
-def binding(case: Case) -> Iterator[LintWarning]:
+def binding(case: Prediction) -> Iterator[LintWarning]:
     """Yield the warnings about the places of ranks; none of several programs whose ranks are not known."""
     if len(case.line.segments) > 1 and case.unclear:
         return
@@ -30,20 +30,20 @@ def binding(case: Case) -> Iterator[LintWarning]:
     yield from _jobs(case, bound)
 
 
-def given(case: Case) -> bool:
+def given(case: Prediction) -> bool:
     """Whether the line says anything of binding."""
     want = case.want
     pins = any(name.startswith("I_MPI_PIN") for name in want.exports)
     return bool(want.bind or want.level or want.pe or want.rankfile or want.cpus or pins)
 
 
-def unbound(case: Case) -> bool:
+def unbound(case: Prediction) -> bool:
     """Whether the launcher binds no rank: it was told so, or never does of itself."""
     want = case.want
     return want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (case.line.family == "mpich" and not want.bind)
 
 
-def _refused(case: Case) -> Iterator[LintWarning]:
+def _refused(case: Prediction) -> Iterator[LintWarning]:
     if case.refused and not case.refused.startswith("it does not know"):
         name = "ppr-in-part" if "no multiple" in case.refused else "refused"
         yield warning(
@@ -51,12 +51,12 @@ def _refused(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _line_words(case: Case) -> str:
+def _line_words(case: Prediction) -> str:
     want = case.want
     return f"{want.ranks or 'all'} ranks, --map-by {want.map_text or 'not given'}, --bind-to {want.bind or 'not given'}"[:160]
 
 
-def _defaults(case: Case) -> Iterator[LintWarning]:
+def _defaults(case: Prediction) -> Iterator[LintWarning]:
     want, inside = case.want, case.topology.inside
     if not (case.four or case.five) or (want.bind or want.pe or want.rankfile or want.cpus or want.oversubscribe):
         return
@@ -79,7 +79,7 @@ def _defaults(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _per_node(case: Case) -> Iterator[LintWarning]:
+def _per_node(case: Prediction) -> Iterator[LintWarning]:
     want, inside = case.want, case.topology.inside
     by_node = want.level in ("node", "slot") or (want.ppr is not None and want.ppr[1] == "node")
     if not (case.five and by_node and not want.bind and not want.pe) or len(inside.cpu_nodes) < 2:
@@ -94,7 +94,7 @@ def _per_node(case: Case) -> Iterator[LintWarning]:
     )
 
 
-def _uneven(case: Case) -> Iterator[LintWarning]:
+def _uneven(case: Prediction) -> Iterator[LintWarning]:
     want, known = case.want, logical_numbering(case.topology)
     kind = want.ppr[1] if want.ppr else want.level
     if (
@@ -103,7 +103,7 @@ def _uneven(case: Case) -> Iterator[LintWarning]:
         or not (want.pe or (want.ppr or (1, ""))[0] > 1)
     ):
         return
-    sizes = sorted({len([core for core in known.cores if core <= part]) for part in sets(kind, case.topology, known)})
+    sizes = sorted({len([core for core in known.cores if core <= part]) for part in cpusets_of(kind, case.topology, known)})
     if len(sizes) > 1:
         why = "Over parts of unequal size 4.1 crosses their borders, and 5.0 leaves small ones out; both without a word."
         evidence = f"one {kind} has {' or '.join(map(str, sizes))} cores here"
@@ -113,7 +113,7 @@ def _uneven(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _slots(case: Case) -> Iterator[LintWarning]:
+def _slots(case: Prediction) -> Iterator[LintWarning]:
     want = case.want
     if not (case.four or case.five) or not want.ranks or not want.hosts or want.oversubscribe or want.hostfile:
         return
@@ -133,7 +133,7 @@ def _slots(case: Case) -> Iterator[LintWarning]:
     )
 
 
-def _binders(case: Case) -> Iterator[LintWarning]:
+def _binders(case: Prediction) -> Iterator[LintWarning]:
     inside = case.topology.inside
     for binder in case.line.inner:
         own = binder_cpus(binder.nodes, binder.cpus, case.topology)
@@ -162,7 +162,7 @@ def _binders(case: Case) -> Iterator[LintWarning]:
             )
 
 
-def _threads(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+def _threads(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     threads = case.want.threads
     if not threads:
         return
@@ -183,7 +183,7 @@ def _threads(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
         yield warning("too-many-threads", "there are more threads than cores", why, evidence, ADVISE)
 
 
-def _jobs(case: Case, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+def _jobs(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     """Yield a warning that a second such job lands on the same cores."""
     cores = len(case.topology.inside.cores)
     default = not given(case) and (case.four or case.five)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput
-from advisor.launch.lint.tables import TABLES, Family, canonical
-from advisor.launch.lint.words import Binder, Words, binders, take_apart
+from advisor.launch.lint.command_line import Binder, Words, binders, take_apart
+from advisor.launch.lint.option_tables import TABLES, Family, canonical
 from advisor.launch.mpirun import MAIN, Release
 from advisor.model.hardware.operating_system import Tool
 

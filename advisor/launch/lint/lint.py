@@ -1,20 +1,71 @@
-"""Lints a launch line: ``lint(["mpirun", "-np", "4", "./a"], machine)``. Pure: files come in as texts."""
+"""Lints a launch line: ``lint(["mpirun", "-np", "4", "./a"], machine)`` explains it in words. Pure: files come in as texts."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from advisor.launch.lint.binding import binding
+from advisor.launch.lint.cpu_lists import lists
 from advisor.launch.lint.line import Line, Said, parse
-from advisor.launch.lint.lists import lists
-from advisor.launch.lint.mapby import newer
-from advisor.launch.lint.predict import Case, Texts, case
+from advisor.launch.lint.openmpi.map_by import newer
+from advisor.launch.lint.openmpi.mapper import cpusets_of
+from advisor.launch.lint.option_tables import TABLES
+from advisor.launch.lint.predict import Prediction, Texts, predict
+from advisor.launch.lint.request import request_of
 from advisor.launch.lint.rewrite import written
-from advisor.launch.lint.saying import in_words
 from advisor.launch.lint.spelling import spelling
-from advisor.launch.lint.tables import TABLES
 from advisor.launch.lint.translate import translations
-from advisor.launch.lint.wanted import wanted
+from advisor.launch.ranks_per_host import FEW
+from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
-from advisor.model.launch_line import Lint, LintOption, LintWarning
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import Lint, LintOption, LintRank, LintWarning
+
+
+def in_words(made: Prediction) -> str:
+    """Return what the line does, in a sentence."""
+    if made.refused:
+        return f"The launcher refuses: {made.refused}."
+    if made.ranks is None:
+        return f"Not told rank by rank: {made.unclear}."
+    total, nodes = len(made.ranks), len({rank.host for rank in made.ranks})
+    start = f"{total} rank{'s' * (total != 1)}" + (f" on {nodes} hosts" if nodes > 1 else "")
+    everywhere = [rank.cpus for rank in made.ranks if rank.cpus is not None]
+    if not everywhere:
+        return f"{start}, none bound: the kernel moves them over all {len(made.topology.inside.cores)} cores."
+    things = ", ".join(dict.fromkeys(_kind(cpus, made.topology) for cpus in list(dict.fromkeys(everywhere))[:256]))
+    many = "each" if len(everywhere) == total else f"{total - len(everywhere)} not bound, {len(everywhere)}"
+    first = [rank for rank in made.ranks if rank.host == made.ranks[0].host and rank.cpus is not None]
+    return f"{start}, {many} bound to {things}{_shared(first, made.topology, several=nodes > 1)}."
+
+
+def _kind(cpus: CpuSet, topology: Topology) -> str:
+    known = logical_numbering(topology)
+    for name, word in (("core", "one core"), ("l3cache", "one L3 group"), ("numa", "one NUMA node"), ("package", "one socket")):
+        if cpus in cpusets_of(name, topology, known):
+            return word
+    if len(cpus) == 1:
+        return "one hardware thread"
+    number_of = len(known.core_numbers(cpus)) if all(cpu in known.core_of for cpu in cpus) else len(cpus)
+    return f"{number_of} cores"
+
+
+def _shared(first: Sequence[LintRank], topology: Topology, *, several: bool) -> str:
+    """Return which ranks of the first host share what, where some do."""
+    bound = [rank.cpus for rank in first if rank.cpus is not None]
+    if not bound:
+        return ""
+    if len(set(bound)) == len(bound):
+        names = "; ".join(f"{rank.rank}: {rank.cpus}" for rank in first[:FEW])
+        own = "; on the first host" if several else " of its own"
+        return f"{own} (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
+    most, times = Counter(bound).most_common(1)[0]
+    known = logical_numbering(topology)
+    cores = len(known.core_numbers(most)) if all(cpu in known.core_of for cpu in most) else len(most)
+    nodes = ",".join(map(str, topology.nodes_near(most)))
+    place = f" of NUMA node {nodes}" if nodes else ""
+    return f": {times} ranks{' of the first host' * several} share the {cores} core{'s' * (cores != 1)}{place} (CPUs {most})"
+
 
 _VARIABLES = {
     "OMP_NUM_THREADS": "gives each rank {0} threads",
@@ -31,14 +82,14 @@ _VARIABLES = {
 
 def files_of(arguments: Sequence[str], version: str | None = None) -> tuple[str, ...]:
     """Return the names of the rankfile and the host file that a line reads; raise BadInput where it is none."""
-    want = wanted(parse(arguments, version))
+    want = request_of(parse(arguments, version))
     return tuple(name for name in (want.rankfile, want.hostfile) if name)
 
 
 def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = None, files: Texts | None = None) -> Lint:
     """Return what a line says, does and does wrong on a machine; raise BadInput where it is no launch line."""
     line = parse(arguments, version, machine.tools or ())
-    made = case(line, machine, files or {})
+    made = predict(line, machine, files or {})
     return Lint(
         launcher=line.family,
         version=line.version,
@@ -63,7 +114,7 @@ def commands(line: Line) -> Iterator[str]:
         yield from segment.command
 
 
-def warnings(made: Case) -> Iterator[LintWarning]:
+def warnings(made: Prediction) -> Iterator[LintWarning]:
     """Yield every warning, those about words first; the same one is said once."""
     seen: set[tuple[str, str]] = set()
     for part in (spelling, lists, binding):

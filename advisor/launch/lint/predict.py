@@ -1,28 +1,80 @@
-"""Where a line puts each rank of the first host and of the others, which are taken to be like this machine."""
+"""Where a line of one program or several puts each rank: of the first host, and of the others, taken to be like this machine."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
-from advisor.launch.lint import hydra, intel, orte, pals, prrte, rankfiles, slurm
-from advisor.launch.lint.bydevice import adapters, homes_of_devices
-from advisor.launch.lint.hostfiles import hosts_of_file, in_sequence, readable
-from advisor.launch.lint.line import Line
-from advisor.launch.lint.mapby import newer
-from advisor.launch.lint.openmpi import Refused, Unclear
-from advisor.launch.lint.programs import programs, together
-from advisor.launch.lint.tables import Family
-from advisor.launch.lint.versions import missing
-from advisor.launch.lint.wanted import Wanted, hosts, wanted
-from advisor.launch.lint.words import binders
+from advisor.launch.lint.command_line import binders
+from advisor.launch.lint.hydra import intelmpi, mpich, pals
+from advisor.launch.lint.line import Line, Segment
+from advisor.launch.lint.openmpi import listed, orte, prrte
+from advisor.launch.lint.openmpi.listed import hosts_of_file, in_sequence, readable
+from advisor.launch.lint.openmpi.map_by import newer, number
+from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
+from advisor.launch.lint.option_tables import Family
+from advisor.launch.lint.request import Request, hosts, request_of
+from advisor.launch.lint.rewrite import BINDING, missing
+from advisor.launch.lint.slurm import srun
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
 from advisor.model.launch_line import LintRank
 
-__all__ = ["Case", "Local", "Texts", "adapters", "binder_cpus", "case", "ranks_here"]
+_HOSTS = frozenset({"--host", "--hostfile"})
+_OWN = frozenset({"--map-by", "--rank-by", "--bind-to"})
+
+
+def _says(segment: Segment) -> bool:
+    return any(said.name in _OWN for said in segment.options)
+
+
+def together(line: Line, want: Request) -> Request:
+    """Return what a line wants with the ranks of all its programs; raise Refused or Unclear where that is not known."""
+    count = len(line.segments)
+    if count == 1:
+        return want
+    ranks = [number(segment.value("-np")) for segment in line.segments] if line.family.startswith("openmpi") else [None]
+    begin = f"one line starts {count} programs, and "
+    if None in ranks:
+        raise Unclear(f"{begin}what each gets is known of Open MPI only, where each has its -np")
+    if any(said.name in _HOSTS for segment in line.segments[1:] for said in segment.options):
+        raise Unclear(f"{begin}another than the first says where its ranks go")
+    if any(list(binders(segment.command)) for segment in line.segments):
+        raise Unclear(f"{begin}numactl or taskset binds the ranks of some")
+    if not newer(line):
+        _said_twice(line, begin)
+    if want.rankfile:
+        raise Unclear(f"{begin}a rankfile for several is not worked out here")
+    return replace(want, ranks=sum(each or 0 for each in ranks), threads=None)
+
+
+def _said_twice(line: Line, begin: str) -> None:
+    for name in ("--rank-by", "--bind-to"):
+        if line.family == "openmpi5" and line.release and sum(segment.has(name) for segment in line.segments) > 1:
+            raise Refused(f"5.0 takes {name} once in a line, and it is there for several programs; nothing starts")
+    if any(said.name in BINDING for segment in line.segments[1:] for said in segment.options):
+        raise Unclear(f"{begin}another than the first says where its ranks go")
+
+
+def programs(line: Line, want: Request) -> tuple[Request, ...]:
+    """Return what each program of a line wants; ``want`` is that of all, with the hosts."""
+    if len(line.segments) == 1:
+        return (want,)
+    found = []
+    for segment in line.segments:
+        own = request_of(replace(line, segments=(segment,))) if newer(line) else want
+        if newer(line) and not _says(segment):
+            own = want
+        found.append(replace(own, ranks=number(segment.value("-np")), hosts=want.hosts, from_file=want.from_file))
+    if any(each.oversubscribe for each in found) and any(each.no_oversubscribe for each in found):
+        raise Refused("one program allows more ranks than slots and another forbids them; nothing starts")
+    if any(each.oversubscribe for each in found):
+        found = [replace(each, oversubscribe=True) for each in found]
+    return tuple(found)
+
 
 Texts = Mapping[str, str]
 """The texts of files that the line names, by those names."""
@@ -31,11 +83,11 @@ Local = tuple[CpuSet | None, ...]
 
 
 @dataclass(frozen=True)
-class Case:
+class Prediction:
     """A line, what it wants, the machine, and what it will do there: all that a warning may need."""
 
     line: Line
-    want: Wanted
+    want: Request
     machine: Machine
     topology: Topology
     files: Texts = field(default_factory=dict)
@@ -62,9 +114,9 @@ class Case:
         return self.line.family == "openmpi4"
 
 
-def case(line: Line, machine: Machine, files: Texts) -> Case:
+def predict(line: Line, machine: Machine, files: Texts) -> Prediction:
     """Return a line with what it does on a machine."""
-    made = Case(line, wanted(line), machine, machine.topology or Topology(), files)
+    made = Prediction(line, request_of(line), machine, machine.topology or Topology(), files)
     try:
         made = replace(made, want=_with_hosts(made))
         if made.four or made.five:
@@ -78,7 +130,7 @@ def case(line: Line, machine: Machine, files: Texts) -> Case:
         return replace(made, unclear=error.problem)
 
 
-def _with_hosts(made: Case) -> Wanted:
+def _with_hosts(made: Prediction) -> Request:
     """Return what a line wants with the hosts of its host file."""
     want = made.want
     if made.four or made.five:
@@ -89,7 +141,7 @@ def _with_hosts(made: Case) -> Wanted:
     return replace(want, hosts=hosts_of(want, made.files))
 
 
-def hosts_of(want: Wanted, files: Texts) -> tuple[tuple[str, int | None], ...]:
+def hosts_of(want: Request, files: Texts) -> tuple[tuple[str, int | None], ...]:
     """Return the hosts of the line, or of its host file."""
     arbitrary = (want.level or "").startswith("arbitrary")
     if (want.hosts and not arbitrary) or not want.hostfile or want.hostfile not in files:
@@ -107,7 +159,7 @@ def hosts_of(want: Wanted, files: Texts) -> tuple[tuple[str, int | None], ...]:
     return hosts(",".join(found))
 
 
-def _open_mpi(made: Case) -> tuple[LintRank, ...]:
+def _open_mpi(made: Prediction) -> tuple[LintRank, ...]:
     """Return what Open MPI's own mapper does with all hosts."""
     want = made.want
     readable(made.line)
@@ -115,7 +167,7 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
         text = made.files.get(want.rankfile or "")
         if text is None:
             raise Unclear(f"the ranks are where the rankfile {(want.rankfile or '')[:80]} has them, and it was not read")
-        return rankfiles.ranks(want, made.topology, text, five=made.five)
+        return listed.ranks_of_rankfile(want, made.topology, text, five=made.five)
     if want.level == "seq":
         return in_sequence(want, made.topology, made.files.get(want.hostfile or ""), five=made.five)
     if want.hostfile and want.hostfile not in made.files:
@@ -136,19 +188,19 @@ def _open_mpi(made: Case) -> tuple[LintRank, ...]:
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
 
 
-SIMULATED: Mapping[Family, Callable[[Case], tuple[LintRank, ...]]] = {
+SIMULATED: Mapping[Family, Callable[[Prediction], tuple[LintRank, ...]]] = {
     "openmpi4": _open_mpi,
     "openmpi5": _open_mpi,
-    "mpich": hydra.ranks,
-    "intelmpi": intel.ranks,
-    "srun": slurm.ranks,
+    "mpich": mpich.ranks,
+    "intelmpi": intelmpi.ranks,
+    "srun": srun.ranks,
     "pals": pals.ranks,
     "mvapich": pals.rsh,
 }
 """Launchers, and what tells the ranks of all hosts of each."""
 
 
-def _ranks(made: Case) -> tuple[LintRank, ...]:
+def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
     if made.four or made.five:
         for word in missing(made.line, made.want):
@@ -167,7 +219,7 @@ def _ranks(made: Case) -> tuple[LintRank, ...]:
     return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found)
 
 
-def _near(made: Case, count: int) -> Local:
+def _near(made: Prediction, count: int) -> Local:
     """Return the cores of the adapter's NUMA node, in order: what ``dist`` gives."""
     places = dict(adapters(made.machine))
     if made.want.device not in places or made.want.bind != "core":
@@ -181,7 +233,7 @@ def _near(made: Case, count: int) -> Local:
     return tuple(cores[:count])
 
 
-def _inner(made: Case, given: Local) -> Local:
+def _inner(made: Prediction, given: Local) -> Local:
     """Return the CPUs after a numactl or taskset of the command: it replaces what the launcher bound."""
     for binder in made.line.inner:
         own = binder_cpus(binder.nodes, binder.cpus, made.topology)
@@ -202,7 +254,7 @@ def binder_cpus(nodes: str | None, cpus: str | None, topology: Topology) -> CpuS
         return None
 
 
-def ranks_here(made: Case) -> int | None:
+def ranks_here(made: Prediction) -> int | None:
     """Return how many ranks the first host gets, where that is known."""
     if made.ranks:
         return len(made.here)

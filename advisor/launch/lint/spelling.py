@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from advisor.launch.lint.predict import Case
-from advisor.launch.lint.rewrite import rewrite, shown, swapped, written
-from advisor.launch.lint.versions import missing
-from advisor.launch.lint.wanted import parameters
+from advisor.launch.lint.predict import Prediction
+from advisor.launch.lint.request import parameters
+from advisor.launch.lint.rewrite import missing, rewrite, shown, swapped, written
 from advisor.model.launch_line import TITLES, LintWarning
 
 _RENAMED = {
@@ -20,7 +19,7 @@ _RENAMED = {
 _LAUNCHERS_OWN = ("rmaps_", "hwloc_base_", "orte_", "plm_", "ras_", "odls_", "ess_", "oob_", "routed_", "iof_", "state_")
 
 
-def spelling(case: Case) -> Iterator[LintWarning]:
+def spelling(case: Prediction) -> Iterator[LintWarning]:
     """Yield the warnings about the words of a line."""
     yield from _hyphens(case)
     yield from _strays(case)
@@ -31,7 +30,7 @@ def spelling(case: Case) -> Iterator[LintWarning]:
         yield from _commas(case)
 
 
-def _hyphens(case: Case) -> Iterator[LintWarning]:
+def _hyphens(case: Prediction) -> Iterator[LintWarning]:
     odd = case.line.words.odd
     if odd:
         yield LintWarning(
@@ -44,7 +43,7 @@ def _hyphens(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _strays(case: Case) -> Iterator[LintWarning]:
+def _strays(case: Prediction) -> Iterator[LintWarning]:
     for word in case.line.stray[:4]:
         yield LintWarning(
             id="stray-blank",
@@ -65,7 +64,7 @@ def _strays(case: Case) -> Iterator[LintWarning]:
             )
 
 
-def _unknown(case: Case) -> Iterator[LintWarning]:
+def _unknown(case: Prediction) -> Iterator[LintWarning]:
     unknown = [said for said in case.line.options if not said.known]
     if unknown:
         names = ", ".join(said.written[0][:60] for said in unknown[:5])
@@ -78,7 +77,7 @@ def _unknown(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _missing(case: Case) -> Iterator[LintWarning]:
+def _missing(case: Prediction) -> Iterator[LintWarning]:
     title = TITLES[case.line.family]
     for word in missing(case.line, case.want):
         said = next(each for each in case.line.options if " ".join(each.written) == word.word)
@@ -92,7 +91,7 @@ def _missing(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _ignored(case: Case) -> Iterator[LintWarning]:
+def _ignored(case: Prediction) -> Iterator[LintWarning]:
     """Yield the parameters of 4.x that 5.x reads, keeps, and never looks at."""
     for name, value, text in parameters(case.line):
         if not name.startswith(_LAUNCHERS_OWN) or text.startswith(("PRTE_MCA_", "--prtemca", "-prtemca")):
@@ -124,7 +123,7 @@ def _ignored(case: Case) -> Iterator[LintWarning]:
         )
 
 
-def _commas(case: Case) -> Iterator[LintWarning]:
+def _commas(case: Prediction) -> Iterator[LintWarning]:
     text = case.want.map_text or ""
     if "," in text.partition(":")[0] and not text.lower().startswith(("pe-list", "ppr")):
         said = next((each for each in case.line.options if each.name == "--map-by"), None)

@@ -8,13 +8,13 @@ from types import ModuleType
 
 from advisor.errors import BadInput
 from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
+from advisor.launch.lint.command_line import read_binder
 from advisor.launch.lint.line import Line, Said
-from advisor.launch.lint.openmpi import OBJECTS, default_level
-from advisor.launch.lint.predict import Case, ranks_here
+from advisor.launch.lint.openmpi.mapper import OBJECTS, default_level
+from advisor.launch.lint.option_tables import Family
+from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.rewrite import BINDING
-from advisor.launch.lint.tables import Family
-from advisor.launch.lint.words import read_binder
 from advisor.launch.rankfile import slot_text
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
@@ -57,7 +57,7 @@ _UNBOUND: dict[Family, tuple[str, ...]] = {
 }
 
 
-def translations(case: Case) -> Iterator[LintTranslation]:
+def translations(case: Prediction) -> Iterator[LintTranslation]:
     """Yield the line for every launcher that it is not written for."""
     for family in MODULES:
         if family != case.line.family:
@@ -70,7 +70,7 @@ def translations(case: Case) -> Iterator[LintTranslation]:
                 yield LintTranslation(launcher=family, line=None, lost=(f"{TITLES[family]}: {error.problem}",))
 
 
-def _one(case: Case, family: Family) -> LintTranslation:
+def _one(case: Prediction, family: Family) -> LintTranslation:
     kept, lost = _kept(case, family)
     if len(case.line.segments) > 1:
         return LintTranslation(launcher=family, line=None, lost=("several programs in one line are not translated",))
@@ -100,7 +100,7 @@ def command(line: Line) -> tuple[str, ...]:
     return words[at:] or ("PROGRAM",)
 
 
-def _kept(case: Case, family: Family) -> tuple[list[str], list[str]]:
+def _kept(case: Prediction, family: Family) -> tuple[list[str], list[str]]:
     """Return the options that do not say where ranks go, as the other launcher says them, and those it cannot."""
     kept: list[str] = []
     lost: list[str] = []
@@ -150,10 +150,10 @@ def _other(said: Said, *, five: bool) -> Sequence[str] | None:
     return said.written if not said.known or len(said.name) < 3 else (said.name, *said.values)
 
 
-def _spelled(case: Case, family: Family, kept: Sequence[str]) -> str | None:
+def _spelled(case: Prediction, family: Family, kept: Sequence[str]) -> str | None:
     """Return the line in the words of the other version where these put every rank where it was."""
     from advisor.launch.lint.line import parse
-    from advisor.launch.lint.predict import case as worked_out
+    from advisor.launch.lint.predict import predict as worked_out
 
     rough = _rough(case, family, kept)
     if rough is None or not case.ranks or case.want.rankfile or case.line.inner:
@@ -162,7 +162,7 @@ def _spelled(case: Case, family: Family, kept: Sequence[str]) -> str | None:
     return rough if read.ranks == case.ranks else None
 
 
-def _rough(case: Case, family: Family, kept: Sequence[str]) -> str | None:
+def _rough(case: Prediction, family: Family, kept: Sequence[str]) -> str | None:
     """Return the line with mapping, ranking and binding all said in the other version's words; None where it has none."""
     want, five = case.want, family == "openmpi5"
     words = _mapping(case, five=five)
@@ -175,7 +175,7 @@ def _rough(case: Case, family: Family, kept: Sequence[str]) -> str | None:
     return shlex.join((*environment, "mpirun", *count, *hosts, *words, *kept, *case.line.first.command))
 
 
-def _mapping(case: Case, *, five: bool) -> tuple[str, ...] | None:
+def _mapping(case: Prediction, *, five: bool) -> tuple[str, ...] | None:
     """Return --map-by, --rank-by and --bind-to with nothing left to defaults."""
     want = case.want
     if want.bind == "none":
@@ -201,13 +201,13 @@ def _mapping(case: Case, *, five: bool) -> tuple[str, ...] | None:
     return ("--map-by", text.replace(theirs, ours), *order, "--bind-to", bind.replace(theirs, ours))
 
 
-def _default_bind(case: Case, kind: str, count: int) -> str:
+def _default_bind(case: Prediction, kind: str, count: int) -> str:
     if kind in OBJECTS and (case.five or case.want.ppr is None):
         return kind
     return "core" if count <= 2 else "numa"
 
 
-def _unbound(case: Case, family: Family, kept: Sequence[str]) -> str:
+def _unbound(case: Prediction, family: Family, kept: Sequence[str]) -> str:
     names = [rank.host for rank in case.ranks or () if rank.host]
     distinct = list(dict.fromkeys(names))
     total = str(len(case.ranks or ()))
@@ -227,11 +227,11 @@ def _unbound(case: Case, family: Family, kept: Sequence[str]) -> str:
     return shlex.join((start, option, total, *hosts, *_UNBOUND[family], *kept, *command(case.line)))
 
 
-def _made(case: Case, family: Family, kept: Sequence[str], lost: Sequence[str]) -> LintTranslation:
+def _made(case: Prediction, family: Family, kept: Sequence[str], lost: Sequence[str]) -> LintTranslation:
     """Return what the launcher's own module writes for these places."""
     placement = placed(case)
     environment = {} if family.startswith("openmpi") and case.line.family.startswith("openmpi") else _environment(case)
-    made = MODULES[family].launch(placement, Wish(command=command(case.line), environment=environment))
+    made = MODULES[family].launch(placement, LaunchRequest(command=command(case.line), environment=environment))
     argv = [made.argv[0], *kept, *made.argv[1:]]
     before = [f"{name}={shlex.quote(value)}" for name, value in made.environment.items()]
     files: dict[str, tuple[str, ...]] = {}
@@ -241,7 +241,7 @@ def _made(case: Case, family: Family, kept: Sequence[str], lost: Sequence[str]) 
     return LintTranslation(launcher=family, line=" ".join((*before, shlex.join(argv))), files=files, lost=tuple(lost))
 
 
-def _by_rankfile(case: Case, family: Family) -> LintTranslation | None:
+def _by_rankfile(case: Prediction, family: Family) -> LintTranslation | None:
     """Return a rankfile of ranks that alternate between hosts, for Open MPI; None where the versions read it differently."""
     known = logical_numbering(case.topology)
     ranks = case.ranks or ()
@@ -264,12 +264,12 @@ def _by_rankfile(case: Case, family: Family) -> LintTranslation | None:
     return LintTranslation(launcher=family, line=shlex.join(words), files={"rankfile": tuple(rows)}, lost=tuple(lost))
 
 
-def _environment(case: Case) -> dict[str, str]:
+def _environment(case: Prediction) -> dict[str, str]:
     taken = ("OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_", "SLURM_")
     return {name: value for name, value in case.want.exports.items() if not name.startswith(taken)}
 
 
-def placed(case: Case) -> Placement:
+def placed(case: Prediction) -> Placement:
     """Return the predicted ranks as a plan; those of a host must follow each other."""
     topology = case.topology.inside
     by_host: dict[str | None, list[CpuSet]] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import Case, case
+from advisor.launch.lint.predict import Prediction, predict
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
@@ -102,9 +102,9 @@ def seen() -> Iterator[Seen]:
         yield Seen(version, name, line, ((file, text.replace("|", "\n")),) if file else (), answer)
 
 
-def worked_out(row: Seen) -> Case:
+def worked_out(row: Seen) -> Prediction:
     """Return what is predicted of a row."""
-    return case(parse([row.words], VERSIONS[row.version]), node(row.machine), dict(row.files))
+    return predict(parse([row.words], VERSIONS[row.version]), node(row.machine), dict(row.files))
 
 
 def predicted(row: Seen) -> list[str] | str | None:

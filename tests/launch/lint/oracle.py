@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from advisor.launch.base import Launch
+from advisor.launch.launcher import Launch
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import Case, case
+from advisor.launch.lint.predict import Prediction, predict
 from advisor.model.hardware.machine import Machine
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe
@@ -55,10 +55,10 @@ def described(name: str) -> Machine:
     return shapes.machine(name) if name in shapes.SHAPES else machine(name)
 
 
-def told(row: Row) -> tuple[str | None, Case]:
+def told(row: Row) -> tuple[str | None, Prediction]:
     """Return what is said of a row's line in the words of the row; None where it is not told."""
     words = with_program(shlex.split(row.line), "./a")
-    made = case(parse(words, VERSIONS[row.launcher]), described(row.machine), row.files)
+    made = predict(parse(words, VERSIONS[row.launcher]), described(row.machine), row.files)
     if made.unclear:
         return None, made
     everything = described(row.machine).topology

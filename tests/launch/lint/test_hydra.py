@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.launch.lint.hydra_binding import atoi, bound
+from advisor.launch.lint.hydra.bind_to import atoi, bound
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.openmpi import Refused, Unclear
-from advisor.launch.lint.predict import Case, case
+from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.predict import Prediction, predict
 from tests.launch.lint import shapes
 from tests.place.samples import machine
 
@@ -20,13 +20,13 @@ MAPS = [row.split("\t") for row in (Path(__file__).parent / "hydra_maps.txt").re
 """Machine, options, ranks, and the CPUs of each until they begin again; FAIL where nothing started."""
 
 
-def made(line: str, name: str = ROME, files: dict[str, str] | None = None) -> Case:
+def made(line: str, name: str = ROME, files: dict[str, str] | None = None) -> Prediction:
     """Return what a line of MPICH's does."""
     where = shapes.machine(name) if name in shapes.SHAPES else machine(name)
-    return case(parse([line], "mpich-5.0.2"), where, files or {})
+    return predict(parse([line], "mpich-5.0.2"), where, files or {})
 
 
-def cpus(done: Case) -> list[str]:
+def cpus(done: Prediction) -> list[str]:
     """Return the CPUs of the ranks as text, of those that are not bound all."""
     return [str(rank.cpus or done.topology.inside.pus) for rank in done.ranks or ()]
 
@@ -147,5 +147,5 @@ def test_what_older_ones_bound_and_5_0_2_refuses_is_not_told_of_an_unknown_versi
     """Boards, and sockets that the machine does not show: MPICH's own older maps have them bound."""
     bare = shapes.machine("topo1")
     for version in ("mpich", "mpich-3.2"):
-        assert case(parse([f"mpiexec -n 16 {options} ./a"], version), bare, {}).unclear is not None
-    assert case(parse([f"mpiexec -n 16 {options} ./a"], "mpich-5.0.2"), bare, {}).refused is not None
+        assert predict(parse([f"mpiexec -n 16 {options} ./a"], version), bare, {}).unclear is not None
+    assert predict(parse([f"mpiexec -n 16 {options} ./a"], "mpich-5.0.2"), bare, {}).refused is not None

@@ -6,18 +6,18 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import Case, case
+from advisor.launch.lint.predict import Prediction, predict
 from tests.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"
 
 
-def made(line: str, name: str = ROME, **files: str) -> Case:
+def made(line: str, name: str = ROME, **files: str) -> Prediction:
     """Return what a line of Intel MPI's does."""
-    return case(parse([line], "intelmpi-2021.18"), machine(name), files)
+    return predict(parse([line], "intelmpi-2021.18"), machine(name), files)
 
 
-def cpus(done: Case) -> list[str]:
+def cpus(done: Prediction) -> list[str]:
     """Return the CPUs of the ranks as text."""
     return [str(rank.cpus) for rank in done.ranks or ()]
 
@@ -123,6 +123,6 @@ def test_any_pins_are_told_refused_or_left_open(pins: dict[str, str], count: int
         line = parse(["mpiexec.hydra", *words, "-n", str(count), "./a"], "intelmpi-2021.18")
     except BadInput:
         return
-    done = case(line, machine(name), {})
+    done = predict(line, machine(name), {})
     assert done.ranks or done.refused or done.unclear
     assert all(rank.cpus is None or (rank.cpus and rank.cpus <= done.topology.pus) for rank in done.ranks or ())

@@ -5,7 +5,7 @@ import pytest
 from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.predict import case
+from advisor.launch.lint.predict import predict
 from advisor.model.hardware.devices import Port
 from advisor.model.launch_line import Lint
 from tests.place.samples import machine
@@ -238,9 +238,9 @@ def test_a_word_that_the_supposed_launcher_lacks_is_no_proof_that_nothing_starts
     """Open MPI 4 and MPICH take it; only where 5 was named is the line refused."""
     bare = machine(ROME).model_copy(update={"tools": None})
     line = "mpirun -np 4 -bind-to core -map-by socket ./a"
-    assert case(parse([line]), bare, {}).refused is None
-    assert case(parse([line]), bare, {}).unclear is not None
-    assert case(parse([line], "5.0.11"), bare, {}).refused is not None
+    assert predict(parse([line]), bare, {}).refused is None
+    assert predict(parse([line]), bare, {}).unclear is not None
+    assert predict(parse([line], "5.0.11"), bare, {}).refused is not None
 
 
 def test_a_better_line_says_each_thing_once() -> None:
@@ -441,5 +441,5 @@ def test_several_cores_for_each_rank_that_may_be_shared_are_not_told_where_a_hos
     """5.0.11 goes on to the next host there (seen on five cores of a node); without leave to share it is refused."""
     for overload, refused in (("", True), (":overload-allowed", False)):
         line = f"mpirun -np 3 -H n1:4,n2:4 --map-by slot:PE=65 --bind-to core{overload} ./a"
-        made = case(parse([line], "5.0.11"), machine(ROME), {})
+        made = predict(parse([line], "5.0.11"), machine(ROME), {})
         assert (made.refused is not None, made.ranks) == (refused, None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import case
+from advisor.launch.lint.predict import predict
 from advisor.model.cpuset import CpuSet
 from tests.place.samples import machine
 
@@ -27,7 +27,7 @@ def test_predictions_are_what_was_observed(name: str, major: str) -> None:
     for where, version, line, seen in ROWS:
         if (where, version) != (name, major) or any(word in line for word in NOT_OURS):
             continue
-        made = case(parse(["mpirun", *line.split(), "./a"], VERSIONS[version]), machine(name), {})
+        made = predict(parse(["mpirun", *line.split(), "./a"], VERSIONS[version]), machine(name), {})
         if made.unclear:
             continue
         told += 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.launch.base import Launch
-from advisor.launch.lint.openmpi import OBJECTS, sets
+from advisor.launch.launcher import Launch
+from advisor.launch.lint.openmpi.mapper import OBJECTS, cpusets_of
 from advisor.model.hardware.numbering import logical_numbering
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe
@@ -56,7 +56,7 @@ def test_the_machine_that_is_read_is_the_one_that_the_launchers_read(name: str, 
     assert ours is not None
     assert logical_numbering(real) == logical_numbering(ours)
     for kind in OBJECTS:
-        assert sets(kind, real, logical_numbering(real)) == sets(kind, ours, logical_numbering(ours))
+        assert cpusets_of(kind, real, logical_numbering(real)) == cpusets_of(kind, ours, logical_numbering(ours))
 
 
 @pytest.mark.parametrize("version", BOTH)

@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.predict import Case, case
+from advisor.launch.lint.predict import Prediction, predict
 from tests.place.samples import machine
 
 ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"
 
 
-def made(line: str, name: str = ROME, **files: str) -> Case:
+def made(line: str, name: str = ROME, **files: str) -> Prediction:
     """Return what a line does."""
-    return case(parse([line]), machine(name), files)
+    return predict(parse([line]), machine(name), files)
 
 
-def where(done: Case) -> list[tuple[str | None, str]]:
+def where(done: Prediction) -> list[tuple[str | None, str]]:
     """Return the host and the CPUs of the ranks."""
     return [(rank.host, str(rank.cpus)) for rank in done.ranks or ()]
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
-from advisor.launch.base import Launch, Wish
+from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.tables import TABLES
+from advisor.launch.lint.option_tables import TABLES
 from advisor.model.launch_line import Lint
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings
@@ -171,7 +171,7 @@ def test_own_lines_are_read_as_the_plan(name: str, placement: Placement) -> None
     """No warning that ranks are elsewhere than the line says; where ranks are told, they are those of the plan."""
     assume(len({plan.topology for plan in placement.plans}) == 1)
     version = VERSIONS[name].rpartition("-")[2]
-    made = LAUNCHERS[name].launch(placement, Wish(("./app",), version=version))
+    made = LAUNCHERS[name].launch(placement, LaunchRequest(("./app",), version=version))
     told = read_back(made, placement, name)
     assert [each.id for each in told.warnings if each.misbinds] == []
     assert [said.text for said in told.options if not said.known] == []

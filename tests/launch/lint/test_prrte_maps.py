@@ -8,7 +8,7 @@ are of its development branch, the newest of each name: what a second program ma
 import pytest
 
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import case
+from advisor.launch.lint.predict import predict
 from advisor.model.hardware.devices import Gpu, Hca, Locality
 from advisor.model.hardware.machine import Machine
 from tests.model.shapes import machine, shape
@@ -34,7 +34,7 @@ TURIN = machine(shape(2, 4, 8, 64)).model_copy(
 
 def told(node: Machine, line: str, version: str | None = None) -> list[tuple[str | None, set[int] | None]] | str | None:
     """Return the host and the cores of every rank; None where nothing starts; why where it is not told."""
-    made = case(parse([f"prterun --rtos donotlaunch --display map {line}"], version), node, {})
+    made = predict(parse([f"prterun --rtos donotlaunch --display map {line}"], version), node, {})
     if made.unclear:
         return made.unclear
     cores = len(made.topology.cores)

@@ -5,20 +5,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import Case, case
-from advisor.launch.lint.slurm_conf import KEY, read
+from advisor.launch.lint.predict import Prediction, predict
+from advisor.launch.lint.slurm.slurm_conf import KEY, read
 from tests.place.samples import machine
 
 ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"
 PLAIN = "TaskPlugin=task/affinity\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
 
 
-def made(line: str, conf: str | None = None, name: str = ROME, **files: str) -> Case:
+def made(line: str, conf: str | None = None, name: str = ROME, **files: str) -> Prediction:
     """Return what a line does in Slurm 22.05."""
-    return case(parse([line], "slurm-22.05.8"), machine(name), files | ({KEY: conf} if conf is not None else {}))
+    return predict(parse([line], "slurm-22.05.8"), machine(name), files | ({KEY: conf} if conf is not None else {}))
 
 
-def cpus(done: Case) -> list[str]:
+def cpus(done: Prediction) -> list[str]:
     """Return the CPUs of the ranks as text."""
     return [str(rank.cpus) for rank in done.ranks or ()]
 
@@ -92,7 +92,7 @@ def test_gpus_change_nothing_of_the_cpus_where_a_step_has_the_whole_node() -> No
     line = "srun -n 3 --gpus-per-task=1 --cpus-per-gpu=8 --cpu-bind=cores ./a"
     assert cpus(made(line, PLAIN)) == ["0", "64", "1"]
     assert cpus(made("srun -n 2 --gpus-per-task=1 -c 64 --cpu-bind=cores ./a", PLAIN)) == ["0-63", "64-127"]
-    assert "other versions" in str(case(parse([line], "slurm-24.05"), machine(ROME), {KEY: PLAIN}).unclear)
+    assert "other versions" in str(predict(parse([line], "slurm-24.05"), machine(ROME), {KEY: PLAIN}).unclear)
 
 
 @pytest.mark.parametrize("gpus", ["--gpus=2", "--gpus-per-node=2", "--gpus-per-task=1", "--gres=gpu:2", "-G 2"])
@@ -168,5 +168,5 @@ def test_any_words_of_srun_are_told_refused_or_left_open(words: list[str], conf:
         line = parse(["srun", *words, "./a"], "slurm-22.05.8")
     except ValueError:
         return
-    done = case(line, machine(NAPLES_SMT), {KEY: text} if text is not None else {})
+    done = predict(line, machine(NAPLES_SMT), {KEY: text} if text is not None else {})
     assert done.ranks or done.refused or done.unclear

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given, settings
 
 from advisor.launch import intelmpi, mpich, mvapich, srun
-from advisor.launch.base import Wish
+from advisor.launch.launcher import LaunchRequest
 from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import case
-from advisor.launch.lint.slurm_conf import KEY
+from advisor.launch.lint.predict import predict
+from advisor.launch.lint.slurm.slurm_conf import KEY
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements
@@ -26,10 +26,10 @@ def test_every_written_line_is_told_and_is_the_plan(version: str, placement: Pla
     """Short forms, lists, host files, segments: nothing is left open but the wrapper, which binds by itself."""
     assume(len({plan.topology for plan in placement.plans}) == 1)
     module: ModuleType = LAUNCHERS[version]
-    made = module.launch(placement, Wish(("./app",), version=version.rpartition("-")[2]))
+    made = module.launch(placement, LaunchRequest(("./app",), version=version.rpartition("-")[2]))
     assume(made.form != "wrapper")
     files = {file: "".join(f"{line}\n" for line in lines()) for file, lines in made.files.items()} | {KEY: CONF}
     before = [f"{key}={value}" for key, value in made.environment.items()]
-    done = case(parse([*before, *made.argv], version), machine(placement.plans[0].topology), files)
+    done = predict(parse([*before, *made.argv], version), machine(placement.plans[0].topology), files)
     assert (done.refused, done.unclear) == (None, None)
     assert {rank.rank: (rank.host, rank.cpus) for rank in done.ranks or ()} == bindings(placement)

@@ -1,0 +1,175 @@
+"""A launch line as words: variables, programs around it, the launcher's own word, what follows; the type of option tables."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from advisor.errors import BadInput
+
+Table = Mapping[str, tuple[int, str]]
+"""How many words follow an option, and what it means; {0} and {1} are those words."""
+
+
+MOST_WORDS = 4096
+MOST_LETTERS = 200_000
+"""More than the kernel hands to a program in one argument; nothing that a person wrote is as long."""
+
+HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
+"""What word processors make of a hyphen."""
+_ODD = re.compile(f"[{HYPHENS}]")
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)", re.DOTALL)
+
+LAUNCHERS = ("mpirun", "mpiexec", "mpirun_rsh", "orterun", "prterun", "prun", "mpiexec.hydra", "mpirun.hydra", "hydra", "srun")
+_LAUNCHERS = re.compile(
+    r"(mpirun|mpiexec)([._-](openmpi|mpich|hydra|impi|intel))?|mpirun_rsh|orterun|prterun|prun|srun", re.ASCII
+)
+_READ = "mpirun, mpiexec, mpiexec.hydra, mpirun_rsh, prterun or srun"
+_UNREAD = frozenset({"jsrun", "aprun", "flux", "ibrun", "ccc_mprun", "yod", "poe"})
+"""Launchers of which nothing is known here."""
+_ENDS = frozenset({"&", "&&", "||", "|", ";", ">", ">>", "2>", "2>&1", "<"})
+_BINDERS = {
+    "-N": "nodes",
+    "--cpunodebind": "nodes",
+    "-C": "cpus",
+    "--physcpubind": "cpus",
+    "-c": "cpus",
+    "--cpu-list": "cpus",
+    "-m": "memory",
+    "--membind": "memory",
+    "-i": "memory",
+    "--interleave": "memory",
+    "-p": "memory",
+    "--preferred": "memory",
+    "-w": "memory",
+    "--weighted-interleave": "memory",
+}
+
+
+@dataclass(frozen=True)
+class Binder:
+    """A numactl or taskset around something."""
+
+    tool: str
+    written: str
+    nodes: str | None = None
+    cpus: str | None = None
+    memory: str | None = None
+    stray: str | None = None
+    """An option of it that lacks its hyphens and is taken for the program."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A line, taken apart as the shell would."""
+
+    environment: dict[str, str] = field(default_factory=dict)
+    around: tuple[Binder, ...] = ()
+    launcher: str = ""
+    rest: tuple[str, ...] = ()
+    others: int = 0
+    """Launchers in further commands of the same line."""
+    odd: tuple[str, ...] = ()
+    """Words with hyphens that are none."""
+
+
+def take_apart(arguments: Sequence[str]) -> Words:
+    """Return a line's parts; refuse what is too long or starts no launcher."""
+    words = _split(arguments)
+    odd = tuple(word for word in words if _ODD.search(word))
+    plain = [hyphened(word) for word in words]
+    ends = next((i for i, word in enumerate(plain) if word in _ENDS), len(plain))
+    others = sum(1 for word in plain[ends:] if _LAUNCHERS.fullmatch(word.rpartition("/")[2]))
+    environment: dict[str, str] = {}
+    around: list[Binder] = []
+    at = 0
+    while at < ends:
+        word = plain[at]
+        name = word.rpartition("/")[2]
+        if match := _VARIABLE.fullmatch(word):
+            environment[match[1]] = match[2]
+            at += 1
+        elif name in ("env", "time", "nohup", "exec", "stdbuf"):
+            at = _skip_options(plain, at + 1, ends)
+        elif name in ("numactl", "taskset"):
+            binder, at = read_binder(plain, at, ends)
+            around.append(binder)
+        elif _LAUNCHERS.fullmatch(name):
+            return Words(environment, tuple(around), name, tuple(plain[at + 1 : ends]), others, odd)
+        else:
+            break
+    shown = plain[at] if at < ends else ""
+    if shown.rpartition("/")[2] in _UNREAD:
+        raise BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {_READ}")
+    raise BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected {_READ}")
+
+
+def hyphened(word: str) -> str:
+    """Return a word with ASCII hyphens; a dash before a long name stands for two, as word processors have it."""
+    plain = _ODD.sub("-", word)
+    name = plain.lstrip("-").partition("=")[0]
+    single = word[:1] in HYPHENS and word[:1] != "" and not plain.startswith("--")
+    return f"-{plain}" if single and len(name) > 4 else plain
+
+
+def _split(arguments: Sequence[str]) -> list[str]:
+    if sum(map(len, arguments)) > MOST_LETTERS or len(arguments) > MOST_WORDS:
+        raise BadInput(f"the line is longer than {MOST_LETTERS} letters or {MOST_WORDS} words", cure="refused as unsafe")
+    words = list(arguments)
+    if len(words) == 1 and " " in words[0]:
+        try:
+            words = shlex.split(words[0])
+        except ValueError as error:
+            raise BadInput(f"the line cannot be read: {error}", cure="close its quotes") from error
+    if not words:
+        raise BadInput("there is no line", cure="write it after --: advisor bind lint -- mpirun -np 4 ./a.out")
+    if len(words) > MOST_WORDS:
+        raise BadInput(f"the line has more than {MOST_WORDS} words", cure="refused as unsafe")
+    return words
+
+
+def _skip_options(words: Sequence[str], at: int, end: int) -> int:
+    while at < end and words[at].startswith("-"):
+        at += 2 if words[at] in ("-u", "-C", "-S", "-o", "-e", "-i") and words[at - 1] == "env" and words[at] != "-i" else 1
+    return at
+
+
+def read_binder(words: Sequence[str], at: int, end: int) -> tuple[Binder, int]:
+    """Return the numactl or taskset that starts at a word, and where its program starts."""
+    start, tool = at, words[at].rpartition("/")[2]
+    found: dict[str, str] = {}
+    at += 1
+    while at < end and words[at].startswith("-"):
+        name, equals, value = words[at].partition("=")
+        at += 1
+        short = re.fullmatch(r"(-[NCmipcw])(\d.*)", name, re.ASCII)
+        if short:
+            name, equals, value = short[1], "=", short[2]
+        kind = _BINDERS.get(name) if tool == "numactl" or name in ("-c", "--cpu-list") else None
+        if kind is None:
+            continue
+        if not equals and at < end:
+            value, at = words[at], at + 1
+        found[kind] = value
+    if tool == "taskset" and "cpus" not in found and at < end:
+        found["mask"], at = words[at], at + 1
+    stray = words[at] if at < end and re.match(r"(cpunodebind|membind|physcpubind|interleave)\b", words[at]) else None
+    cpus = found.get("cpus") or _mask(found.get("mask"))
+    written = " ".join(words[start : at + bool(stray)])
+    return Binder(tool, written, found.get("nodes"), cpus, found.get("memory"), stray), at
+
+
+def _mask(text: str | None) -> str | None:
+    digits = (text or "").removeprefix("0x")
+    if not re.fullmatch(r"[0-9a-fA-F]{1,4096}", digits, re.ASCII):
+        return None
+    bits = int(digits, 16)
+    return ",".join(str(i) for i in range(bits.bit_length()) if bits >> i & 1)
+
+
+def binders(command: Sequence[str]) -> Iterator[Binder]:
+    """Yield every numactl and taskset that a command starts with."""
+    at = 0
+    while at < len(command) and command[at].rpartition("/")[2] in ("numactl", "taskset"):
+        binder, at = read_binder(command, at, len(command))
+        yield binder

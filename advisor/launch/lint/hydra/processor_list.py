@@ -1,0 +1,166 @@
+"""A machine in Intel MPI's levels, how it divides them among ranks, and what it makes of I_MPI_PIN_PROCESSOR_LIST."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from advisor.launch.lint.openmpi.mapper import Unclear
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering, ordered
+from advisor.model.hardware.topology import Topology
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A machine in the levels that Intel MPI goes by: sockets, NUMA nodes, L3 groups, cores, hardware threads."""
+
+    topology: Topology
+
+    def level(self, kind: str) -> tuple[CpuSet, ...]:
+        """Return the CPUs of everything of a kind, in hwloc's order."""
+        known, inside = logical_numbering(self.topology), self.topology.inside
+        if kind == "pu":
+            return tuple(CpuSet([cpu]) for cpu in known.pus)
+        if kind == "core":
+            return known.cores
+        parts = {
+            "socket": [part.cpuset for part in inside.packages],
+            "numa": [node.cpuset for node in inside.cpu_nodes],
+            "cache3": [part.cpuset for part in inside.l3],
+        }
+        found = ordered(parts[kind], known)
+        if found and (union(found) != inside.pus or sum(map(len, found)) != len(inside.pus)):
+            raise Unclear(f"this machine's parts of the kind {kind} do not hold every CPU once")
+        return found
+
+    def even(self, kinds: Sequence[str]) -> None:
+        """Raise Unclear where parts of one kind have different numbers of CPUs, or lie across others."""
+        for kind in kinds:
+            if len({len(part) for part in self.level(kind)}) > 1:
+                raise Unclear(f"the {kind}s of this machine are not alike, and how Intel MPI divides them was not seen")
+        if not self.level("socket") or any(node.near and not node.cpuset for node in self.topology.inside.nodes):
+            raise Unclear("how Intel MPI divides a machine without sockets, or with memory alone, was not seen")
+
+    def split(self, count: int, *, flat: bool) -> list[CpuSet]:
+        """Return the machine divided among some ranks, by the largest parts of which there are enough.
+
+        Each socket has its share of the ranks, unless all is to be flat; of its parts the first ranks get one more.
+        """
+        whole = self.topology.inside.pus
+        sockets = (whole,) if flat or count == 1 else self.level("socket")
+        kind = next(kind for kind in ("socket", "numa", "cache3", "core", "pu") if len(self.level(kind)) >= count)
+        dealt = shares(count, len(sockets))
+        return [mine for socket, share in zip(sockets, dealt, strict=True) for mine in self._part(socket, share, kind)]
+
+    def spread(self, count: int) -> list[list[CpuSet]]:
+        """Return the part of the machine of each rank, by sockets, as scatter and spread keep ranks apart.
+
+        Level by level, rank i of k begins at the thing i * m // k of m: of its socket, its NUMA node, its L3 group.
+        """
+        self.even(("socket", "numa", "cache3", "core"))
+        return [_apart([socket], ranks, self._levels()) for socket, ranks in _dealt(self.level("socket"), count)]
+
+    def _levels(self) -> tuple[tuple[CpuSet, ...], ...]:
+        return tuple(self.level(kind) for kind in ("numa", "cache3", "core"))
+
+    def _part(self, socket: CpuSet, ranks: int, kind: str) -> list[CpuSet]:
+        parts = [part for part in self.level(kind) if part <= socket]
+        if ranks <= 1 or len(parts) == ranks:
+            return ([socket] if ranks == 1 else parts)[:ranks]
+        if len(parts) < ranks:
+            raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
+        nodes = [node for node in self.level("numa") if node <= socket]
+        if len(parts) // ranks == 1 and kind in ("cache3", "core") and 1 < len(nodes) < ranks:
+            dealt = shares(ranks, len(nodes))
+            return [mine for node, share in zip(nodes, dealt, strict=True) for mine in self._part(node, share, kind)]
+        if kind == "pu":
+            raise Unclear("more ranks than cores, and not all threads: what Intel MPI does then was not seen")
+        return [union(group) for group in _groups(parts, ranks)]
+
+
+def shares(total: int, count: int) -> list[int]:
+    """Return a number divided evenly, the first shares larger."""
+    return [total // count + (position < total % count) for position in range(count)]
+
+
+def _groups(parts: Sequence[CpuSet], count: int) -> Iterator[list[CpuSet]]:
+    at = 0
+    for size in shares(len(parts), count):
+        yield list(parts[at : at + size])
+        at += size
+
+
+def _dealt(things: Sequence[CpuSet], count: int) -> Iterator[tuple[CpuSet, int]]:
+    """Yield each thing that has ranks, and how many: rank i of k is in i * m // k of m."""
+    taken = [rank * len(things) // count for rank in range(count)]
+    yield from ((thing, taken.count(position)) for position, thing in enumerate(things) if position in taken)
+
+
+def _apart(home: Sequence[CpuSet], count: int, levels: Sequence[Sequence[CpuSet]]) -> list[CpuSet]:
+    """Return the parts of some neighbouring things that ranks kept apart have."""
+    whole = union(home)
+    if count == 1:
+        return [whole]
+    if not levels:
+        raise Unclear("a core has several ranks, and what Intel MPI does then was not seen")
+    things = [thing for thing in levels[0] if thing <= whole]
+    if union(things) != whole:
+        return _apart(home, count, levels[1:])
+    if count <= len(things):
+        edges = [rank * len(things) // count for rank in range(count + 1)]
+        return [union(things[first:last]) for first, last in pairwise(edges)]
+    return [part for thing, ranks in _dealt(things, count) for part in _apart([thing], ranks, levels[1:])]
+
+
+_UNREAD = re.compile(
+    r"(all|allsocks|allcores:(map=(scatter|bunch|spread)|shift=\d{1,3}|grain=\d{1,3})|all:map=(scatter|bunch|spread)|all:bunch)",
+    re.ASCII,
+)
+"""Words that 2021.18 was seen to pass over: its ranks are then where they are without a list."""
+
+_LEVELS = ("socket", "numa", "cache3", "core", "pu")
+
+
+def processors(text: str, tree: Tree, count: int) -> tuple[CpuSet, ...] | None:
+    """Return the CPUs of each rank, None where the list is passed over; raise Unclear where neither was seen."""
+    if _UNREAD.fullmatch(text.lower()):
+        return None
+    every = tree.topology.inside.pus
+    if text.lower() == "allcores":
+        return _parts(CpuSet(core.first or 0 for core in tree.level("core")), tree, count)
+    numbers = list(_numbers(text, len(every)))
+    if len(set(numbers)) < len(numbers) or any(number not in every for number in numbers):
+        raise Unclear("the list names a CPU twice, or one that this machine does not have")
+    if len(numbers) == count:
+        return tuple(CpuSet([number]) for number in numbers)
+    return _parts(CpuSet(numbers), tree, count)
+
+
+def _numbers(text: str, most: int) -> Iterator[int]:
+    given = 0
+    for word in text.split(","):
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", word, re.ASCII)
+        if not match or int(match[2] or match[1]) < int(match[1]):
+            raise Unclear(f"the list has {word[:40]!a}, and what Intel MPI makes of that was not seen")
+        given += int(match[2] or match[1]) - int(match[1]) + 1
+        if given > most:
+            raise Unclear("the list names more CPUs than this machine has")
+        yield from range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+def _parts(allowed: CpuSet, tree: Tree, count: int) -> tuple[CpuSet, ...]:
+    """Return what of a set lies in the first of the largest things that are enough, else its CPUs over and over.
+
+    Of things beside each other the one whose first CPU has the lower number is the first, as hwloc sorts what is left.
+    """
+    tree.even(("socket", "numa", "cache3", "core"))
+    chains: dict[int, tuple[int, ...]] = dict.fromkeys(allowed, ())
+    found: list[CpuSet] = []
+    for kind in _LEVELS:
+        found = [thing & allowed for thing in tree.level(kind) if thing & allowed]
+        chains |= {cpu: (*chains[cpu], mine.first or 0) for mine in found for cpu in mine}
+        found.sort(key=lambda mine: chains[mine.first or 0])
+        if len(found) >= count:
+            return tuple(found[:count])
+    return tuple(found[rank % len(found)] for rank in range(count))

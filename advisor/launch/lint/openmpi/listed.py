@@ -1,0 +1,283 @@
+"""Ranks and hosts that a line lists one by one, as Open MPI 4 and 5 read them: host files, rankfiles, --cpu-list and pe-list."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from advisor.errors import BadValue
+from advisor.launch.lint.line import Line
+from advisor.launch.lint.openmpi.mapper import (
+    MOST_RANKS,
+    Host,
+    NodeParts,
+    Proc,
+    Refused,
+    Unclear,
+    bounded,
+    hosts_with_slots,
+    ranks_in_order,
+)
+from advisor.launch.lint.request import Request
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
+
+Hosts = tuple[tuple[str, int | None], ...]
+MOST_ROWS = 65_536
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
+_COUNT = re.compile(r"[1-9][0-9]{0,6}|\*|auto", re.ASCII)
+_ELSEWHERE = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfile")
+_SLOTS = re.compile(r"(slots|max_slots|max-slots)\s*=\s*(\d{1,6})", re.ASCII)
+
+
+def readable(line: Line) -> None:
+    """Raise Unclear where words of a line say of hosts or of mapping what is not read here."""
+    odd = next((said for said in line.options if not said.known), None)
+    if odd:
+        raise Unclear(f"{odd.written[0][:60]} is no option that is known here")
+    for word in (line.first.value("--host") or "").split(","):
+        name, colon, count = word.strip().partition(":")
+        if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
+            raise Unclear(f"the host {word[:60]} is not worked out here")
+    five = ("--rtos", "--runtime-options", "--display-topo") if line.family == "openmpi5" else ()
+    harmless = (("donotlaunch",), ("show-progress",), ("error-nonzero-status",))
+    asked = (each for each in line.options if each.name in (*_ELSEWHERE, *five))
+    said = next((each for each in asked if each.values not in harmless), None)
+    said = said or next((each for each in line.options if each.name.endswith("mca") and each.values[0].startswith("ras")), None)
+    if said:
+        raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
+    if any("_MCA_ras" in name for name in line.words.environment):
+        raise Unclear("a parameter says where the hosts come from, and that is not read here")
+
+
+def hosts_of_file(text: str, *, crowded: bool) -> Hosts:
+    """Return the hosts of a file with their slots, None for as many as cores; raise Refused or Unclear.
+
+    ``crowded``: more ranks than slots are allowed; then a max_slots= would count.
+    """
+    found: dict[str, int | None] = {}
+    bare: Counter[str] = Counter()
+    for number, row in enumerate(rows(text), 1):
+        name, rest = row
+        if ":" in name:
+            raise Refused(f"row {number} of the host file: {name[:60]} is no name to it; nothing starts")
+        if not _NAME.fullmatch(name):
+            raise Unclear(f"row {number} of the host file: {name[:60]!r} is not worked out here")
+        said = {match[1][:3]: int(match[2]) for match in _SLOTS.finditer(rest)}
+        if _SLOTS.sub("", rest).strip() or 0 in said.values():
+            raise Unclear(f"row {number} of the host file: {rest[:60]!r} is not worked out here")
+        if crowded and "max" in said:
+            raise Unclear("how many ranks a max_slots= allows is not worked out here")
+        slots = said.get("slo", said.get("max"))
+        if slots is not None and found.get(name) is not None:
+            raise Refused(f"the host file gives {name[:60]} slots= twice; nothing starts")
+        if name in found and (slots is None) != (found[name] is None):
+            raise Unclear(f"the host file has {name[:60]} with slots= and without")
+        bare[name] += slots is None
+        found[name] = slots
+    return tuple((name, bare[name] if bare[name] > 1 else slots) for name, slots in found.items())
+
+
+def rows(text: str) -> list[tuple[str, str]]:
+    """Return the name and the rest of every row that has any; raise Unclear for too many."""
+    lines = text.splitlines()
+    if len(lines) > MOST_ROWS:
+        raise Unclear(f"the host file has more than the {MOST_ROWS} rows that are read")
+    plain = (" ".join(line.partition("#")[0].split()).partition(" ") for line in lines)
+    return [(name, rest) for name, _, rest in plain if name]
+
+
+def in_sequence(want: Request, topology: Topology, text: str | None, *, five: bool) -> tuple[LintRank, ...]:
+    """Return ranks that go to the hosts of a file row by row: 5 binds them to the cores of each host in order."""
+    if not five or text is None or want.bind != "core" or want.hwthreads or want.pe or want.oversubscribe or want.rank_by:
+        raise Unclear("--map-by seq is worked out for 5.x with --bind-to core and a host file alone")
+    names = [name for name, _ in rows(text)]
+    total = want.ranks or len(names)
+    if total > len(names):
+        raise Refused(f"{total} ranks and {len(names)} rows of the host file; nothing starts")
+    cores = logical_numbering(topology).cores
+    before: Counter[str] = Counter()
+    found: list[LintRank] = []
+    for rank, name in enumerate(names[:total]):
+        if before[name] >= len(cores):
+            raise Unclear(f"more ranks than cores on {name}")
+        found.append(LintRank(rank=rank, host=name, cpus=cores[before[name]]))
+        before[name] += 1
+    return tuple(found)
+
+
+_ROW = re.compile(r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]{0,254})\s+slots?\s*=\s*(\S{1,4096})", re.ASCII)
+_COMMENT = re.compile(r"(#|//).*")
+_LIST = re.compile(r"\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)*", re.ASCII)
+_PAIRS = re.compile(r"\d{1,4}:(?:\*|\d{1,7}(?:-\d{1,7})?)(?:[,;]\d{1,4}:(?:\*|\d{1,7}(?:-\d{1,7})?))*", re.ASCII)
+_SOCKET_LIST = re.compile(r"(\d{1,4}):(\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)+)", re.ASCII)
+_WHOLE = re.compile(r"[sS](\d{1,4})", re.ASCII)
+LETTERS = 63
+"""What both read of a slot list; 4.1 puts the name of the host beside it."""
+
+
+def ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: bool) -> tuple[LintRank, ...]:
+    """Return where a rankfile puts every rank; raise Refused or Unclear."""
+    rows = text.splitlines()
+    if len(rows) > MOST_RANKS:
+        raise Unclear(f"the rankfile has more than the {MOST_RANKS} lines that are worked out one by one")
+    reader = _Reader(want, topology, five=five)
+    found: dict[int, LintRank] = {}
+    for number, row in enumerate(rows, 1):
+        plain = _COMMENT.sub("", row).strip()
+        if not plain:
+            continue
+        rank, host, cpus = reader.row(plain, number)
+        if not found and rank:
+            raise Refused("the first line of a rankfile must be that of rank 0; nothing starts")
+        if rank in found:
+            raise Unclear(f"line {number}: rank {rank} is there twice")
+        found[rank] = LintRank(rank=rank, host=host, cpus=cpus)
+    return tuple(_whole(want, found, reader, five=five))
+
+
+def _whole(want: Request, found: dict[int, LintRank], reader: "_Reader", *, five: bool) -> Iterator[LintRank]:
+    total = want.ranks or len(found)
+    if any(rank not in found for rank in range(total)):
+        raise Refused("a rank has no line in the rankfile; nothing starts")
+    hosts = {each.host for each in found.values()}
+    named = {name for name, _ in want.hosts}
+    if named and not hosts <= named:
+        raise Unclear("the rankfile names a host that the line does not")
+    local = hosts == {"localhost"} and not named
+    taken: dict[str | None, CpuSet] = {}
+    for rank in range(total):
+        each = found[rank]
+        units = reader.touched(each.cpus or CpuSet())
+        if five and not want.overload and taken.get(each.host, CpuSet()) & units:
+            raise Refused(f"rank {rank} has cores of another, which 5.x refuses; nothing starts")
+        taken[each.host] = taken.get(each.host, CpuSet()) | units
+        yield each.model_copy(update={"host": None}) if local else each
+
+
+class _Reader:
+    def __init__(self, want: Request, topology: Topology, *, five: bool) -> None:
+        self.five = five
+        self.ground = NodeParts(topology, threads=want.hwthreads)
+        self.physical = not five and want.parameters.get("rmaps_rank_file_physical") == "1"
+        self.known: dict[str, CpuSet] = {}
+
+    def row(self, text: str, number: int) -> tuple[int, str, CpuSet]:
+        """Return the rank, the host and the CPUs of a line."""
+        match = _ROW.fullmatch(text)
+        if not match:
+            raise Unclear(f"line {number}: {text[:60]!r} is not a rank as both versions read it")
+        slots = match[3]
+        if len(slots) > (LETTERS if self.five else LETTERS - len(match[2]) - 6):
+            raise Unclear(f"line {number}: the slot list has {len(slots)} letters, more than are read")
+        if slots not in self.known:
+            try:
+                self.known[slots] = self._cpus(slots)
+            except BadValue as error:
+                raise Refused(f"line {number}: {error.problem}; nothing starts") from error
+        return int(match[1]), match[2], self.known[slots]
+
+    def touched(self, cpus: CpuSet) -> CpuSet:
+        """Return the CPUs of all cores of some CPUs."""
+        known = self.ground.known
+        return cpus if self.ground.threads else union(known.cores[known.core_of[cpu]] for cpu in cpus)
+
+    def _cpus(self, slots: str) -> CpuSet:
+        known = self.ground.known
+        if _LIST.fullmatch(slots):
+            if any(int(b) < int(a) for a, b in re.findall(r"(\d+)-(\d+)", slots)):
+                raise Unclear(f"slot={slots[:40]} runs backwards, and such ranks are not bound")
+            numbers = CpuSet.parse(slots)
+            if self.physical:
+                cores = known.cores_cpus(known.core_numbers(numbers))  # refuses CPUs that are not there
+                return numbers if self.ground.threads else cores
+            return known.pus_cpus(numbers) if self.ground.threads else known.cores_cpus(numbers)
+        if self.physical or self.ground.threads:
+            raise Unclear(f"slot={slots[:40]} is not worked out where hardware threads or the kernel's numbers are meant")
+        if match := _WHOLE.fullmatch(slots):
+            return self._package(int(match[1]))
+        if _PAIRS.fullmatch(slots):
+            pieces = [piece.partition(":") for piece in re.split("[,;]", slots)]
+            return union(self._in_package(int(socket), text) for socket, _, text in pieces)
+        if match := _SOCKET_LIST.fullmatch(slots):
+            if not self.five:
+                raise BadValue(f"4.1 takes the numbers after the comma in slot={slots[:40]} for sockets and finds none")
+            return union(self._in_package(int(match[1]), piece) for piece in match[2].split(","))
+        raise Unclear(f"slot={slots[:40]} is not what both versions read alike")
+
+    def _package(self, socket: int) -> CpuSet:
+        packages = self.ground.parts("package")
+        if socket >= len(packages):
+            raise BadValue(f"there is no socket {socket}")
+        return packages[socket]
+
+    def _in_package(self, socket: int, text: str) -> CpuSet:
+        """Return the cores of a socket by their numbers in it; 5.x counts as if all sockets were as large as this one."""
+        mine = self.ground.cores_in(self._package(socket))
+        if text == "*":
+            return union(mine)
+        first, _, last = text.partition("-")
+        numbers = range(int(first), int(last or first) + 1)
+        if not numbers or numbers[-1] >= len(mine):
+            raise BadValue(f"socket {socket} has no core {text[:20]}")
+        if not self.five:
+            return union(mine[i] for i in numbers)
+        start = socket * len(mine)
+        return self.ground.known.cores_cpus(CpuSet(start + i for i in numbers))
+
+
+def listed4(want: Request, ground: NodeParts) -> tuple[LintRank, ...]:
+    """Return ranks that --cpu-set or --cpu-list binds: all to the whole list, or in the order of its CPUs' numbers."""
+    if not want.cpus or want.oversubscribe or want.no_local:
+        raise Unclear("a list of cores is worked out only where ranks have slots and the list is there")
+    try:
+        numbers = CpuSet.parse(want.cpus)
+        cpus = ground.known.pus_cpus(numbers) if want.hwthreads else ground.known.cores_cpus(numbers)
+    except BadValue as error:
+        raise Refused(f"the list {want.cpus[:60]} cannot be used: {error.problem}") from error
+    hosts = hosts_with_slots(want, len(ground.known.pus if want.hwthread_slots else ground.known.cores))
+    total = bounded(want.ranks or sum(host.slots for host in hosts))
+    single = list(cpus)
+    rank = 0
+    for host in hosts:
+        for local in range(min(host.slots, total - rank)):
+            if want.ordered and local >= len(single):
+                raise Refused(f"the list has {len(single)} CPUs and more ranks are on a node; nothing starts")
+            host.procs.append(Proc(cpus, 0, CpuSet([single[local]]) if want.ordered else cpus, rank))
+            rank += 1
+    if rank < total:
+        raise Refused(f"{total} ranks, and there are {rank} slots; nothing starts")
+    return ranks_in_order(hosts, total)
+
+
+def listed5(want: Request, topology: Topology, hosts: Sequence[Host], *, expanded: bool) -> None:
+    """Give hosts the ranks of a pe-list: each bound to all of it, or in its order one core each, anew on every host.
+
+    ``expanded``: newer ones count what is in a range; 5.0 takes it for one entry.
+    """
+    if want.oversubscribe or want.overload or (want.pe or 1) > 1 or want.rank_by not in (None, "slot") or not want.cpus:
+        raise Unclear("a list with other directives beside it is not worked out here")
+    if want.bind not in (None, "core", "hwthread"):
+        raise Refused(f"a pe-list needs --bind-to core or hwthread, and {want.bind} is asked for; nothing starts")
+    ground = NodeParts(topology, threads=want.bind == "hwthread" or (want.hwthreads and want.bind is None))
+    try:
+        numbers = CpuSet.parse(want.cpus)
+        whole = union(ground.units[number] for number in numbers)
+    except (BadValue, IndexError) as error:
+        raise Unclear(f"the list {want.cpus[:60]} names cores that are not there") from error
+    if not want.ordered and not any(whole <= package for package in ground.parts("package")):
+        raise Refused("the list lies across sockets, which 5.x refuses for ranks bound to all of it; nothing starts")
+    if expanded and want.ordered and "-" in want.cpus:
+        raise Unclear("ranges in an ordered list are not worked out here")
+    entries = [str(number) for number in numbers] if expanded and not want.ordered else want.cpus.split(",")
+    first = rank = sum(len(host.procs) for host in hosts)
+    total = first + bounded(want.ranks or len(entries))
+    for host in hosts:
+        room = max(0, min(len(entries), host.free, ground.count(whole), total - rank))
+        for entry in entries[:room]:
+            cpus = ground.units[int(entry.partition("-")[0])] if want.ordered else whole
+            host.procs.append(Proc(whole, 0, cpus, rank))
+            rank += 1
+    if rank < total:
+        raise Refused(f"{total} ranks, and the list of {len(entries)} entries and the slots allow {rank}; nothing starts")

@@ -1,0 +1,273 @@
+"""What a line asks for, in words that are the same for all launchers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from advisor.launch.lint.line import Line, Segment
+from advisor.launch.lint.openmpi.map_by import Mapped, bound, counted, mapped, newer, number, ranked
+
+_TRUE = ("1", "true", "yes")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the first segment of a line asks for."""
+
+    ranks: int | None = None
+    per_node: int | None = None
+    per_socket: int | None = None
+    hosts: tuple[tuple[str, int | None], ...] = ()
+    hostfile: str | None = None
+    from_file: bool = False
+    """Whether the hosts are those of the host file: one without slots has as many as cores there, one in --host has one."""
+    level: str | None = None
+    """What ranks are dealt over: slot, core, numa, l3cache, package, node, ppr, pe-list, rankfile, dist, seq."""
+    ppr: tuple[int, str] | None = None
+    pe: int | None = None
+    cpus: str | None = None
+    """The list of a pe-list or a cpu-list."""
+    ordered: bool = False
+    modifiers: frozenset[str] = frozenset()
+    map_text: str | None = None
+    bind: str | None = None
+    overload: bool = False
+    rank_by: str | None = None
+    rankfile: str | None = None
+    device: str | None = None
+    devices_each: int = 1
+    hwthreads: bool = False
+    hwthread_slots: bool = False
+    """Whether hardware threads are slots too, and not only what ranks are bound to."""
+    oversubscribe: bool = False
+    no_oversubscribe: bool = False
+    oversubscribe_option: bool = False
+    """Whether --oversubscribe itself is there: in 4 it allows to bind more ranks than cores too."""
+    no_local: bool = False
+    fault: str | None = None
+    """What a launcher finds wrong in --map-by and its kin: nothing starts."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    exports: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the ranks get."""
+    threads: int | None = None
+    adapter: str | None = None
+    """The HCA that the line names."""
+
+
+def request_of(line: Line) -> Request:
+    """Return what a line asks for."""
+    exports = _exports(line)
+    threads = number((exports.get("OMP_NUM_THREADS") or "").partition(",")[0])
+    adapter = (exports.get("UCX_NET_DEVICES") or "").partition(",")[0].partition(":")[0].strip() or None
+    if line.family == "srun":
+        return _srun(line, exports, threads, adapter)
+    if line.family in ("mpich", "intelmpi", "pals", "mvapich"):
+        return _hydra(line, exports, threads, adapter)
+    return _open(line, exports, threads, adapter)
+
+
+def _exports(line: Line) -> dict[str, str]:
+    """Return the variables of the ranks: those before the line, and those that options give."""
+    found = dict(line.words.environment)
+    for said in line.first.options:
+        if said.name == "-x" and line.family.startswith("openmpi"):
+            name, equals, value = said.values[0].partition("=")
+            found |= {name: value} if equals else {}
+        elif said.name in ("-genv", "-env"):
+            name, _, value = said.values[0].partition("=")
+            found[name] = said.values[1] if len(said.values) > 1 else value
+        elif said.name == "--export" and said.values:
+            found |= {key: value for key, _, value in (word.partition("=") for word in said.values[0].split(",")) if value}
+    return found
+
+
+def parameters(line: Line) -> Iterator[tuple[str, str, str]]:
+    """Yield the parameters of an Open MPI line: their name, their value, and how they were written."""
+    for name, value in line.words.environment.items():
+        for prefix in ("OMPI_MCA_", "PRTE_MCA_"):
+            if name.startswith(prefix):
+                yield name.removeprefix(prefix), value, f"{name}={value}"
+    for said in line.options:
+        if said.name in ("--mca", "--gmca", "--omca", "--prtemca") and len(said.values) == 2:
+            yield said.values[0], said.values[1], " ".join(said.written)
+
+
+def heeded(line: Line) -> dict[str, str]:
+    """Return the parameters that this version's launcher reads."""
+    five = line.family == "openmpi5"
+    found: dict[str, str] = {}
+    for name, value, written in parameters(line):
+        own = written.startswith(("PRTE_MCA_", "--prtemca", "-prtemca"))
+        if own == five:
+            found[name] = value
+    return found
+
+
+def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
+    """Return the names of a list of hosts with their slots; a name given twice has the sum, one with ``*`` 0: all its cores."""
+    found: dict[str, int | None] = {}
+    for word in text.split(",")[:65536]:
+        name, colon, slots = word.strip().partition(":")
+        if not name:
+            continue
+        if colon:
+            count = 0 if slots in ("*", "auto") else number(slots)
+            before = found.get(name)
+            found[name] = count + before if count and before else count
+        else:
+            found[name] = (found[name] or 1) + 1 if name in found else None
+    return tuple(found.items())
+
+
+def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Request:
+    segment, values, five = line.first, heeded(line), line.family == "openmpi5"
+    base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
+    made, said, old, text = _mapping(line, values)
+    bind = segment.value("--bind-to") or _old_bind(segment) or values.get(f"{own}_binding_policy")
+    binds = bound(bind, five=five)
+    rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
+    listed = segment.value("--cpu-set", "--cpu-list") or (None if five else values.get("hwloc_base_cpu_list"))
+    rankfile = segment.value("--rankfile", "-rf") or values.get("orte_rankfile") or made.rankfile
+    told = Request(
+        ranks=counted(segment.value("-np")),
+        per_node=number(segment.value("-N", "--npernode")) or (1 if segment.has("--pernode") else None),
+        per_socket=number(segment.value("--npersocket")),
+        hosts=hosts(segment.value("--host") or ""),
+        hostfile=segment.value("--hostfile"),
+        level="rankfile" if rankfile else "pe-list" if listed or binds.kind == "cpu-list" else made.level,
+        ppr=made.ppr,
+        pe=made.pe or number(segment.value("--cpus-per-proc", "--cpus-per-rank")),
+        cpus=listed or made.cpus,
+        ordered="ordered" in made.modifiers or binds.ordered,
+        modifiers=made.modifiers,
+        map_text=text,
+        bind=binds.kind,
+        overload=binds.overload,
+        rank_by=rank_by,
+        rankfile=rankfile,
+        device=made.device or values.get("rmaps_dist_device"),
+        devices_each=made.devices_each,
+        parameters=values,
+        exports=exports,
+        threads=threads,
+        adapter=adapter or values.get("rmaps_dist_device"),
+        fault=made.fault or binds.fault or rank_fault or _conflict(segment, said, old, made, five=five),
+    )
+    return _allowed(told, segment, four=not five)
+
+
+def _allowed(told: Request, segment: Segment, *, four: bool) -> Request:
+    """Return what a line wants with what it allows: more ranks than slots, hardware threads as cores, this host or not."""
+    over = segment.has("--oversubscribe") or (four and told.parameters.get("rmaps_base_oversubscribe", "0").lower() in _TRUE)
+    if not four and (over or "oversubscribe" in told.modifiers) and not (segment.has("--bind-to") or _old_bind(segment)):
+        told = replace(told, bind=None)  # 5 asks whether ranks may be more than slots before it asks the parameter
+    return replace(
+        told,
+        hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in told.modifiers,
+        hwthread_slots=segment.has("--use-hwthread-cpus"),
+        oversubscribe=over or "oversubscribe" in told.modifiers,
+        oversubscribe_option=over,
+        no_oversubscribe=segment.has("--nooversubscribe") or "nooversubscribe" in told.modifiers,
+        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers,
+    )
+
+
+def _mapping(line: Line, values: Mapping[str, str]) -> tuple[Mapped, str | None, str | None, str | None]:
+    """Return what ranks are dealt over, and the words of it: --map-by, what -N and its kin stand for, both together."""
+    segment, five = line.first, line.family == "openmpi5"
+    old = _old_map(segment)
+    default = values.get("rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy")
+    default = default or (values.get("mapby") if five else None)
+    said = segment.value("--map-by") or (None if old else default)
+    text = f"{old}{said}" if five and old and said and said.startswith(":") else said or old
+    made = mapped(text, five=five, devices=newer(line))
+    leave = {"oversubscribe", "nooversubscribe"}
+    if five and default and default != said and not made.modifiers & leave:  # it holds beside another --map-by
+        made = replace(made, modifiers=made.modifiers | (mapped(default, five=True).modifiers & leave))
+    return made, said, old, text
+
+
+def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped, *, five: bool) -> str | None:
+    """Return which two things of a line contradict each other, so that nothing starts."""
+    over, not_over = segment.has("--oversubscribe"), segment.has("--nooversubscribe")
+    if (over and "nooversubscribe" in made.modifiers) or (not_over and "oversubscribe" in made.modifiers) or (over and not_over):
+        return "it is told to allow more ranks than slots and not to"
+    odd = [
+        text for text in (segment.value("-np"), _each(segment)) if text is not None and not (text.isascii() and text.isdigit())
+    ]
+    if odd:
+        return f"{odd[0][:40]!r} is no number of ranks"
+    listed = segment.value("--cpu-set", "--cpu-list")
+    level = made.level if said else None
+    if five and old and said and not said.startswith(":"):
+        return f"both {old} and --map-by {said[:60]} say what ranks are dealt over"
+    if listed and (level or old or made.pe or "span" in made.modifiers):
+        return f"a list of cores and --map-by {(said or old or '')[:60]} say both where ranks go"
+    word = next((name for name in ("--bycore", "--bynode", "--byslot") if segment.has(name)), None)
+    if five or word is None:
+        return None
+    if level and level != word[4:]:
+        return f"both {word} and --map-by {(said or '')[:60]} say what ranks are dealt over"
+    order = (segment.value("--rank-by") or "").lower()
+    return f"both {word} and --rank-by {order[:40]} say how ranks are numbered" if order and order != word[4:] else None
+
+
+def _each(segment: Segment) -> str | None:
+    return segment.value("-N", "--npernode", "--npersocket")
+
+
+def _old_map(segment: Segment) -> str | None:
+    for option, text in (("--bycore", "core"), ("--bynode", "node"), ("--byslot", "slot"), ("--bysocket", "socket")):
+        if segment.has(option):
+            return text
+    each = number(segment.value("-N", "--npernode")) or (1 if segment.has("--pernode") else None)
+    if each:
+        return f"ppr:{each}:node"
+    each = number(segment.value("--npersocket"))
+    return f"ppr:{each}:socket" if each else None
+
+
+def _old_bind(segment: Segment) -> str | None:
+    names = (("--bind-to-core", "core"), ("--bind-to-socket", "socket"), ("--bind-to-none", "none"))
+    return next((text for option, text in names if segment.has(option)), None)
+
+
+def _hydra(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Request:
+    segment, variables = line.first, line.words.environment
+    bind = segment.value("-bind-to") or variables.get("HYDRA_BINDING")
+    over = segment.value("-map-by") or variables.get("HYDRA_MAPPING")
+    listed = segment.value("-hosts", "-host")
+    if line.family in ("pals", "mvapich"):
+        bind, over = segment.value("--cpu-bind"), None
+    return Request(
+        ranks=number(segment.value("-n", "-np")),
+        per_node=number(segment.value("-ppn")) or (1 if segment.has("-rr") else None),
+        hosts=hosts(listed or ""),
+        hostfile=segment.value("-f", "-hostfile") or (None if listed else line.words.environment.get("HYDRA_HOST_FILE")),
+        level=over,
+        map_text=over,
+        bind=bind,
+        exports=exports,
+        threads=threads,
+        adapter=adapter,
+    )
+
+
+def _srun(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Request:
+    segment = line.first
+    nodes = number((segment.value("--nodes") or "").partition("-")[0])
+    each = number(segment.value("--ntasks-per-node"))
+    ranks = number(segment.value("--ntasks")) or (each * (nodes or 1) if each else None)
+    named = hosts(segment.value("--nodelist") or "") if "[" not in (segment.value("--nodelist") or "") else ()
+    bind = segment.value("--cpu-bind")
+    return Request(
+        ranks=ranks,
+        per_node=each or (-(-ranks // nodes) if ranks and nodes else None),
+        hostfile=line.words.environment.get("SLURM_HOSTFILE"),
+        hosts=named or tuple((f"node{i}", None) for i in range(min(nodes or 0, 65536)) if (nodes or 0) > 1),
+        level=segment.value("--distribution"),
+        pe=number(segment.value("--cpus-per-task")),
+        bind=",".join(word for word in bind.split(",") if word not in ("verbose", "v", "quiet", "q")) if bind else None,
+        exports=exports,
+        threads=threads,
+        adapter=adapter,
+    )

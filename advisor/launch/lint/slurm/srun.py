@@ -1,0 +1,190 @@
+"""Where a line of srun puts its ranks: which node each task goes to, and there by task_affinity or by a list of the line."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from advisor.errors import BadValue
+from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.slurm.slurm_conf import setups
+from advisor.launch.lint.slurm.step import StepRequest, options, step_request
+from advisor.launch.lint.slurm.task_affinity import Setup, Shape, Step, available, masks, shape
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.launch_line import LintRank
+
+if TYPE_CHECKING:
+    from advisor.launch.lint.predict import Prediction
+
+
+def ranks(made: "Prediction") -> tuple[LintRank, ...]:
+    """Return the ranks of a line of srun's; raise Refused or Unclear."""
+    line = made.line
+    if len(line.segments) > 1:
+        raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
+    wish = step_request(made, options(line))
+    if wish.overcommit and wish.step.exact:
+        raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
+    where = _places(made, wish)
+    counts = Counter(where)
+    possible = setups(made.files, made.machine, made.topology)
+    local: dict[int, int] = {}
+    given = {tasks: _given(made, wish, tasks, possible) for tasks in set(counts.values())}
+    found: list[LintRank] = []
+    for rank, node in enumerate(where):
+        mine = local.get(node, 0)
+        local[node] = mine + 1
+        found.append(LintRank(rank=rank, host=wish.nodes[node], cpus=given[counts[node]][mine]))
+    return tuple(found)
+
+
+def _places(made: "Prediction", wish: StepRequest) -> list[int]:
+    """Return the node of each task, by its position."""
+    count, total = len(wish.nodes), wish.total
+    if wish.listed:
+        places = {name: position for position, name in enumerate(wish.nodes)}
+        return [places[name] for name in wish.listed]
+    node = shape(made.topology)
+    width = len(node.cpus) // node.threads * min(wish.step.used or node.threads, node.threads)
+    room = [max(1, width // wish.each)] * count
+    if wish.per_node:
+        if total != wish.per_node * count:
+            raise Unclear(f"{total} tasks, at most {wish.per_node} on a node: how many each node gets, is left to Slurm")
+        room = [wish.per_node] * count
+    if total > sum(room) and not wish.overcommit:
+        raise Refused("more processors requested than permitted; nothing starts")
+    if wish.outer == "cyclic":
+        return list(_cycled(room, total))
+    if wish.outer == "plane":
+        planes = list(_planes(wish.plane, count, total))
+        if max(Counter(planes).values(), default=0) > min(room) and count > 1:
+            raise Unclear("a node gets more planes than it has room for")
+        return planes
+    counts = _filled(room, total) if wish.pack else _counted(room, total)
+    return [position for position, tasks in enumerate(counts) for _ in range(tasks)]
+
+
+def _cycled(room: Sequence[int], total: int) -> Iterator[int]:
+    turn = given = 0
+    while given < total:
+        over = all(turn >= most for most in room)
+        for position, most in enumerate(room):
+            if given < total and (over or turn < most):
+                given += 1
+                yield position
+        turn += 1
+
+
+def _counted(room: Sequence[int], total: int) -> list[int]:
+    counts = [0] * len(room)
+    for position in _cycled(room, total):
+        counts[position] += 1
+    return counts
+
+
+def _filled(room: Sequence[int], total: int) -> list[int]:
+    """Return the tasks of each node, the first ones full; a task is left for each node after it."""
+    counts, left = [], total
+    for position, most in enumerate(room):
+        counts.append(max(min(1, left), min(most, left - (len(room) - 1 - position))))
+        left -= counts[-1]
+    counts[-1] += left
+    return counts
+
+
+def _planes(size: int, count: int, total: int) -> Iterator[int]:
+    """Yield the nodes by planes of so many tasks; the first round leaves a task for each node after it."""
+    if not size:
+        raise Refused("a plane of 0 tasks")
+    left, turn = total, 0
+    while left > 0:
+        position = turn % count
+        tasks = min(size, left if turn >= count else max(1, left - (count - 1 - position)))
+        yield from (position for _ in range(tasks))
+        left, turn = left - tasks, turn + 1
+
+
+Given = tuple[CpuSet | None, ...]
+
+
+def _given(made: "Prediction", wish: StepRequest, tasks: int, possible: Sequence[Setup] | None) -> Given:
+    """Return the CPUs of the tasks of a node; raise Unclear where it depends on how Slurm is set up."""
+    node = shape(made.topology)
+    step = replace(wish.step, tasks=tasks)
+    if possible == ():
+        return (None,) * tasks
+    if possible is None and not wish.bind:
+        raise Unclear("what srun binds to by itself, stands in slurm.conf; give it with --slurm-conf")
+    found: set[Given | str] = set()
+    for setup in possible or _ANY:
+        try:
+            found.add(_bound(made, wish, step, node, setup))
+        except Refused as refusal:
+            found.add(str(refusal))
+    if len(found) > 1:
+        raise Unclear("it depends on slurm.conf (SelectTypeParameters, CPUs of the nodes); give it with --slurm-conf")
+    given = next(iter(found))
+    if isinstance(given, str):
+        raise Refused(given)
+    return given
+
+
+_ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, single=True))
+"""How Slurm may be set up where nothing tells."""
+
+
+def _bound(made: "Prediction", wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
+    if node.threads == 1:
+        setup = replace(setup, single=False)
+    if wish.gpus and step.exact and len(available(step, node, setup)) < len(node.cpus):
+        raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
+    if wish.bind == "ldoms":
+        raise Unclear("--cpu-bind=ldoms widens what is dealt to cores or sockets, and which, is left to Slurm")
+    if wish.bind in ("", "threads", "cores", "sockets"):
+        return masks(replace(step, bind=wish.bind or None), node, setup)
+    free = node.real(available(step, node, setup))
+    whole = free == made.topology.pus
+    if wish.bind == "none":
+        return ((None if whole else free),) * step.tasks
+    if wish.bind in ("map_cpu", "mask_cpu"):
+        return _listed(wish, free, step.tasks)
+    if not whole:
+        raise Refused(f"the whole node must be given for --cpu-bind={wish.bind}: unable to satisfy cpu bind request")
+    return _by_number(made, wish, step.tasks)
+
+
+def _listed(wish: StepRequest, free: CpuSet, tasks: int) -> Given:
+    """Return the CPUs of a list, of a short one from its beginning again; refuse CPUs that the step does not have."""
+    if not wish.entries:
+        raise Refused(f"--cpu-bind={wish.bind} without a list")
+    sets = [_entry(wish.bind, entry) for entry in wish.entries]
+    if not all(cpus <= free for cpus in sets):
+        raise Refused(f"CPU binding outside of job step allocation, allocated CPUs are: {free}")
+    return tuple(sets[task % len(sets)] or None for task in range(tasks))
+
+
+def _entry(kind: str, entry: str) -> CpuSet:
+    pattern = r"\d{1,7}" if kind.startswith("map") else r"(0x)?[0-9a-f]{1,4096}"
+    if not re.fullmatch(pattern, entry, re.ASCII | re.IGNORECASE):
+        raise Refused(f"{entry[:40]!a} is no entry of {kind}")
+    try:
+        return CpuSet([int(entry)]) if kind.startswith("map") else CpuSet.from_bits(int(entry, 16))
+    except BadValue as error:
+        raise Refused(f"{entry[:40]!a}: {error.problem}") from error
+
+
+def _by_number(made: "Prediction", wish: StepRequest, tasks: int) -> Given:
+    """Return the CPUs where tasks are bound by their number, or to NUMA nodes."""
+    topology = made.topology
+    if wish.bind == "rank":
+        cpus = sorted(topology.pus)
+        return tuple(CpuSet([cpus[task % len(cpus)]]) for task in range(tasks))
+    nodes = {node.os_index: node.cpuset for node in topology.cpu_nodes}
+    if wish.bind == "rank_ldom":
+        raise Unclear("how many NUMA nodes Slurm counts for rank_ldom, is not known here")
+    numbers = [_entry(wish.bind, entry) for entry in wish.entries]
+    if not numbers or any(index not in nodes for mask in numbers for index in mask):
+        raise Unclear(f"--cpu-bind={wish.bind} names NUMA nodes without CPUs, or none")
+    sets = [union(nodes[index] for index in mask) or None for mask in numbers]
+    return tuple(sets[task % len(sets)] for task in range(tasks))

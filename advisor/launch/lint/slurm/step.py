@@ -1,0 +1,293 @@
+"""What a line of srun asks for: tasks, nodes, CPUs and GPUs of a task, distribution and binding, by options or by variables."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.slurm.slurm_conf import names_of
+from advisor.launch.lint.slurm.task_affinity import Step
+
+if TYPE_CHECKING:
+    from advisor.launch.lint.line import Line
+    from advisor.launch.lint.predict import Prediction
+
+
+_COUNTS = ("--gpus", "--gpus-per-node", "--gpus-per-task")
+
+
+def gpu_count(said: Mapping[str, str], option: str) -> int | None:
+    """Return the number of an option, None where it is not said."""
+    text = said.get(option)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,8}", text, re.ASCII) or not int(text):
+        raise Unclear(f"{option} {text[:40]} is no number")
+    return int(text)
+
+
+def asks(said: Mapping[str, str], release: tuple[int, ...] | None) -> bool:
+    """Return whether a line asks for GPUs; raise Unclear where what that does to its CPUs was not seen."""
+    if "--cpus-per-gpu" in said and (release is None or release[:2] != (22, 5)):
+        raise Unclear("--cpus-per-gpu changes nothing in a step of Slurm 22.05; what other versions do was not seen")
+    if "--ntasks-per-gpu" in said and "--gpus-per-task" in said:
+        raise Refused("--gpus-per-task and --ntasks-per-gpu exclude each other")
+    return any(_count(said, option) for option in _COUNTS) or bool(_gres(said))
+
+
+def of_gpus(said: Mapping[str, str], nodes: int) -> int | None:
+    """Return the tasks that a line without --ntasks starts for its GPUs; None where they are not what it counts by."""
+    each = gpu_count(said, "--ntasks-per-gpu")
+    if each is None:
+        if "--gpus" in said and "--gpus-per-task" in said:
+            raise Unclear("how many tasks --gpus and --gpus-per-task start, depends on whether a job runs already")
+        return None
+    if "--ntasks-per-node" in said:
+        raise Unclear("--ntasks-per-node beside --ntasks-per-gpu is not worked out here")
+    total = _count(said, "--gpus")
+    if total is None and nodes == 1:
+        total = _count(said, "--gpus-per-node") or _gres(said)
+    if not total:
+        raise Unclear("how many tasks --ntasks-per-gpu starts, is only told of --gpus, and of the GPUs of one node")
+    return total * each
+
+
+def _count(said: Mapping[str, str], option: str) -> int | None:
+    """Return a number of GPUs; raise Unclear where their kind is named, for whether nodes have it is not known."""
+    text = said.get(option)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,5}", text, re.ASCII):
+        raise Unclear(f"whether nodes have the GPUs of {option} {text[:40]}, is not known here")
+    return int(text)
+
+
+def _gres(said: Mapping[str, str]) -> int | None:
+    """Return the GPUs of each node that --gres asks for."""
+    text = said.get("--gres")
+    if text is None or text == "none":
+        return None
+    match = re.fullmatch(r"gpu(?::(\d{1,5}))?", text, re.ASCII)
+    if not match:
+        raise Unclear(f"what CPUs --gres={text[:40]} gives, is not worked out here")
+    return int(match[1] or 1)
+
+
+MOST = 65_536
+"""Ranks that are worked out one by one."""
+
+_VARIABLES = {
+    "SLURM_NTASKS": "--ntasks",
+    "SLURM_NPROCS": "--ntasks",
+    "SLURM_NNODES": "--nodes",
+    "SLURM_JOB_NUM_NODES": "--nodes",
+    "SLURM_CPUS_PER_TASK": "--cpus-per-task",
+    "SRUN_CPUS_PER_TASK": "--cpus-per-task",
+    "SLURM_CPU_BIND": "--cpu-bind",
+    "SLURM_DISTRIBUTION": "--distribution",
+    "SLURM_HINT": "--hint",
+    "SLURM_THREADS_PER_CORE": "--threads-per-core",
+    "SLURM_NTASKS_PER_NODE": "--ntasks-per-node",
+    "SLURM_NTASKS_PER_CORE": "--ntasks-per-core",
+    "SLURM_EXACT": "--exact",
+    "SLURM_OVERCOMMIT": "--overcommit",
+}
+"""The variables that srun reads where its line does not say; the first of two wins."""
+
+_UNREAD = frozenset(
+    {"--exclude", "--extra-node-info", "--multi-prog", "--jobid", "--sockets-per-node", "--cores-per-socket", "--relative"}
+    | {"--gpus-per-socket", "--core-spec", "--spread-job", "--use-min-nodes", "--mem-per-cpu", "--het-group", "--thread-spec"}
+)
+"""Options that change which CPUs or nodes a step gets, in ways that are not worked out here."""
+
+_ENTITIES = {"thread": "threads", "core": "cores", "socket": "sockets", "ldom": "ldoms"}
+_NONE = frozenset({"none", "no", "off", "n"})
+
+
+@dataclass(frozen=True)
+class StepRequest:
+    """What a line of srun asks for."""
+
+    total: int
+    nodes: tuple[str | None, ...]
+    each: int
+    per_node: int | None
+    outer: str
+    plane: int
+    bind: str
+    entries: tuple[str, ...]
+    step: Step
+    overcommit: bool
+    pack: bool = False
+    gpus: bool = False
+    """Whether GPUs are asked for: gres.conf may then say which cores a step gets."""
+    listed: tuple[str, ...] = ()
+    """The host of each rank, where a file has them."""
+
+
+def options(line: "Line") -> dict[str, str]:
+    """Return the options that count, those of the environment where the line has none."""
+    found: dict[str, str] = {}
+    for said in line.first.options:
+        if not said.known:
+            raise Unclear(f"srun's option {said.written[0][:40]} is not known here")
+        if said.name in _UNREAD:
+            raise Unclear(f"what CPUs {said.name} gives, is not worked out here")
+        found[said.name] = said.values[-1] if said.values else ""
+    if odd := next((name for name in line.words.environment if re.match(r"SLURM_\w*(GPU|GRES)", name)), None):
+        raise Unclear(f"what CPUs {odd[:40]} gives, is not worked out here")
+    for name, option in _VARIABLES.items():
+        if name in line.words.environment and option not in found:
+            found[option] = line.words.environment[name]
+    if not line.first.command:
+        raise Refused("no command given to execute")
+    return found
+
+
+def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
+    """Return what some options ask for; raise Refused or Unclear."""
+    line = made.line
+    release = line.release or (22, 5, 0)
+    outer, plane, inner, pack = _distribution(said.get("--distribution", ""))
+    listed = _arbitrary(made) if outer == "arbitrary" else ()
+    nodes = tuple(dict.fromkeys(listed)) if listed else _nodes(said)
+    per_node, each = gpu_count(said, "--ntasks-per-node"), gpu_count(said, "--cpus-per-task")
+    total = gpu_count(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
+    if total > MOST:
+        raise Unclear(f"{total} ranks are more than the {MOST} that are worked out one by one")
+    if listed and len(listed) != total:
+        raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
+    bind, entries = _bind(said.get("--cpu-bind", ""))
+    step = Step(
+        1, each or 1, inner, per_core=gpu_count(said, "--ntasks-per-core"), per_socket=gpu_count(said, "--ntasks-per-socket")
+    )
+    step = replace(step, used=gpu_count(said, "--threads-per-core"), exact="--exact" in said or "--exclusive" in said)
+    if each and release < (21, 8) and "--exact" not in said:
+        raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
+    step = replace(step, exact=step.exact or (each is not None and release >= (22, 5)))
+    bind, step = _hinted(said, bind, step)
+    gpus = asks(said, line.release)
+    if gpus and len(nodes) > 1 and (pack or outer in ("plane", "arbitrary")):
+        raise Unclear("how many tasks of each node its GPUs allow, is not known here")
+    if outer == "default":
+        outer = "cyclic" if total <= len(nodes) else "block"
+    return StepRequest(
+        total, nodes, each or 1, per_node, outer, plane, bind, entries, step, "--overcommit" in said, pack, gpus, listed
+    )
+
+
+def _arbitrary(made: "Prediction") -> tuple[str, ...]:
+    """Return the host of each rank, as the file of SLURM_HOSTFILE has them."""
+    file = made.line.words.environment.get("SLURM_HOSTFILE")
+    if file is None or file not in made.files:
+        raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
+    words = tuple(word for word in re.split(r"[\s,]+", made.files[file]) if word)
+    if not words or len(words) > MOST or any(re.search(r"[\[\]*#]", word) for word in words):
+        raise Unclear("the file of SLURM_HOSTFILE is not understood")
+    return words
+
+
+def _nodes(said: dict[str, str]) -> tuple[str | None, ...]:
+    listed, count = said.get("--nodelist", ""), said.get("--nodes", "")
+    names = _listed(listed)
+    match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", count, re.ASCII)
+    if count and (not match or not int(match[1]) or (match[2] and match[2] != match[1])):
+        raise Unclear(f"how many nodes --nodes {count[:20]} gives, is left to Slurm")
+    number = int(match[1]) if match else max(1, len(names))
+    if names and number != len(names):
+        raise Unclear(f"--nodes {number} and a list of {len(names)}: which are taken, is left to Slurm")
+    if names:
+        return tuple(sorted(names, key=_natural))
+    return (None,) if number == 1 else tuple(f"node{i}" for i in range(number))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the names of a list such as n[1-3,7],login; raise Unclear for a file and for what is no such list."""
+    if "[" not in text and "/" not in text:
+        return tuple(dict.fromkeys(name for name in text.split(",") if name))
+    part = r"[^,\[\]/]+(\[\d{1,8}(-\d{1,8})?(,\d{1,8}(-\d{1,8})?)*\])?"
+    if len(text) > MOST or not re.fullmatch(rf"{part}(,{part})*", text, re.ASCII):
+        raise Unclear("the list of nodes is not taken apart")
+    names = names_of(text)
+    if not names or len(names) > MOST:
+        raise Unclear("the list of nodes is empty, or longer than what is worked out one by one")
+    return tuple(names)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _distribution(text: str) -> tuple[str, int, str | None, bool]:
+    """Return how tasks go over nodes, the size of a plane, how they go over sockets, and whether nodes are filled."""
+    levels, _, flag = text.lower().partition(",")
+    words = levels.split(":")
+    pack = flag == "pack"
+    if flag not in ("", "pack", "nopack") or len(words) > 3:
+        raise Refused(f"invalid distribution {text[:40]!a}")
+    plane = re.fullmatch(r"plane=(\d{1,6})", words[0], re.ASCII)
+    outer = "plane" if plane else {"": "default", "*": "default"}.get(words[0], words[0])
+    if outer not in ("plane", "default", "block", "cyclic", "arbitrary"):
+        raise Refused(f"invalid distribution {text[:40]!a}")
+    inner = words[1] if len(words) > 1 and words[1] != "*" else None
+    if inner not in (None, "block", "cyclic", "fcyclic"):
+        raise Refused(f"invalid distribution {text[:40]!a}")
+    # how cores are dealt, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
+    if (len(words) > 2 and words[2] not in ("*", "block", "cyclic", "fcyclic")) or (plane and len(words) > 1):
+        raise Unclear(f"the distribution {text[:40]!a} is not worked out here")
+    return outer, int(plane[1]) if plane else 0, "plane" if plane else inner, pack
+
+
+def _bind(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries."""
+    kind, listed = "", ""
+    words = text.split(",")
+    for position, word in enumerate(words):
+        name, colon, rest = word.lower().partition(":")
+        if name in ("q", "quiet", "v", "verbose", ""):
+            continue
+        name = name.replace("mapcpu", "map_cpu").replace("maskcpu", "mask_cpu")
+        if colon:
+            kind, listed = name, ",".join((rest, *words[position + 1 :]))
+            break
+        kind = "none" if name in _NONE else name
+    kind = _ENTITIES.get(kind.removesuffix("s"), kind)
+    if kind not in ("", "none", "rank", "rank_ldom", "map_cpu", "mask_cpu", "map_ldom", "mask_ldom", *_ENTITIES.values()):
+        raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
+    return kind, tuple(_repeated(listed)) if listed else ()
+
+
+def _repeated(listed: str) -> Iterator[str]:
+    made = 0
+    for word in listed.split(","):
+        entry, star, times = word.partition("*")
+        if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
+            raise Refused(f"{word[:40]!a} is no entry of a list")
+        for _ in range(min(int(times) if star else 1, MOST)):
+            made += 1
+            if made > MOST:
+                return
+            yield entry
+
+
+def _hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
+    """Return the binding and the step as a --hint changes them: it counts only where nothing else is said of threads."""
+    hint = said.get("--hint", "").lower()
+    if step.used and not bind:
+        return "threads", step
+    if not bind and (step.per_core or step.per_socket):
+        if hint or (step.per_core and step.per_socket):
+            raise Unclear("which of --ntasks-per-core, --ntasks-per-socket and --hint binds, is not worked out here")
+        return "cores" if step.per_core else "sockets", step
+    if not hint:
+        return bind, step
+    if bind or step.used or step.per_core:
+        return bind, step
+    if hint == "nomultithread":
+        return "threads", replace(step, used=1)
+    if hint == "multithread":
+        return "threads", step
+    if hint in ("compute_bound", "memory_bound"):
+        return "cores", step
+    raise Refused(f"unrecognized --hint argument {hint[:40]!a}")

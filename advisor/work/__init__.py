@@ -1,0 +1,1 @@
+"""One module a task: strings the rooms together, takes typed values, returns one, prints nothing. The Python API."""

@@ -1,0 +1,104 @@
+"""Reads what --bios gives: the BIOS as its controller tells it, pending settings, and an attribute registry."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from advisor.errors import BadInput, BadValue, did_you_mean
+
+if TYPE_CHECKING:
+    from advisor.model.hardware.firmware import Bios, Registry
+    from advisor.model.hardware.machine import Machine
+    from advisor.model.measurement import Measurements
+
+
+_LARGEST = 4 << 20
+_MOST_BIOS = 3
+"""A resource, its settings and its registry."""
+
+
+class BiosInput(NamedTuple):
+    """What --bios gives: the BIOS as it is, the registry that explains it, and when it takes changes."""
+
+    bios: "Bios | None" = None
+    registry: "Registry | None" = None
+    apply_times: frozenset[str] | None = None
+    """The apply times that a PATCH may name; None where the resource was not given whole."""
+
+
+def firmware_from(files: Iterable[Path]) -> BiosInput:
+    """Return what --bios gives: the present attributes, those that wait for the next boot, and an attribute registry."""
+    from advisor.collect.firmware.redfish import (
+        apply_times,
+        bios_of,
+        is_registry,
+        registry_of,
+        resource_of,
+        with_other_names,
+        with_pending,
+    )
+
+    paths = tuple(files)
+    if len(paths) > _MOST_BIOS:
+        raise _too_many(paths)
+    read = {path: resource_of(_text(path), str(path)) for path in paths}
+    registries = [registry_of(each, str(path)) for path, each in read.items() if is_registry(each)]
+    found = _present_first({path: each for path, each in read.items() if not is_registry(each)})
+    if len(found) > 2 or len(registries) > 1 or len(read) < len(paths):
+        raise _too_many(paths)
+    told = [bios_of(each, str(path)) for path, each in found]
+    if told and not told[0].attributes:
+        cure = "start the server once, so that its BIOS tells them, and save GET .../Bios again"
+        raise BadInput("no BIOS attributes in it that can be read", file=str(found[0][0]), cure=cure)
+    bios = with_pending(told[0], told[1]) if len(told) == 2 else told[0] if told else None
+    registry = registries[0] if registries else None
+    return BiosInput(
+        with_other_names(bios, registry) if bios and registry else bios, registry, apply_times(found[0][1]) if found else None
+    )
+
+
+def _present_first(read: "dict[Path, dict[str, Any]]") -> "list[tuple[Path, dict[str, Any]]]":
+    """Return the present values before those that wait; the latter alone are refused, for no way back is in them."""
+    from advisor.collect.firmware.redfish import is_settings
+
+    found = sorted(read.items(), key=lambda each: is_settings(each[1]))
+    if found and is_settings(found[0][1]):
+        cure = "give the answer of GET .../Bios, and this one after it"
+        raise BadInput("values that wait for the next start, not the present ones", file=str(found[0][0]), cure=cure)
+    return found
+
+
+def _too_many(paths: Sequence[Path]) -> BadInput:
+    cure = "give the Bios resource, then its Settings, and its attribute registry"
+    return BadInput(f"--bios is given {len(paths)} times", cure=cure)
+
+
+def measurements_from(files: Sequence[Path] | None, machine: "Machine") -> "Measurements | None":
+    """Return the measurements of files together; those of another machine, or of this one cut in another way, are refused."""
+    if not files:
+        return None
+    from advisor.work.measure import must_be_of_machine, read_measurements
+
+    return must_be_of_machine(read_measurements(files), machine, str(files[0]))
+
+
+def _text(path: Path) -> str:
+    from advisor.host.files import open_here
+
+    try:
+        if path.is_file() and path.stat().st_size > _LARGEST:
+            raise BadInput("larger than any Bios resource", file=str(path), cure="save the answer of GET .../Bios unchanged")
+        with open_here(path) as file:
+            return str(file.read(), "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput("not text in UTF-8", file=str(path), cure="save the answer of GET .../Bios unchanged") from error
+    except OSError as error:
+        raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
+
+
+def must_be_one_of(what: str, name: str, known: Iterable[str], cure: str) -> str:
+    """Return the name; refuse one that is not known, naming the nearest."""
+    names = tuple(dict.fromkeys(known))
+    if name in names:
+        return name
+    raise BadValue(f"there is no {what} {name[:64]}", cure=did_you_mean(name, names, cure))

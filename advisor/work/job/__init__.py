@@ -1,0 +1,1 @@
+"""What every task under a launcher needs: hosts, programs, files, plans."""

@@ -1,0 +1,245 @@
+"""The lines that show what a fabric or a memory gives, place by place: those of article [000], for any machine."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.environment import article, unusable, without_adapters, without_gpus
+from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import JobShape
+from advisor.place.place import place
+from advisor.render.commandline import BenchmarkStep
+from advisor.work.bind import JobOptions, LauncherOptions, launch_or_wrap, shape
+from advisor.work.job.hosts import HostOptions, JobHosts, hosts_of_job
+
+PROGRAMS: Final = {
+    "mbw_mr": "osu_mbw_mr",
+    "latency": "osu_latency",
+    "bw": "osu_bw",
+    "bibw": "osu_bibw",
+    "stream": "stream",
+}
+_PAIRS: Final = ("latency", "bw", "bibw")
+"""Benchmarks of two ranks."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the machine that a line measures."""
+
+    name: str
+    cpus: CpuSet
+    nodes: tuple[int, ...]
+    """The NUMA nodes that it is; () where it is none or part of one."""
+
+
+def benchmark_lines(
+    there: HostOptions,
+    wanted: JobOptions,
+    carrier: LauncherOptions,
+    benchmark: tuple[str, str | None],
+    *,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
+    """Return the lines of a benchmark, one for each part of the machine, and what to know of them."""
+    name, per = benchmark
+    words = tuple(command) or (PROGRAMS[name],)
+    if name == "stream":
+        if wanted.ranks_per or there.hosts or there.hostfile or there.nodes:
+            raise BadValue("stream runs on one host, with threads", cure="leave hosts and ranks out")
+        machine = hosts_of_job(replace(there, nodes=1), words, {}).machines[0]
+        return [_stream(machine, part, words) for part in _parts(machine, per or "numa")], ()
+    crew = _two(there, words, environment)
+    if wanted.ranks_per and per:
+        raise BadValue("--per makes a line for each part, --ranks-per one for all of them", cure="give one of the two")
+    bench = _Bench(name, crew, carrier, words, _adapter(crew.machines[0], wanted.near))
+    made = list(_lines(bench, wanted, per))
+    return made, (*bench.notes(), *files_of(made))
+
+
+def files_of(made: Sequence[BenchmarkStep]) -> Iterator[str]:
+    """Yield a note on the files that lines need."""
+    names = [name for step in made for name in step.files]
+    if names:
+        them = "it" if len(names) == 1 else "them"
+        yield f"{', '.join(names)}: the lines need {them}; -o DIR writes {them}"
+
+
+def _two(there: HostOptions, command: Sequence[str], environment: Mapping[str, str]) -> JobHosts:
+    """Return the two hosts, by stand-ins where they have no names yet."""
+    crew = hosts_of_job(there, command, environment)
+    if not crew.hosts.names and len(crew.machines) == 1:
+        crew = hosts_of_job(replace(there, nodes=2), command, environment)
+    names, chosen = crew.hosts.names, there.hosts or there.hostfile or there.nodes
+    if len(names) < 2 or (len(names) > 2 and chosen):
+        raise BadValue(f"it runs between two hosts, and there {'is' if len(names) == 1 else 'are'} {len(names)}", cure="name two")
+    return JobHosts(replace(crew.hosts, names=names[:2]), crew.machines[:2], None)
+
+
+@dataclass(frozen=True)
+class _Bench:
+    name: str
+    crew: JobHosts
+    carrier: LauncherOptions
+    command: tuple[str, ...]
+    hca: str | None
+
+    def launched(self, job: JobShape, allowed: CpuSet | None, pin: tuple[str, ...] = ()) -> Launch:
+        """Return the line of a job on some CPUs; ``pin`` binds all its ranks alike, instead of the launcher."""
+        crew, carrier = self.crew, self.carrier
+        placed = without_gpus(place(job, crew.machines, allowed=allowed))
+        plan = placed if job.strategy == "hca-near" else without_adapters(placed)
+        choice = self._choice()
+        scheduler = "slurm" if choice.launcher.NAME == "srun" and crew.hosts.placeholder else crew.hosts.scheduler
+        wish = LaunchRequest(
+            self.command, choice.version, carrier.exact, carrier.report, scheduler, self._settings(choice), bool(pin)
+        )
+        launch, _ = launch_or_wrap(choice, plan, wish)
+        return spelled(_pinned(launch, pin) if pin else launch)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what to know of all lines."""
+        choice = self._choice()
+        yield f"launcher: {choice.launcher.NAME}, {choice.version or 'version not known'}: {choice.why}"
+        yield from self.crew.hosts.notes
+        if self.hca is None:
+            yield "no adapter is set: none has an active port, or no UCX is on this machine"
+        elif self.crew.machines[0].tools is None:
+            yield "UCX is supposed: which MPI and UCX the machine has is not known"
+
+    def _choice(self) -> Choice:
+        crew, carrier = self.crew, self.carrier
+        return choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
+
+    def _settings(self, choice: Choice) -> dict[str, str]:
+        known = article(self.hca, self.crew.machines)
+        openmpi = choice.launcher.NAME.startswith("openmpi")
+        return {name: value for name, value in known.items() if openmpi or not name.startswith("OMPI_MCA_")}
+
+
+def _lines(bench: _Bench, wanted: JobOptions, per: str | None) -> Iterator[BenchmarkStep]:
+    pair = bench.name in _PAIRS
+    job = shape(replace(wanted, ranks_per_node=None if wanted.ranks_per else 1, ranks=None), bench.crew, [])
+    machine = bench.crew.machines[0]
+    if wanted.ranks_per:
+        what, each = wanted.ranks_per
+        yield step_of(f"{each} rank{'s' * (each > 1)} in each {what} of both hosts", bench.launched(job, None), "")
+        return
+    if per is None and pair:
+        near = _home(machine, bench.hca).numa_nodes != ()
+        job = job.model_copy(update={"strategy": "hca-near" if near else "compact", "near": bench.hca if near else None})
+        where = f"beside {bench.hca}" if near else "on the first core"
+        yield step_of(f"one rank on each host, {where}", bench.launched(job, None), "")
+        return
+    home = _home(machine, bench.hca)
+    for part in _parts(machine, per or "numa"):
+        count = 1 if pair else _cores(machine, part.cpus)
+        job = job.model_copy(update={"strategy": "compact", "near": None, "ranks_per_node": count})
+        pin = ("numactl", f"--cpunodebind={part.nodes[0]}") if len(part.nodes) == 1 and not bench.carrier.exact else ()
+        local = f" ({bench.hca} {'may be' if home.one_of else 'is'} here)" if set(home.numa_nodes) & set(part.nodes) else ""
+        about = f"{part.name}{local}: {count} rank{'s' * (count > 1)} on each host"
+        yield step_of(about, bench.launched(job, part.cpus, pin), part.name)
+
+
+def step_of(about: str, launch: Launch, part: str) -> BenchmarkStep:
+    """Return a line; its files get names of their own, for there are others beside them."""
+    tail = "-" + re.sub(r"[^a-z0-9]", "", part.lower().replace("numa node", "numa")) if part else ""
+    names = {name: _renamed(name, tail) for name in launch.files}
+    argv = tuple(_with_file(word, names) for word in launch.argv)
+    variables = {name: names.get(value, value) for name, value in launch.environment.items()}
+    files = {names[name]: lines for name, lines in launch.files.items()}
+    return BenchmarkStep(about, argv, variables, files, tuple(f"{each.form}: {each.reason}" for each in launch.avoided))
+
+
+def _renamed(name: str, tail: str) -> str:
+    stem, dot, end = name.rpartition(".")
+    return f"{stem}{tail}.{end}" if dot else f"{name}{tail}"
+
+
+def _with_file(word: str, names: Mapping[str, str]) -> str:
+    if word in names:
+        return names[word]
+    match = re.search(r"(?:^|:)file=([^:=]+)", word)
+    return word[: match.start(1)] + names[match[1]] + word[match.end(1) :] if match and match[1] in names else word
+
+
+def _pinned(launch: Launch, pin: tuple[str, ...]) -> Launch:
+    """Return a line with numactl where it has the wrapper."""
+    at = launch.argv.index(wrapper.FILE)
+    argv = (*launch.argv[: at - 1], *pin, *launch.argv[at + 1 :])
+    return replace(launch, argv=argv, files={name: f for name, f in launch.files.items() if name != wrapper.FILE}, avoided=())
+
+
+def spelled(launch: Launch) -> Launch:
+    """Return a line with Open MPI's own parameters as options rather than as variables."""
+    words: list[str] = []
+    for word in launch.argv:
+        name, equals, value = word.partition("=")
+        if equals and name.startswith("OMPI_MCA_") and words[-1:] == ["-x"]:
+            words[-1:] = ["--mca", name.removeprefix("OMPI_MCA_"), value]
+        else:
+            words.append(word)
+    return replace(launch, argv=tuple(words))
+
+
+def _stream(machine: Machine, part: Part, command: tuple[str, ...]) -> BenchmarkStep:
+    """Return the line that measures the memory of a part with all its cores."""
+    count = _cores(machine, part.cpus)
+    topology = _topology(machine)
+    filled = [node.os_index for node in topology.nodes if node.os_index in part.nodes and node.memory != 0]
+    nodes = ",".join(map(str, part.nodes))
+    where = f"--cpunodebind={nodes}" if part.nodes else f"--physcpubind={part.cpus}"
+    memory = f"--membind={','.join(map(str, filled))}" if filled else "--localalloc"
+    threads = ("env", f"OMP_NUM_THREADS={count}", "OMP_PLACES=cores", "OMP_PROC_BIND=close")
+    about = f"{part.name}: {count} thread{'s' * (count > 1)}"
+    return BenchmarkStep(about, (*threads, "numactl", where, memory, *command), {}, {}, ())
+
+
+def _parts(machine: Machine, per: str) -> list[Part]:
+    """Return the parts to measure, of what this process may use."""
+    topology = _topology(machine)
+    inside = topology.inside
+    if per == "numa":
+        return [Part(f"NUMA node {node.os_index}", node.cpuset, (node.os_index,)) for node in inside.cpu_nodes]
+    if per == "node":
+        return [Part("whole node", inside.pus, tuple(node.os_index for node in inside.cpu_nodes))]
+    sockets = [cpus & inside.pus for cpus in find_sockets(machine, topology)[0]]
+    return [Part(f"socket {number}", cpus, _whole(inside, cpus)) for number, cpus in enumerate(sockets) if cpus]
+
+
+def _whole(inside: Topology, cpus: CpuSet) -> tuple[int, ...]:
+    """Return the NUMA nodes that make up some CPUs, () where they do not."""
+    nodes = [node for node in inside.cpu_nodes if node.cpuset & cpus]
+    return tuple(node.os_index for node in nodes) if all(node.cpuset <= cpus for node in nodes) else ()
+
+
+def _topology(machine: Machine) -> Topology:
+    if machine.topology is None:
+        raise BadValue("this input has no topology", cure="read it from lstopo XML, a capture or the machine itself")
+    return machine.topology
+
+
+def _cores(machine: Machine, cpus: CpuSet) -> int:
+    inside = _topology(machine).inside
+    return sum(1 for core in inside.cores if core.cpuset & cpus) or len(cpus)
+
+
+def _adapter(machine: Machine, near: str | None) -> str | None:
+    """Return the adapter that was asked for, else the first that can be used."""
+    names = [hca.name for hca in machine.hcas or ()]
+    if near is not None and near not in names:
+        raise BadValue(f"no adapter is called {near[:64]}", cure=f"there are: {', '.join(names) or 'none'}")
+    return next((name for name in ([near] if near else names) if unusable([name], [machine]) is None), None)
+
+
+def _home(machine: Machine, hca: str | None) -> Locality:
+    return next((each.locality for each in machine.hcas or () if each.name == hca and each.locality), Locality(numa_nodes=()))

@@ -1,0 +1,281 @@
+"""Measures messages between two hosts: plans the experiment from both machines, runs it leg by leg, believes what is proved."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.host.live import LiveHost
+from advisor.launch.environment import article, is_up, unusable, without_adapters, without_gpus
+from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.measure.idle_check import conditions
+from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
+from advisor.measure.network_results import RankPlan, read_network
+from advisor.measure.resources import Resources
+from advisor.measure.run import Outcome, Progress
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Task
+from advisor.model.observed_binding import planned_ranks
+from advisor.model.placement import Placement
+from advisor.place.place import place
+from advisor.render.commandline import BenchmarkStep
+from advisor.work.bind import JobOptions, LauncherOptions, launch_or_wrap, shape
+from advisor.work.job.allocation import placeholders
+from advisor.work.job.benchmark import files_of, spelled, step_of
+from advisor.work.job.hosts import HostOptions, JobHosts, host_notes, hosts_of_job
+from advisor.work.job.mpi import heard_from, mpi_program, program_or_name, running_folder
+from advisor.work.measure import BusyWatch, Measured, gathered, show_progress
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """What the user wants measured, and how."""
+
+    per: Per | None = None
+    hca: str | None = None
+    sizes: str | None = None
+    repeats: int | None = None
+    kernels: Path | None = None
+    busy_ok: bool = False
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that is to be started, and on which hosts."""
+
+    crew: JobHosts
+    carrier: LauncherOptions
+    choice: Choice
+    ask: NetworkOptions
+    legs: tuple[NetworkRun, ...]
+    notes: tuple[str, ...]
+    asked: bool = True
+    """Whether UCX is told the adapter of a leg; else it is where the MPI most likely sends, and no more is known."""
+
+    @property
+    def machine(self) -> Machine:
+        """The first host's."""
+        return self.crew.machines[0]
+
+    @property
+    def sizes(self) -> str:
+        """The sizes of messages, as the kernel takes them."""
+        return sizes_of(self.ask.sizes) if self.ask.sizes else SIZES
+
+    @property
+    def repeats(self) -> int:
+        """How often each thing is measured."""
+        return self.ask.repeats or REPEATS
+
+    def placement(self, leg: NetworkRun) -> Placement:
+        """Return where the ranks of a leg are."""
+        each = None if leg.ranks else ("numa", FEW)
+        wanted = JobOptions(ranks_per_node=leg.ranks, ranks_per=each, threads=1, strategy="spread-numa" if each else "compact")
+        job = shape(wanted, self.crew, [])
+        allowed = leg.cpus if leg.cpus is not None else self.crew.affinity
+        return without_adapters(without_gpus(place(job, self.crew.machines, allowed=allowed)))
+
+    def launch(self, leg: NetworkRun, placement: Placement, program: str) -> Launch:
+        """Return the line of a leg."""
+        command = (program, *leg.arguments(self.sizes, self.repeats))
+        wish = LaunchRequest(
+            command=command,
+            version=self.choice.version,
+            exact=self.carrier.exact,
+            scheduler=self.crew.hosts.scheduler_of(self.choice.launcher.NAME),
+            environment=self._settings(leg.hca),
+        )
+        made, _ = launch_or_wrap(self.choice, placement, wish)
+        return spelled(made)
+
+    def _settings(self, hca: str | None) -> Mapping[str, str]:
+        """Return what article [000] sets, for an adapter that UCX can be told of; nothing without one."""
+        if hca is None or not self.asked:
+            return {}
+        known = article(hca, self.crew.machines)
+        kinds = {each.kind for machine in self.crew.machines for each in machine.hcas or () if each.name == hca}
+        soft = any(kind is not None and not kind.startswith("MT") for kind in kinds)
+        openmpi = self.choice.launcher.NAME.startswith("openmpi")
+        return {
+            name: value
+            for name, value in known.items()
+            if (openmpi or not name.startswith("OMPI_MCA_")) and not (soft and name == "UCX_TLS")
+        }
+
+    def task(self, leg: NetworkRun, placement: Placement) -> Task:
+        """Return a leg as a task: on the CPUs that its ranks have on the first host."""
+        first = next(host for host in placement.hosts if host.ranks)
+        slots = placement.plans[first.plan].slots[: first.ranks]
+        return leg.task(self.sizes, self.repeats, sorted({slot.cpus.first or 0 for slot in slots}))
+
+
+def experiment(
+    there: HostOptions, carrier: LauncherOptions, ask: NetworkOptions, environment: Mapping[str, str], *, dry: bool = False
+) -> Experiment:
+    """Return the whole experiment; what cannot be is refused in one line."""
+    crew = _two_hosts(there, environment, dry=dry)
+    choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
+    hcas, asked, notes = _adapters(crew, ask.hca)
+    hosts = max(1, len(crew.hosts.names))
+    found = network_runs(crew.machines, hcas if hosts > 1 else (), ask.per, hosts=hosts)
+    if hosts == 1:
+        notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
+    version = choice.version or "version not known"
+    said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *host_notes(crew.hosts), *notes)
+    made = Experiment(crew, carrier, choice, ask, found, said, asked)
+    _ = made.sizes  # refused before anything is built
+    return replace(made, legs=tuple(_different(made)))
+
+
+def _different(made: Experiment) -> Iterator[NetworkRun]:
+    """Yield the legs but those whose ranks sit just as another's: two ranks in each node of two cores are all cores."""
+    seen: set[object] = set()
+    for leg in made.legs:
+        try:
+            placement = made.placement(leg)
+        except BadValue:
+            if leg.ranks is None:
+                continue  # a NUMA node has fewer cores than that
+            raise
+        key = leg.hca, leg.tests, tuple((rank.host, rank.slot.cpus) for rank in placement.ranks())
+        if key not in seen:
+            seen.add(key)
+            yield leg
+
+
+def _two_hosts(there: HostOptions, environment: Mapping[str, str], *, dry: bool) -> JobHosts:
+    """Return two hosts, or one where no other is named."""
+    crew = hosts_of_job(there, (KERNEL,), environment)
+    names = crew.hosts.names
+    if not names and there.sources and dry:
+        return replace(crew, hosts=placeholders(2, (KERNEL,)), affinity=None)
+    if len(names) > 2 and (there.hosts or there.hostfile):
+        raise BadValue(f"messages go between two hosts, and there are {len(names)}", cure="name two: --hosts A,B")
+    if len(names) > 2:
+        note = f"the first two of the job's {len(names)} hosts: {names[0]} and {names[1]}"
+        hosts = replace(crew.hosts, names=names[:2], notes=(*crew.hosts.notes, note))
+        return JobHosts(hosts, crew.machines[:2], None)
+    return crew
+
+
+def _adapters(crew: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """Return the adapters to measure in turn, whether UCX is told them, and why not others."""
+    machine = crew.machines[0]
+    names = [hca.name for hca in machine.hcas or ()]
+    if wanted is not None and wanted not in names:
+        raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"there are: {', '.join(names) or 'none'}")
+    if not names:
+        return (), False, ("no HCA is on this machine: messages take what the MPI has, TCP as a rule",)
+    chosen = [wanted] if wanted else names
+    reasons = {name: unusable([name], crew.machines) for name in chosen}
+    good = tuple(name for name in chosen if reasons[name] is None)
+    notes = tuple(f"{name} is not asked for: {why}" for name, why in reasons.items() if why)
+    if good:
+        supposed = ("UCX is supposed: which MPI and UCX the machine has is not known",) if machine.tools is None else ()
+        return good, True, (*notes, *supposed)
+    only = _only(machine, chosen)
+    marked = tuple(f"{name} is marked all the same: no other adapter is active" for name in only)
+    return only, False, (*notes, "which way messages take is left to the MPI", *marked)
+
+
+def _only(machine: Machine, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the one adapter of some that has an active port; none where several have, for no one knows which is taken."""
+    active = tuple(hca.name for hca in machine.hcas or () if hca.name in names and is_up(hca))
+    return active if len(active) == 1 else ()
+
+
+def network_lines(made: Experiment, *, folder_given: bool) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
+    """Return every line, ready to paste."""
+    first = made.launch(made.legs[0], made.placement(made.legs[0]), KERNEL).argv[0]
+    program, notes = program_or_name(LiveHost(), made.machine, KERNEL, first, folder=made.ask.kernels)
+    found = []
+    for leg in made.legs:
+        launch = made.launch(leg, made.placement(leg), program)
+        near = f", {leg.hca} {_DISTANCES[leg.distance]}" if leg.hca and leg.distance else f", {leg.hca}" if leg.hca else ""
+        found.append(step_of(f"{leg.about}{near}: {leg.tests}", launch, f"{leg.label}{leg.hca or ''}"))
+    return found, (*made.notes, *notes, *(() if folder_given else files_of(found)))
+
+
+_DISTANCES = {"local": "is here", "same-socket": "is on another node of this socket", "other-socket": "is on the other socket"}
+
+
+def measure(made: Experiment) -> Measured:
+    """Measure; Ctrl-C ends every rank and keeps what is done."""
+    host = LiveHost()
+    placements = [made.placement(leg) for leg in made.legs]
+    first = made.launch(made.legs[0], placements[0], KERNEL).argv[0]
+    watch = BusyWatch(host, made.machine, Resources(made.machine)) if made.crew.is_here else None
+    if watch:
+        watch.must_be_idle(busy_ok=made.ask.busy_ok)
+    program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.ask.kernels)
+    begun, when = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
+    work = [_Part(leg, place, made.task(leg, place)) for leg, place in zip(made.legs, placements, strict=True)]
+    with running_folder("network-") as folder:
+        outcome = _run(made, work, _Start(host, program, folder, watch))
+    busy, version = watch.words() if watch else None, compiler.version if compiler else None
+    under = conditions(made.machine, when, busy, seconds=time.monotonic() - begun, compiler=version, flags=flags)
+    return Measured(gathered(made.machine, under, outcome.results, outcome.missing), outcome.interrupted)
+
+
+class _Part(NamedTuple):
+    leg: NetworkRun
+    placement: Placement
+    task: Task
+
+
+@dataclass(frozen=True)
+class _Start:
+    host: LiveHost
+    program: str
+    folder: Path
+    watch: BusyWatch | None
+
+
+def _run(made: Experiment, work: list[_Part], start: _Start) -> Outcome:
+    """Run leg after leg; where the first brings nothing, none would."""
+    outcome = Outcome()
+    try:
+        with show_progress(made.ask.verbose) as report:
+            for number, part in enumerate(work):
+                left = sum(each.task.seconds for each in work[number:])
+                report(Progress(number + 1, len(work), part.task, left))
+                _one(made, part, start, outcome)
+                if number == 0 and not outcome.results:
+                    raise CannotWork(_nothing(made, outcome))
+                if start.watch:
+                    start.watch.look()
+    except KeyboardInterrupt:
+        outcome.stopped(part.task for part in work)
+    return outcome
+
+
+def _nothing(made: Experiment, outcome: Outcome) -> str:
+    hosts = made.crew.hosts.names
+    why = outcome.missing[0].why if outcome.missing else "no rank printed a result"
+    silent = next((name for name in hosts if name in why), hosts[-1] if hosts else "")
+    cure = f"; see that {' and '.join(hosts)} answer: ssh {silent} true" if len(hosts) > 1 else ""
+    return f"nothing was measured: {why}{cure}"
+
+
+def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None:
+    leg, placement, task = part
+    launch = made.launch(leg, placement, start.program)
+    command = [start.program, *leg.arguments(made.sizes, made.repeats)]
+    heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
+    version = f" {made.choice.version}" if made.choice.version else ""
+    hosts = made.crew.hosts.names or (os.uname().nodename,)
+    seat = RankPlan(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
+    try:
+        found, why = read_network(leg, task, seat, heard.lines), heard.why
+    except BadInput as error:
+        found, why = (), str(error)
+    outcome.results += found
+    if why is not None and len(found) < len(task.variants):
+        outcome.lacks(task, why)
+    elif not found:
+        outcome.lacks(task, "the ranks ended without a result")
