@@ -21,7 +21,8 @@ from advisor.place.strategies import WAYS, sentence
 from advisor.render.binding.page import BoundJob
 from advisor.work.bios import measurements_from, must_be_one_of
 from advisor.work.job.allocation import Allocated
-from advisor.work.job.hosts import HostOptions, JobHosts, host_notes, hosts_of_job, machines_of
+from advisor.work.job.hosts import HostOptions as HostOptions  # noqa: PLC0414 - exported: what bind() takes
+from advisor.work.job.hosts import JobHosts, host_notes, hosts_of_job, machines_of
 
 _SLICE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _DASHES = re.compile("[\u2010-\u2015\u2212]")

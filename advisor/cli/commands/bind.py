@@ -154,12 +154,11 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Place a job."""
-    from advisor.work import bind as binding
-    from advisor.work.job import hosts as crew
+    from advisor.work import bind as work
 
-    there = crew.HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
-    wanted = binding.JobOptions(ranks, ranks_per_node, binding.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
-    how = (binding.LauncherOptions(launcher, launcher_version, exact, wrapper, report), benchmark, per)
+    there = work.HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
+    wanted = work.JobOptions(ranks, ranks_per_node, work.per_part(ranks_per), threads, strategy, near, smt, reserve, part)
+    how = (work.LauncherOptions(launcher, launcher_version, exact, wrapper, report), benchmark, per)
     return _do(there, wanted, how, Shown(output, svg, explain, json, width, not no_color, slurm_conf), command or [])
 
 
