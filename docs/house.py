@@ -109,7 +109,7 @@ def drawing(root: Path = ROOT) -> str:
     parts = [*_lines(edges(modules(root)), places), *_boxes(places)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" height="{high:.0f}"'
     style = "font-family='sans-serif' font-size='13'"
-    return f"{head} {style}>\n<title>The rooms of advisor and who imports whom</title>\n" + "\n".join(parts) + "\n</svg>\n"
+    return f"{head} {style}>\n<title>The rooms and who imports whom</title>\n" + "\n".join(parts) + "\n</svg>\n"
 
 
 def _lines(counted: dict[tuple[str, str], int], places: dict[str, tuple[float, float]]) -> Iterator[str]:
