@@ -80,14 +80,17 @@ def hydra_forms(topology: Topology, slots: Sequence[Slot]) -> Iterator[tuple[str
             yield _named(bind, count), _named(bind, count)
 
 
-def shortest(found: Iterator[tuple[str, str]]) -> tuple[str, str] | None:
-    """Return the pair of the largest thing to bind to, dealt over itself where that does; None of none."""
-    pairs = list(found)
-    return (
-        min(pairs, key=lambda pair: (":" in pair[0], pair[0] != pair[1], -OBJECTS.index(pair[0].split(":")[0])))
-        if pairs
-        else None
-    )
+def shortest(found: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
+    """Return the pair of the largest thing to bind to, dealt over itself where that does; None of none.
+
+    Where several places to map by do the same, it is the largest: the same line whatever order they are found in.
+    """
+    return min(found, key=_rank, default=None)
+
+
+def _rank(pair: tuple[str, str]) -> tuple[bool, bool, int, int]:
+    bind, over = pair
+    return ":" in bind, bind != over, -OBJECTS.index(bind.split(":")[0]), -OBJECTS.index(over.split(":")[0])
 
 
 def _follows(given: Iterator[CpuSet], slots: Sequence[Slot]) -> bool:
@@ -147,7 +150,7 @@ def short_form(placement: Placement) -> tuple[tuple[str, str] | None, tuple[Avoi
         even = even and all(alike(sets, topology) for sets in objects(topology).values() if sets)
         found = set(hydra_forms(topology, placement.plans[plan].slots[:ranks]))
         common = found if common is None else common & found
-    best = shortest(iter(common or ()))
+    best = shortest(common or ())
     why = Avoided("-bind-to X:k -map-by Y", _OTHERS if even else _CROSSES)
     return best, () if best else (why,)
 

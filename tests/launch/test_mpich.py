@@ -1,5 +1,7 @@
 """MPICH's lines: short where that is the same, lists elsewhere; each means the plan it was made from."""
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given, settings
 
@@ -33,6 +35,12 @@ def test_one_rank_an_l3_group_has_the_short_form() -> None:
     made = mpich.launch(plan, APP)
     assert made.argv == ("mpiexec", "-hosts", "n1:16,n2:16", "-n", "32", "-bind-to", "l3cache", "./app", "--size", "3")
     assert made.avoided == ()
+
+
+def test_the_same_line_comes_out_whatever_order_the_forms_are_found_in() -> None:
+    """Of several places to map by that do the same, the largest is taken: a set's order differs from run to run."""
+    forms = [("core", "l3cache"), ("core", "socket"), ("core", "numa"), ("hwthread", "socket")]
+    assert {mpich.shortest(order) for order in permutations(forms)} == {("core", "socket")}
 
 
 def test_cpus_in_no_numa_node_need_the_wrapper() -> None:
