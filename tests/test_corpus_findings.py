@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor.render.audit.findings import Asker
+from advisor.render.audit.screen import HEIGHT, WIDTH, Shown, screen
+from advisor.render.topology.picture import picture
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import load
 from tests.conftest import Golden
@@ -39,6 +42,8 @@ def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -
     assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
     lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in audit.found]
     golden(f"corpus/{path.name}.txt", "".join(lines))
+    shown = Shown(audit, judgement.machine, judgement.layout, None, Asker(("--from", path.name), live=False))
+    assert len(screen(shown, picture(judgement.machine, judgement.layout), WIDTH)) <= HEIGHT
 
 
 def test_every_finding_above_info_was_judged() -> None:

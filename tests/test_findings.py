@@ -10,6 +10,10 @@ import pytest
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.audit.rule import SCOPES
+from advisor.render.audit.findings import Asker
+from advisor.render.audit.screen import HEIGHT, Shown, screen
+from advisor.render.lines import text_of
+from advisor.render.topology.picture import picture
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import load
 from tests.conftest import Golden
@@ -191,3 +195,27 @@ def test_without_measurements_one_thing_lacks(shelf: Path) -> None:
     asked = [f for f in judgement(NPS4, shelf).audit.findings if f.topic == "measured"]
     assert {f.verdict for f in asked} == {"unknown"}
     assert {(lack.fact, lack.help) for f in asked for lack in f.lacks} == {("measured", "advisor measure --quick, about 40 s")}
+
+
+def first_screen(found: Judgement, width: int = 80) -> list[str]:
+    """Return the first screen of an audit, without colours."""
+    seen = picture(found.machine, found.layout)
+    shown = Shown(found.audit, found.machine, found.layout, found.case.measured, Asker(("--from", "node.tar.gz"), live=False))
+    return [text_of(line).rstrip() for line in screen(shown, seen, width)]
+
+
+@pytest.mark.parametrize("width", [80, 132])
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str, width: int, shelf: Path) -> None:
+    """At most 24 lines; after the machine comes how much there is to fix, as many things as rules found harm."""
+    found = judgement(name, shelf)
+    lines = first_screen(found, width)
+    harm = len({finding.id for finding in found.audit.found if finding.severity != "info"})
+    wanted = f"FIX {harm} THING" if harm else ("NOTHING TO FIX", "LITTLE IS KNOWN")
+    assert (len(lines) <= HEIGHT, lines[lines.index("") + 1].startswith(wanted), max(map(len, lines)) <= width) == (True,) * 3
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_the_first_screen_of_a_machine_of_the_articles_was_read(name: str, shelf: Path, golden: Golden) -> None:
+    """As somebody read it with a sysadmin's eyes."""
+    golden(f"screens/{name}.txt", "\n".join(first_screen(judgement(name, shelf))) + "\n")

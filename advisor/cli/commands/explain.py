@@ -1,11 +1,11 @@
 """Show how a rule came to its verdict: every expression with its values, and where each was read.
 
-RULE is the id of a rule, as an audit names it. Each part of an expression stands with its value; what decided stands out,
+RULE is the number that an audit gives a finding, or the id of a rule. Each part of an expression stands with its value; what decided stands out,
 the rest is dim. Of an unknown verdict it says which facts lack and what would make them known. --why-not shows only what
 decided where nothing was found: why it passed, does not apply, or cannot be told.
 
 Group: Know why
-Example: advisor explain numa-nps-below-best
+Example: advisor explain 1
 Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
 Example: advisor explain numa-nps-below-best --why-not
 """
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width
+from advisor.errors import BadValue
 from advisor.work.machine import emit, emit_json, load
 
 if TYPE_CHECKING:
-    from advisor.model.audit.findings import Explanation
+    from advisor.model.audit.findings import Audit, Explanation
     from advisor.work.judgement import Judgement
 
 Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
@@ -26,7 +27,7 @@ WhyNot = Annotated[bool, typer.Option("--why-not", help="Only what decided where
 
 
 def run(
-    rule: Annotated[str, typer.Argument(help="The id of a rule.")],
+    rule: Annotated[str, typer.Argument(help="A finding's number in the audit, or the id of a rule.")],
     *,
     source: From = None,
     scope: ScopeOption = "mpi",
@@ -46,11 +47,12 @@ def run(
     from advisor.work.judgement import judged, rulebook
     from advisor.work.machine import CounterWatch
 
-    must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
+    if not rule.isdecimal():
+        must_be_one_of("rule", rule, (each.id for each in rulebook(rules or ()).rules), "see advisor rules list")
     watching, machine = CounterWatch(source), load(source)
     given = bios_of(bios or (), machine)
     result = judged(machine, scope, rules or (), given, measurements_from(measurements, machine), watch=watching.ended())
-    told = _explained(result, rule, subject)
+    told = _explained(result, _numbered(result.audit, rule) if rule.isdecimal() else rule, subject)
     if json:
         from advisor.render.schema import explain_document
 
@@ -59,6 +61,15 @@ def run(
         from advisor.render.rule import explain_page
 
         emit([explain_page(told, why_not=why_not, width=width)], output, color=not no_color, width=width)
+
+
+def _numbered(audit: "Audit", number: str) -> str:
+    """Return the rule of a finding by the number that the audit gives it."""
+    found = audit.by_rule
+    if not 0 < int(number[:6]) <= len(found):
+        what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
+        raise BadValue(f"no finding {number[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
+    return found[int(number) - 1][0].id
 
 
 def _explained(result: "Judgement", name: str, subject: str | None) -> "Explanation":

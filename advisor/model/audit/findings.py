@@ -166,6 +166,14 @@ class Audit(Value):
         return tuple(sorted((f for f in self.findings if f.verdict == "finding"), key=cost_order))
 
     @property
+    def by_rule(self) -> tuple[tuple[Finding, ...], ...]:
+        """The findings by their rule, costliest rule first: finding number 1 is the first of these, on however many subjects."""
+        rules: dict[str, list[Finding]] = {}
+        for finding in self.found:
+            rules.setdefault(finding.id, []).append(finding)
+        return tuple(map(tuple, rules.values()))
+
+    @property
     def others(self) -> tuple[Finding, ...]:
         """All other verdicts, in the rules' own order."""
         return tuple(f for f in self.findings if f.verdict != "finding")

@@ -13,9 +13,10 @@ from advisor.model.hardware.devices import Link
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.value import Value
-from advisor.render.audit.findings import findings, tally, unknown_facts
-from advisor.render.audit.summary import opening, whole
-from advisor.render.audit.verdicts import all_settings, full_findings, other_verdicts, settings
+from advisor.render.audit.findings import unknown_facts
+from advisor.render.audit.screen import Shown, rules_line, screen
+from advisor.render.audit.summary import whole
+from advisor.render.audit.verdicts import all_settings, full_findings, other_verdicts
 from advisor.render.commandline import folded, word
 from advisor.render.lines import Line, Page, Span, labelled, wrapped
 from advisor.render.topology.picture import picture
@@ -174,33 +175,13 @@ Lines = Callable[[int], list[Line]]
 """What has so many columns."""
 
 
-def audit_page(
-    audit: Audit,
-    machine: Machine,
-    layout: Layout,
-    *,
-    added: Lines = lambda _: [],
-    steps: Iterable[Step] = (),
-    width: int | None = None,
-) -> Page:
-    """Return an audit on one screen: the machine, its settings, the findings, what could not be seen, where to go next.
+def audit_page(shown: Shown, *, added: Lines = lambda _: [], width: int | None = None) -> Page:
+    """Return an audit on one screen: the machine, what to fix and how, what to consider, what was measured and what not seen.
 
     ``added`` is what was asked for beside it, such as tables of what was measured.
     """
-    seen = picture(machine, layout)
-
-    def lines(room: int) -> list[Line]:
-        return [
-            *opening(machine, layout, seen, room),
-            *settings(audit, room),
-            *findings(audit, room),
-            *tally(audit, room),
-            *unknown_facts(audit, room),
-            *added(room),
-            *_next(steps, room),
-        ]
-
-    return Page(lines, width)
+    seen = picture(shown.machine, shown.layout)
+    return Page(lambda room: [*screen(shown, seen, room), *added(room)], width)
 
 
 def whole_audit_page(
@@ -223,8 +204,8 @@ def whole_audit_page(
             *full_findings(audit, room, publications),
             *other_verdicts(audit, room),
             *details(machine, room),
-            *unknown_facts(audit, room, verbose=True),
-            *tally(audit, room),
+            *unknown_facts(audit, room),
+            *rules_line(audit, room),
             *added(room),
             *_next(steps, room),
         ]

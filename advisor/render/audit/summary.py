@@ -1,5 +1,6 @@
-"""The machine in three lines, or in all; and what was inferred of how the firmware cut it."""
+"""The machine in two lines, or in all; and what was inferred of how the firmware cut it."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from advisor.model.hardware.memory import Dimm, SocketMemory
 from advisor.model.hardware.operating_system import Kernel, Limits
 from advisor.model.hardware.topology import counts
 from advisor.render.cpulists import numbered
-from advisor.render.lines import Line, labelled
+from advisor.render.lines import Line, labelled, wrapped
 from advisor.render.topology.devices import PlacedDevice, devices, together
 from advisor.render.topology.elements import Device, Picture
 from advisor.render.topology.picture import device_facts, device_name
@@ -24,17 +25,38 @@ LABEL = 11
 SHOWN = 3
 """So many kinds of adapters stand in the opening."""
 
+_DULL = r"\(R\)|\(TM\)|\bCPU\b|\d+-Core\b|\bProcessor\b|@ ?[\d.]+ ?GHz|\bGenuine\b|, altivec supported|\bAMD\b|\bIntel\b"
+"""What makers print beside a processor's name and nobody looks for."""
+
 _STYLE = {"down": "down", "unknown": "unknown"}
 
 
-def opening(machine: Machine, layout: Layout, seen: Picture, width: int) -> list[Line]:
-    """Return what machine this is, in three lines where they hold it, and what limits the view of it."""
-    rows: list[Row] = [
-        ("Machine", ", ".join((seen.title, *_bios(machine))), "title"),
-        ("Processor", ", ".join((seen.processors, *_size(machine, layout))), ""),
-        ("Adapters", "; ".join(_adapters(machine)), ""),
-    ]
-    return _table([*rows, *(("Note", note, "warn") for note in seen.notes)], width)
+def identity(machine: Machine, layout: Layout, seen: Picture, width: int, room: int) -> list[Line]:
+    """Return what machine this is, in a line or two, and what limits the view of it."""
+    name = re.sub(r"\s*\b(Inc|Corp|Corporation|Co|Ltd)\b\.?,?", "", seen.title)
+    known = not seen.processors.startswith("processor not known")
+    processor = [" ".join(re.sub(_DULL, "", seen.processors).split())] if known else []
+    devices = [re.sub(r" active\b|, rate \?( active)?", "", each) for each in adapters_in_words(machine)][:2]
+    words = " · ".join((name, ", ".join((*processor, *_size(machine, layout))), *devices))
+    notes = [line for note in seen.notes for line in labelled("NOTE", [(note, "warn")], width, room)]
+    return [*wrapped([(words, "title")], width), *notes]
+
+
+def _size(machine: Machine, layout: Layout) -> Iterator[str]:
+    topology = machine.topology
+    if machine.environment and machine.environment.virtual not in (None, "none"):
+        yield f"a virtual machine ({plain(str(machine.environment.virtual), 40)})"
+    if topology is None:
+        return
+    seen = counts(topology)
+    yield count(seen.cores, "core")
+    yield f"SMT {layout.smt.state}"
+    nodes = count(seen.numa_nodes, "NUMA node")
+    sure = "" if layout.cut.confidence == "high" else "?"
+    yield nodes if layout.cut.name in ("none", "unknown") else f"{plain(layout.cut.name)}{sure} ({nodes})"
+    memory = [node.memory for node in topology.nodes if node.memory is not None]
+    if memory:
+        yield binary(sum(memory))
 
 
 def whole(machine: Machine, seen: Picture, width: int) -> list[Line]:
@@ -42,38 +64,14 @@ def whole(machine: Machine, seen: Picture, width: int) -> list[Line]:
     return [*_table(facts(machine, seen), width), (), (("How it is cut", "heading"),), *_table(statements(seen), width)]
 
 
-def _bios(machine: Machine) -> Iterator[str]:
-    firmware = machine.firmware
-    if firmware and firmware.bios_version:
-        yield f"BIOS {plain(firmware.bios_version, 60)}{f' of {plain(firmware.bios_date)}' if firmware.bios_date else ''}"
-    if machine.environment and machine.environment.virtual not in (None, "none"):
-        yield f"a virtual machine ({plain(str(machine.environment.virtual), 40)})"
-
-
-def _size(machine: Machine, layout: Layout) -> Iterator[str]:
-    """Yield cores, threads, nodes with their cut, memory with its modules."""
-    topology = machine.topology
-    if topology is None:
-        return
-    seen = counts(topology)
-    yield count(seen.cores, "core")
-    yield f"{count(seen.pus, 'CPU')} (SMT on)" if layout.smt.state == "on" else f"SMT {layout.smt.state}"
-    sure = f", {layout.cut.confidence} confidence" if layout.cut.confidence != "high" else ""
-    yield f"{count(seen.numa_nodes, 'NUMA node')} ({plain(layout.cut.name)}{sure})"
-    memory = [node.memory for node in topology.nodes if node.memory is not None]
-    modules = [d for d in (machine.memory.dimms or () if machine.memory else ()) if d.size]
-    if memory:
-        yield binary(sum(memory)) + (f" in {count(len(modules), 'DIMM')}" if modules else "")
-
-
-def _adapters(machine: Machine) -> Iterator[str]:
+def adapters_in_words(machine: Machine) -> Iterator[str]:
     """Yield adapters and accelerators, those that are alike together; only so many as a line or two hold."""
     rows = list(_devices(machine))
     yield from (f"{label} {text}" for label, text, _ in rows[:SHOWN])
     if len(rows) > SHOWN:
         yield f"{len(rows) - SHOWN} more"
     if not rows:
-        yield "not known" if machine.hcas is None else "no HCA, GPU or accelerator seen"
+        yield "adapters not known" if machine.hcas is None else "no HCA, GPU or accelerator seen"
 
 
 def _table(rows: Iterable[Row], width: int) -> list[Line]:
