@@ -1,9 +1,15 @@
-/* c2c: how long a cache line takes from one CPU to another and back.
+/* c2c: round trips between cores
  *
- * unit seconds, per round trip; half of one is what others print as core-to-core latency. One line a pair, cpus [a, b].
- * ping-pong: CPU a writes a number into a line, CPU b sees it and writes the next one, a sees that. Loads and stores
- * (acquire, release), no locked instructions. Every repeat has another line of the same page, so that the spread also holds
- * what the line's own home in the cache makes; the page was first touched by a, or lies on --node.
+ * arguments: --pairs LIST, --rounds N, --limit S
+ * parts: machine
+ *
+ *   variant    unit     arrays  read  written  flops  iteration
+ *   ping-pong  seconds       0    16       16      0  CPU a writes a line, CPU b sees it and writes the next number, a sees that
+ *
+ * How long a cache line takes from one CPU to another and back; half of that is what others print as core-to-core latency.
+ * One result a pair, cpus [a, b]. Loads and stores (acquire, release), no locked instructions. Every repeat has another line
+ * of the same page, so that the spread also holds what the line's own home in the cache makes; the page was first touched by
+ * a, or lies on --node.
  * Checked: both see every number in order, and b has answered as often as a has asked.
  * Rounds adapt: all pairs together are to take about 20 s, a repeat 0.2 to 10 ms of it (128 CPUs: 8128 pairs, 0.4 ms and some
  * thousand rounds a repeat); --rounds sets a number. A pair that takes longer than --limit ends with the repeats that it has
@@ -11,7 +17,7 @@
  * Fields of its own: rounds (of a repeat), cut_short.
  * It cannot tell where the line travelled; CPUs of one core, of one cache, of one socket differ by the figures alone.
  */
-#include "kernel.h"
+#include "common/kernel.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,10 +27,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_CPUS = 16384, MOST_LISTED = 65536, APART = 128 /* adjacent lines are fetched together */, PATIENCE = 1024 };
+enum { MOST_LISTED = 65536, APART = 128 /* adjacent lines are fetched together */, PATIENCE = 1024 };
 static const uint64_t OVER = UINT64_MAX;
 
-static const char *const VARIANTS[] = {"ping-pong seconds: a cache line from one CPU to another and back", NULL};
+static const struct variant VARIANTS[] = {
+    {"ping-pong", "seconds", 0, 16, 16, 0, "CPU a writes a line, CPU b sees it and writes the next number, a sees that"},
+    {.name = NULL},
+};
 
 struct pair {
     int a, b;
@@ -34,7 +43,7 @@ static struct {
     struct pair *pair; /* NULL: all */
     int pairs, rounds;
     double limit;
-} wish = {.limit = 2.0};
+} options = {.limit = 2.0};
 
 static int one_cpu(const char **text) {
     char *rest;
@@ -47,15 +56,15 @@ static int one_cpu(const char **text) {
 static const char *take_pairs(const char *text, void *into) {
     static const char *const wanted = "all, or pairs of different CPUs such as 0-1,0-2";
     (void)into;
-    free(wish.pair);
-    wish.pair = NULL;
-    wish.pairs = 0;
+    free(options.pair);
+    options.pair = NULL;
+    options.pairs = 0;
     if (strcmp(text, "all") == 0) return NULL;
-    wish.pair = malloc(MOST_LISTED * sizeof *wish.pair);
-    if (!wish.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
+    options.pair = malloc(MOST_LISTED * sizeof *options.pair);
+    if (!options.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
     for (;; text++) {
-        struct pair *next = &wish.pair[wish.pairs];
-        if (wish.pairs++ == MOST_LISTED || (next->a = one_cpu(&text)) < 0 || *text++ != '-') return wanted;
+        struct pair *next = &options.pair[options.pairs];
+        if (options.pairs++ == MOST_LISTED || (next->a = one_cpu(&text)) < 0 || *text++ != '-') return wanted;
         if ((next->b = one_cpu(&text)) < 0 || next->a == next->b) return wanted;
         if (*text == '\0') return NULL;
         if (*text != ',') return wanted;
@@ -64,21 +73,21 @@ static const char *take_pairs(const char *text, void *into) {
 
 static const struct argument ARGUMENTS[] = {
     {"pairs", "LIST", "pairs of CPUs such as 0-1,0-2, or all pairs of --cpus (default: all)", take_pairs, NULL},
-    {"rounds", "N", "round trips of a repeat (default: as many as fit into 20 s for all pairs)", take_count, &wish.rounds},
-    {"limit", "S", "leave a pair after so many seconds (default 2)", take_seconds, &wish.limit},
+    {"rounds", "N", "round trips of a repeat (default: as many as fit into 20 s for all pairs)", take_count, &options.rounds},
+    {"limit", "S", "leave a pair after so many seconds (default 2)", take_seconds, &options.limit},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static const struct kernel KERNEL = {"c2c", "how long a line takes from one CPU to another and back", VARIANTS, ARGUMENTS, 5};
+static const struct kernel KERNEL = {"c2c", "round trips between cores", VARIANTS, ARGUMENTS, 5};
 
 static void all_pairs(const struct cpu_list *cpus) {
     int count = cpus->count;
     if (count < 2) kernel_fail(KERNEL_CANNOT, "two CPUs are needed and %d may be used", count);
     if (count > 2048) kernel_fail(KERNEL_USAGE, "%d CPUs are too many pairs: name fewer --cpus, or --pairs", count);
-    wish.pair = malloc((size_t)count * (size_t)(count - 1) / 2 * sizeof *wish.pair);
-    if (!wish.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
+    options.pair = malloc((size_t)count * (size_t)(count - 1) / 2 * sizeof *options.pair);
+    if (!options.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
     for (int i = 0; i < count; i++)
-        for (int j = i + 1; j < count; j++) wish.pair[wish.pairs++] = (struct pair){cpus->cpu[i], cpus->cpu[j]};
+        for (int j = i + 1; j < count; j++) options.pair[options.pairs++] = (struct pair){cpus->cpu[i], cpus->cpu[j]};
 }
 
 /* ---- ping-pong ---- */
@@ -151,9 +160,9 @@ static bool warm_up(struct game *game) {
         if (!ask(game, ball(game, 0), &own, rounds)) return false;
         took = now() - start;
         game->rounds = (uint64_t)((double)rounds * game->slot / took) + 1;
-        if (wish.rounds) break;
+        if (options.rounds) break;
     }
-    if (wish.rounds) game->rounds = (uint64_t)wish.rounds;
+    if (options.rounds) game->rounds = (uint64_t)options.rounds;
     atomic_store_explicit(ball(game, 0), OVER, memory_order_release);
     return true;
 }
@@ -206,13 +215,13 @@ static void check(const struct game *game) {
     if (game->wrong_a || game->wrong_b || !even)
         kernel_fail(KERNEL_WRONG, "CPUs %d and %d did not see each other's numbers in order", a, b);
     if (game->done == 0)
-        kernel_fail(KERNEL_CANNOT, "CPUs %d and %d ended no repeat in %g s: busy CPUs, or too many --rounds", a, b, wish.limit);
+        kernel_fail(KERNEL_CANNOT, "CPUs %d and %d ended no repeat in %g s: busy CPUs, or too many --rounds", a, b, options.limit);
 }
 
 static void await(const struct game *game) {
     while (!atomic_load(&there)) {
         if (now() > game->deadline)
-            kernel_fail(KERNEL_CANNOT, "CPU %d did not start in %g s: something else holds it", game->pair.b, wish.limit);
+            kernel_fail(KERNEL_CANNOT, "CPU %d did not start in %g s: something else holds it", game->pair.b, options.limit);
         sched_yield();
     }
 }
@@ -221,7 +230,7 @@ static void await(const struct game *game) {
 static void leave(const struct game *game, pthread_t thread) {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += (time_t)wish.limit + 3;
+    end.tv_sec += (time_t)options.limit + 3;
     if (pthread_timedjoin_np(thread, NULL, &end) != 0)
         kernel_fail(KERNEL_CANNOT, "CPU %d stopped: something else holds it", game->pair.b);
 }
@@ -232,7 +241,7 @@ static void run(const struct common *common, struct game *game) {
     pin(game->pair.a);
     game->memory = memory_take(common, bytes);
     memset(game->memory, 0, bytes);
-    game->deadline = now() + wish.limit;
+    game->deadline = now() + options.limit;
     game->done = 0;
     game->asked = game->answered = 0;
     atomic_store(&there, 0);
@@ -248,20 +257,20 @@ static void run(const struct common *common, struct game *game) {
 int main(int argc, char **argv) {
     struct common common;
     kernel_arguments(&KERNEL, argc, argv, &common);
-    if (!wish.pair) all_pairs(&common.cpus);
+    if (!options.pair) all_pairs(&common.cpus);
     const double all = 20.0, least = 2e-4, most = 1e-2;
     struct game game = {.repeats = common.repeats, .lines = common.repeats + 1};
     game.values = numbers_take(common.repeats);
     game.seconds = numbers_take(common.repeats);
-    game.slot = all / wish.pairs / game.lines;
+    game.slot = all / options.pairs / game.lines;
     game.slot = game.slot < least ? least : game.slot > most ? most : game.slot;
-    for (int i = 0; i < wish.pairs; i++) {
-        game.pair = wish.pair[i];
+    for (int i = 0; i < options.pairs; i++) {
+        game.pair = options.pair[i];
         run(&common, &game);
     }
     free(game.values);
     free(game.seconds);
-    free(wish.pair);
+    free(options.pair);
     free(common.cpus.cpu);
     return KERNEL_GOOD;
 }

@@ -2,7 +2,7 @@
 #ifndef ADVISOR_PEAKFLOPS_CLOCK_H
 #define ADVISOR_PEAKFLOPS_CLOCK_H
 
-#include "kernel.h"
+#include "../common/kernel.h"
 
 #include <linux/perf_event.h>
 #include <math.h>

@@ -1,4 +1,8 @@
 /* What hpl does with a factored panel: rows change places, U is solved for, its share is taken off the rest of the matrix. */
+#ifndef ADVISOR_HPL_UPDATE_H
+#define ADVISOR_HPL_UPDATE_H
+
+#include "panel.h"
 
 /* ---- rows that change places ---- */
 
@@ -155,3 +159,5 @@ static void factor_matrix(struct panel *panels) {
     }
     for (int i = 0; i < 2; i++) MPI_Wait(&panels[i].request[1], MPI_STATUS_IGNORE);
 }
+
+#endif

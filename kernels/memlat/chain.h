@@ -1,4 +1,15 @@
 /* The lines that memlat walks: how they follow each other, and the proof that a walk meets all of them. */
+#ifndef ADVISOR_MEMLAT_CHAIN_H
+#define ADVISOR_MEMLAT_CHAIN_H
+
+#include "../common/kernel.h"
+
+#include <stdlib.h>
+
+/* A test breaks the result on purpose: 1 the chain, 2 the walk, 3 the sum of lines, 4 what is read meanwhile, 5 written. */
+#ifndef BREAK_RESULT
+#define BREAK_RESULT 0
+#endif
 
 struct line {
     const struct line *next;
@@ -75,3 +86,5 @@ static void check_chain(const struct chain *chain) {
     }
     if (wrong) kernel_fail(KERNEL_WRONG, "the chain skips: %zu of %zu lines are followed by a wrong one", wrong, chain->lines);
 }
+
+#endif

@@ -2,7 +2,7 @@
 #ifndef ADVISOR_MEMBW_PARTS_H
 #define ADVISOR_MEMBW_PARTS_H
 
-#include "membw_ways.h"
+#include "arguments.h"
 
 struct seat { /* of one thread */
     _Alignas(128) double sum;
@@ -30,8 +30,8 @@ static double value(int array, int thread, size_t i) {
 
 static const double factor = 3.0, turn = -1.0, nothing = -7.0;
 
-static double expected(const struct way *way, int thread, size_t i) {
-    switch (way->pattern) {
+static double expected(const struct pattern *pattern, int thread, size_t i) {
+    switch (pattern->operation) {
     case STORE: return factor;
     case COPY: return value(1, thread, i);
     case SCALE: return factor * value(1, thread, i);
@@ -52,8 +52,8 @@ static void fill_sources(int thread, int threads, void *data) {
 
 static void fill_target(int thread, int threads, void *data) {
     (void)threads;
-    const struct way *way = data;
-    bool source = way->pattern == LOAD || way->pattern == UPDATE;
+    const struct pattern *pattern = data;
+    bool source = pattern->operation == LOAD || pattern->operation == UPDATE;
     double *to = own_part(0, thread), sum = 0.0;
     for (size_t i = 0; i < bench.part / sizeof *to; i++) sum += to[i] = source ? value(0, thread, i) : nothing;
     bench.seats[thread] = (struct seat){.expected = sum};
@@ -70,7 +70,7 @@ static void count_wrong(int thread, int threads, void *data) {
 static int most_arrays(void) {
     int most = 1;
     for (int i = 0; i < request.count; i++)
-        if (request.entries[i].way->arrays > most) most = request.entries[i].way->arrays;
+        if (request.entries[i].pattern->variant.arrays > most) most = request.entries[i].pattern->variant.arrays;
     return most;
 }
 

@@ -11,7 +11,7 @@
 
 /* fma and muladd multiply the value by the factor and add the term: inputs that stand still would take less power than work.
  * chain adds the product of both constants to the value, as a sum or a dot product does that nobody unrolled. */
-enum operation { FMA, ADD, MUL, MULADD, CHAIN, OPERATIONS };
+enum operation { FMA, MULADD, ADD, MUL, CHAIN, OPERATIONS };
 
 /* From the values at `begin`, each chain goes `steps` steps; where it came to is left at `end`. */
 typedef void (*burst)(const void *begin, void *end, long steps, double factor, double term);
@@ -93,7 +93,7 @@ struct set {
     {ISA, NULL, SINGLE, false, CHAINS, S##_lanes, {[ADD] = S##_burst_add, [MUL] = S##_burst_mul, [MULADD] = S##_burst_muladd}}
 #define SET(S, ISA, NEEDS, SINGLE, SUMS, CHAINS) \
     {ISA, NEEDS, SINGLE, SUMS, CHAINS, S##_lanes, \
-     {S##_burst_fma, S##_burst_add, S##_burst_mul, S##_burst_muladd, S##_burst_chain}}
+     {[FMA] = S##_burst_fma, [MULADD] = S##_burst_muladd, [ADD] = S##_burst_add, [MUL] = S##_burst_mul, [CHAIN] = S##_burst_chain}}
 
 #if defined(__x86_64__)
 

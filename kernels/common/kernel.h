@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KERNEL_CONTRACT = 1 };
+enum { KERNEL_CONTRACT = 1, MOST_CPUS = 16384, MOST_NODES = 1024 };
 
 /* How a kernel ends. */
 enum { KERNEL_GOOD = 0, KERNEL_WRONG = 1, KERNEL_USAGE = 2, KERNEL_CANNOT = 3 };
@@ -40,11 +40,21 @@ struct argument {
     void *into;
 };
 
+/* One thing that a kernel can measure. --list prints it, and the table in the kernel's header comment says the same. */
+struct variant {
+    const char *name;         /* NULL ends a table of them */
+    const char *unit;         /* of its values: seconds, hertz, or something a second such as bytes/s */
+    int arrays;               /* that it walks in memory; 0 where it has none to speak of */
+    int read, written, flops; /* bytes and operations of one iteration, or VARIES */
+    const char *iteration;    /* what one iteration does: a = b + s*c. Up to a comma it is the title in tables */
+};
+enum { VARIES = -1 }; /* the arguments decide, or there is no such thing */
+
 struct kernel {
     const char *name;
     const char *summary;
-    const char *const *variants;  /* what --list prints, NULL at the end: name, unit, bytes and flops of an iteration */
-    const struct argument *own;   /* ends with a name of NULL */
+    const struct variant *variants;
+    const struct argument *own; /* ends with a name of NULL */
     int default_repeats;
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 256, LIST = 768, MOST_CPUS = 16384 };
+enum { NAME = 256, LIST = 768 };
 
 /* Where one rank is, as text. */
 struct place {

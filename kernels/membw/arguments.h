@@ -1,48 +1,19 @@
-/* What membw can measure, and what it was asked to. */
-#ifndef ADVISOR_MEMBW_WAYS_H
-#define ADVISOR_MEMBW_WAYS_H
+/* What membw was asked for. */
+#ifndef ADVISOR_MEMBW_ARGUMENTS_H
+#define ADVISOR_MEMBW_ARGUMENTS_H
 
-#include "membw_shape.h"
+#include "patterns.h"
+#include "shapes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-struct way {
-    const char *name;
-    enum pattern pattern;
-    bool past;    /* its stores, or for want of any its loads, go past the cache */
-    bool library; /* memcpy */
-    int arrays;   /* that it uses */
-    int counted;  /* of those that it reads and those that it writes */
-};
-
-enum { WAYS = 15, MOST_ENTRIES = 64, MOST_ARRAYS = 3 };
-
-static const struct way ways[WAYS] = {
-    {"load", LOAD, false, false, 1, 1},     {"load-nt", LOAD, true, false, 1, 1},
-    {"store", STORE, false, false, 1, 1},   {"store-nt", STORE, true, false, 1, 1},
-    {"copy", COPY, false, false, 2, 2},     {"copy-nt", COPY, true, false, 2, 2},
-    {"scale", SCALE, false, false, 2, 2},   {"scale-nt", SCALE, true, false, 2, 2},
-    {"add", ADD, false, false, 3, 3},       {"add-nt", ADD, true, false, 3, 3},
-    {"triad", TRIAD, false, false, 3, 3},   {"triad-nt", TRIAD, true, false, 3, 3},
-    {"update", UPDATE, false, false, 1, 2}, {"update-nt", UPDATE, true, false, 1, 2},
-    {"copy-memcpy", COPY, false, true, 2, 2},
-};
-
-static const char *const variants[] = {
-    "load bytes/s: 8 bytes, 1 flop; load-nt past the cache",
-    "store bytes/s: 8 bytes, 0 flops; store-nt past the cache",
-    "copy bytes/s: 16 bytes, 0 flops; copy-nt past the cache; copy-memcpy as the C library does",
-    "scale bytes/s: 16 bytes, 1 flop; scale-nt past the cache",
-    "add bytes/s: 24 bytes, 1 flop; add-nt past the cache",
-    "triad bytes/s: 24 bytes, 2 flops; triad-nt past the cache",
-    "update bytes/s: 16 bytes, 1 flop; update-nt past the cache",
-    NULL,
-};
+enum { MOST_ENTRIES = 64 };
 
 struct entry {
-    const struct way *way;
-    bool wanted; /* by its name, not as one of all */
-    bool fixed;  /* the shape was asked for: no trials */
+    const struct pattern *pattern;
+    bool by_name; /* not as one of all */
+    bool fixed;   /* the shape was asked for: no trials */
     struct shape shape;
 };
 
@@ -57,11 +28,11 @@ static struct request {
 static const char *add_pattern(const char *name, const char *shape) {
     static const char *const wanted = "load, store, copy, scale, add, triad, update, NAME-nt, copy-memcpy or all, with commas between";
     bool all = strcmp(name, "all") == 0, found = false;
-    for (int i = 0; i < WAYS; i++) {
-        if (!all && strcmp(ways[i].name, name) != 0) continue;
+    for (int i = 0; i < PATTERNS; i++) {
+        if (!all && strcmp(name_of(&patterns[i]), name) != 0) continue;
         if (request.count == MOST_ENTRIES) return "at most 64 patterns";
         struct entry *entry = &request.entries[request.count++];
-        *entry = (struct entry){.way = &ways[i], .wanted = !all, .fixed = shape != NULL, .shape = {.streams = 1}};
+        *entry = (struct entry){.pattern = &patterns[i], .by_name = !all, .fixed = shape != NULL, .shape = {.streams = 1}};
         if (shape && !read_shape(shape, &entry->shape)) return "after a colon a shape such as 8-far-nta-256";
         found = true;
     }
@@ -99,12 +70,20 @@ static const struct argument own[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+static struct variant variants[PATTERNS + 1]; /* of every pattern, for --list */
+
 static const struct kernel kernel = {
     .name = "membw",
-    .summary = "memory bandwidth: load, store, copy, scale, add, triad, update; regular stores, and past the cache (-nt)",
+    .summary = "memory bandwidth",
     .variants = variants,
     .own = own,
     .default_repeats = 10,
 };
+
+static void read_arguments(int argc, char **argv, struct common *common) {
+    for (int i = 0; i < PATTERNS; i++) variants[i] = patterns[i].variant;
+    kernel_arguments(&kernel, argc, argv, common);
+    if (request.count == 0) add_pattern("all", NULL);
+}
 
 #endif

@@ -1,8 +1,8 @@
 /* membw at work: passes over the threads' parts in a shape, and trials that find the best shape. */
-#ifndef ADVISOR_MEMBW_WALKS_H
-#define ADVISOR_MEMBW_WALKS_H
+#ifndef ADVISOR_MEMBW_TRIALS_H
+#define ADVISOR_MEMBW_TRIALS_H
 
-#include "membw_parts.h"
+#include "parts.h"
 
 #ifdef BREAK_RESULT
 enum { FORGOTTEN = BLOCK }; /* for the test that a wrong result is noticed */
@@ -11,16 +11,16 @@ enum { FORGOTTEN = 0 };
 #endif
 
 struct work {
-    const struct way *way;
+    const struct pattern *pattern;
     struct shape shape;
     struct layout layout;
     size_t from, to; /* of every stream, all groups' lengths joined */
     long passes;
 };
 
-static struct work whole(const struct way *way, const struct shape *shape, long passes) {
+static struct work whole(const struct pattern *pattern, const struct shape *shape, long passes) {
     struct layout layout = lay_out(shape, bench.part);
-    return (struct work){way, *shape, layout, 0, layout.apart * layout.groups, passes};
+    return (struct work){pattern, *shape, layout, 0, layout.apart * layout.groups, passes};
 }
 
 static struct streams streams_at(const struct work *work, size_t at) {
@@ -31,7 +31,7 @@ static struct streams streams_at(const struct work *work, size_t at) {
         .count = 1,
         .apart = work->layout.apart,
         .ahead = (size_t)work->shape.ahead,
-        .factor = work->way->pattern == UPDATE ? turn : factor,
+        .factor = work->pattern->operation == UPDATE ? turn : factor,
     };
 }
 
@@ -60,13 +60,13 @@ static const struct set *set_of(const struct shape *shape) { return shape->set ?
 static void do_work(int thread, int threads, void *data) {
     (void)threads;
     const struct work *work = data;
-    const struct way *way = work->way;
-    walker walk = set_of(&work->shape)->walkers[walker_place(way->pattern, way->past, work->shape.hint)];
+    const struct pattern *pattern = work->pattern;
+    walker walk = set_of(&work->shape)->walkers[walker_place(pattern->operation, is_nt(pattern), work->shape.hint)];
     double sum = 0.0;
     for (long pass = 0; pass < work->passes; pass++)
-        if (way->library) memcpy(own_part(0, thread), own_part(1, thread), bench.part - FORGOTTEN);
+        if (pattern->how == LIBRARY) memcpy(own_part(0, thread), own_part(1, thread), bench.part - FORGOTTEN);
         else sum += walk_part(work, walk, (size_t)thread * bench.part);
-    if (way->past) DRAIN();
+    if (is_nt(pattern)) drain();
     bench.seats[thread].sum += sum;
 }
 
@@ -111,9 +111,9 @@ static size_t take_slice(struct work *work, double share) {
 }
 
 /* `pass` is the time of a whole pass. */
-static void try_shape(const struct way *way, struct trial *trial, double pass) {
+static void try_shape(const struct pattern *pattern, struct trial *trial, double pass) {
     double share = request.trial_seconds / pass;
-    struct work work = whole(way, &trial->shape, share < 1.0 ? 1 : (long)share + 1);
+    struct work work = whole(pattern, &trial->shape, share < 1.0 ? 1 : (long)share + 1);
     size_t bytes = share < 1.0 ? take_slice(&work, share) : bench.part;
     trial->rates[trial->count++] = (double)bytes * (double)work.passes / time_work(work);
 }
@@ -132,21 +132,21 @@ static int with_narrower(struct trial *trials, int count) {
 }
 
 /* All twice, the best eight and their narrower twins three times, the best four of those nine times more. */
-static struct shape best_shape(const struct way *way, int *tried) {
+static struct shape best_shape(const struct pattern *pattern, int *tried) {
     static struct shape shapes[MOST_SHAPES];
     static struct trial trials[SETS * MOST_SHAPES];
     static const struct {
         int most, times;
     } rounds[] = {{MOST_SHAPES, 2}, {8, 3}, {4, 9}};
-    *tried = list_shapes(way->pattern, way->past, request.streams, bench.part, shapes);
+    *tried = list_shapes(pattern->operation, is_nt(pattern), request.streams, bench.part, shapes);
     if (*tried == 0) kernel_fail(KERNEL_USAGE, "--streams %d: 1, 2, 3, 4, 6, 8 or 16 of at least a page each", request.streams);
     for (int i = 0; i < *tried; i++) trials[i] = (struct trial){.shape = shapes[i]};
-    double pass = time_work(whole(way, &shapes[0], 1));
+    double pass = time_work(whole(pattern, &shapes[0], 1));
     for (size_t round = 0; round < sizeof rounds / sizeof *rounds; round++) {
         int count = *tried < rounds[round].most ? *tried : rounds[round].most;
         if (round == 1) count = with_narrower(trials, count);
         for (int time = 0; time < rounds[round].times; time++)
-            for (int i = 0; i < count; i++) try_shape(way, &trials[i], pass);
+            for (int i = 0; i < count; i++) try_shape(pattern, &trials[i], pass);
         qsort(trials, (size_t)count, sizeof *trials, by_rate);
     }
     return trials[0].shape;

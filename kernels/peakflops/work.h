@@ -2,14 +2,14 @@
 #ifndef ADVISOR_PEAKFLOPS_WORK_H
 #define ADVISOR_PEAKFLOPS_WORK_H
 
-#include "kernel.h"
+#include "../common/kernel.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "peakflops_clock.h"
-#include "peakflops_sets.h"
+#include "clock.h"
+#include "sets.h"
 
 /* A test breaks the result on purpose: one step is left out. */
 #ifdef BREAK_RESULT

@@ -3,6 +3,10 @@
  * A double, since CPUs may load more whole numbers at once than doubles (Zen 4: three and two in a clock). Eight sums, since
  * an addition takes three or four clocks; each is added to by the load itself, as additions that wait apart from their load
  * fill the queues before the loads do: in memory 1.1 times the time. */
+#ifndef ADVISOR_MEMLAT_LINES_H
+#define ADVISOR_MEMLAT_LINES_H
+
+#include "chain.h"
 
 /* Keeps a sum in a register of its own, so that compilers neither gather loads into vectors nor join sums; volatile, so that
  * they make every pass: a function without effect is called once for many. */
@@ -61,3 +65,5 @@ static double timed_lines(const struct chain *chain, size_t loads) {
     if (wrong) kernel_fail(KERNEL_WRONG, "the sum over the lines is wrong");
     return took;
 }
+
+#endif

@@ -1,5 +1,13 @@
 /* The CPUs that stream while memlat's first one chases: at a set rate, and what they read and wrote is checked. */
+#ifndef ADVISOR_MEMLAT_LOAD_H
+#define ADVISOR_MEMLAT_LOAD_H
 
+#include "chain.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -102,3 +110,5 @@ static double moved_by(struct loader *loaders, int count) {
     for (int i = 0; i < count; i++) sum += atomic_load_explicit(&loaders[i].bytes, memory_order_relaxed);
     return (double)sum;
 }
+
+#endif

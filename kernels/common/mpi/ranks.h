@@ -2,7 +2,7 @@
 #ifndef ADVISOR_RANKS_H
 #define ADVISOR_RANKS_H
 
-#include "kernel.h"
+#include "../kernel.h"
 
 #include <mpi.h>
 

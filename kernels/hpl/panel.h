@@ -1,4 +1,12 @@
 /* hpl's panels: factored by halves in one column of ranks, sent along the rows in a ring. */
+#ifndef ADVISOR_HPL_PANEL_H
+#define ADVISOR_HPL_PANEL_H
+
+#include "blas.h"
+#include "matrix.h"
+
+#include <float.h>
+#include <math.h>
 
 enum { LEAF = 8, TAG_PANEL = 1 }; /* columns where the recursion ends */
 
@@ -168,3 +176,5 @@ static void look_for(struct panel *panel, bool wait) {
     else MPI_Test(&panel->request[0], &here, MPI_STATUS_IGNORE);
     if (here) pass_on(panel);
 }
+
+#endif

@@ -1,8 +1,8 @@
 /* Shapes in which a thread can walk its part of memory: how many streams at once, how far apart, with which hints. */
-#ifndef ADVISOR_MEMBW_SHAPE_H
-#define ADVISOR_MEMBW_SHAPE_H
+#ifndef ADVISOR_MEMBW_SHAPES_H
+#define ADVISOR_MEMBW_SHAPES_H
 
-#include "membw_sets.h"
+#include "sets.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,14 +67,14 @@ static inline struct layout lay_out(const struct shape *shape, size_t part) {
 
 static inline bool fits(const struct shape *shape, size_t part) { return lay_out(shape, part).groups > 0; }
 
-/* A hint does nothing for a pattern that neither reads nor, through the cache, writes what it would fetch. */
-static inline bool useful(enum pattern pattern, bool past, enum hint hint) {
-    if (hint == HINT_WRITE) return pattern != LOAD && !past;
-    return hint == HINT_NONE || pattern != STORE;
+/* A hint does nothing for an operation that neither reads nor, through the cache, writes what it would fetch. */
+static inline bool useful(enum operation operation, bool nt, enum hint hint) {
+    if (hint == HINT_WRITE) return operation != LOAD && !nt;
+    return hint == HINT_NONE || operation != STORE;
 }
 
 /* The shapes worth trying; of those, only with so many streams where `streams` > 0. Returns how many. */
-static inline int list_shapes(enum pattern pattern, bool past, int streams, size_t part, struct shape list[MOST_SHAPES]) {
+static inline int list_shapes(enum operation operation, bool nt, int streams, size_t part, struct shape list[MOST_SHAPES]) {
     static const struct {
         int streams;
         bool far;
@@ -90,7 +90,7 @@ static inline int list_shapes(enum pattern pattern, bool past, int streams, size
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (size_t h = 0; h < sizeof hints / sizeof *hints; h++) {
             struct shape shape = {places[p].streams, places[p].far, hints[h].hint, hints[h].ahead, NULL};
-            if ((streams == 0 || streams == shape.streams) && useful(pattern, past, shape.hint) && fits(&shape, part))
+            if ((streams == 0 || streams == shape.streams) && useful(operation, nt, shape.hint) && fits(&shape, part))
                 list[count++] = shape;
         }
     return count;

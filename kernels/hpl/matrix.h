@@ -1,4 +1,11 @@
 /* hpl's grid of ranks, this rank's part of the matrix, the numbers in it, and memory. */
+#ifndef ADVISOR_HPL_MATRIX_H
+#define ADVISOR_HPL_MATRIX_H
+
+#include "../common/mpi/ranks.h"
+
+#include <string.h>
+#include <sys/mman.h>
 
 enum { SLICE = 768, PAD = 8 }; /* columns of an update at a time; doubles of a cache line */
 
@@ -99,3 +106,5 @@ static void take_matrix(int n, int nb) {
     column_again = take((size_t)matrix.rows);
     sums = take(4 * (size_t)matrix.rows);
 }
+
+#endif
