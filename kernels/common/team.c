@@ -19,7 +19,7 @@ void pin(int cpu) {
     CPU_FREE(set);
 }
 
-struct seat {
+struct member {
     _Alignas(128) double begun;
     double ended;
     int index;
@@ -28,7 +28,7 @@ struct seat {
 };
 
 struct team {
-    struct seat *seats;
+    struct member *members;
     const struct cpu_list *cpus;
     int count;
     void (*work)(int, int, void *);
@@ -57,38 +57,38 @@ static void meet(struct team *team) {
 }
 
 /* False when the team is over. */
-static bool take_part(struct seat *seat) {
-    struct team *team = seat->team;
+static bool take_part(struct member *member) {
+    struct team *team = member->team;
     meet(team);
     if (team->over) return false;
-    seat->begun = now();
-    team->work(seat->index, team->count, team->data);
-    seat->ended = now();
+    member->begun = now();
+    team->work(member->index, team->count, team->data);
+    member->ended = now();
     meet(team);
     return true;
 }
 
 static void *follow(void *data) {
-    struct seat *seat = data;
-    pin(seat->team->cpus->cpu[seat->index]);
-    while (take_part(seat)) continue;
+    struct member *member = data;
+    pin(member->team->cpus->cpu[member->index]);
+    while (take_part(member)) continue;
     return NULL;
 }
 
 struct team *team_start(const struct cpu_list *cpus) {
     struct team *team = aligned_alloc(128, sizeof *team);
-    struct seat *seats = aligned_alloc(128, (size_t)cpus->count * sizeof *seats);
-    if (!team || !seats) kernel_fail(KERNEL_CANNOT, "out of memory");
+    struct member *members = aligned_alloc(128, (size_t)cpus->count * sizeof *members);
+    if (!team || !members) kernel_fail(KERNEL_CANNOT, "out of memory");
     memset(team, 0, sizeof *team);
-    memset(seats, 0, (size_t)cpus->count * sizeof *seats);
-    team->seats = seats;
+    memset(members, 0, (size_t)cpus->count * sizeof *members);
+    team->members = members;
     team->cpus = cpus;
     team->count = cpus->count;
     pin(cpus->cpu[0]);
     for (int i = 0; i < cpus->count; i++) {
-        seats[i].index = i;
-        seats[i].team = team;
-        if (i > 0 && (errno = pthread_create(&seats[i].thread, NULL, follow, &seats[i])) != 0)
+        members[i].index = i;
+        members[i].team = team;
+        if (i > 0 && (errno = pthread_create(&members[i].thread, NULL, follow, &members[i])) != 0)
             kernel_fail(KERNEL_CANNOT, "cannot start thread %d of %d: %s", i + 1, cpus->count, strerror(errno));
     }
     return team;
@@ -97,11 +97,11 @@ struct team *team_start(const struct cpu_list *cpus) {
 double team_run(struct team *team, void (*work)(int, int, void *), void *data) {
     team->work = work;
     team->data = data;
-    (void)take_part(&team->seats[0]);
-    double begun = team->seats[0].begun, ended = team->seats[0].ended;
+    (void)take_part(&team->members[0]);
+    double begun = team->members[0].begun, ended = team->members[0].ended;
     for (int i = 1; i < team->count; i++) {
-        if (team->seats[i].begun < begun) begun = team->seats[i].begun;
-        if (team->seats[i].ended > ended) ended = team->seats[i].ended;
+        if (team->members[i].begun < begun) begun = team->members[i].begun;
+        if (team->members[i].ended > ended) ended = team->members[i].ended;
     }
     return ended - begun;
 }
@@ -109,7 +109,7 @@ double team_run(struct team *team, void (*work)(int, int, void *), void *data) {
 void team_end(struct team *team) {
     team->over = true;
     meet(team);
-    for (int i = 1; i < team->count; i++) pthread_join(team->seats[i].thread, NULL);
-    free(team->seats);
+    for (int i = 1; i < team->count; i++) pthread_join(team->members[i].thread, NULL);
+    free(team->members);
     free(team);
 }

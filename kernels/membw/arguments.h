@@ -26,7 +26,7 @@ static struct request {
 } request = {.bytes = (size_t)1 << 30, .seconds = 0.1, .trial_seconds = 0.005};
 
 static const char *add_pattern(const char *name, const char *shape) {
-    static const char *const wanted = "load, store, copy, scale, add, triad, update, NAME-nt, copy-memcpy or all, with commas between";
+    static const char *const wanted = "all, or names such as load,triad-nt (see --list)";
     bool all = strcmp(name, "all") == 0, found = false;
     for (int i = 0; i < PATTERNS; i++) {
         if (!all && strcmp(name_of(&patterns[i]), name) != 0) continue;

@@ -130,8 +130,8 @@ def test_a_wrong_result_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("--pattern", "quad"), 2, "--pattern quad: load, store, copy"),
-        (("--pattern", "load,"), 2, "--pattern load,: load, store, copy"),
+        (("--pattern", "quad"), 2, "--pattern quad: all, or names such as load,triad-nt (see --list)"),
+        (("--pattern", "load,"), 2, "--pattern load,: all, or names such as load,triad-nt"),
         (("--pattern", "load:8"), 2, "--pattern load:8: after a colon a shape such as 8-far-nta-256"),
         (("--pattern", "load:0-far-none-0"), 2, "after a colon a shape"),
         (("--pattern", "load:1-far-none-0x"), 2, "after a colon a shape"),

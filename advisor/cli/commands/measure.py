@@ -38,7 +38,7 @@ Per = Annotated[
 ]
 Pattern = Annotated[
     str | None,
-    typer.Option("--pattern", metavar="LIST", help="load, store, copy, scale, add, triad, update; with -nt; all."),
+    typer.Option("--pattern", metavar="LIST", help="Of membw: load,triad-nt and so on, or all; --list names them."),
 ]
 Cpus = Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="Use these CPUs only: 0-15,32.")]
 Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Take all memory from this NUMA node.")]
@@ -160,13 +160,13 @@ def _wish(
 def _list(shown: Shown) -> int:
     """Print every kernel; the status is 2 where a header comment leaves something out."""
     from advisor.measure.headers import read_kernels
-    from advisor.render.measured.kernels import kernels_page
+    from advisor.render.measured.kernels import kernels_document, kernels_page
     from advisor.work.machine import emit, emit_json
 
     found = read_kernels()
     wrong = [str(error) for error in found.wrong.values()]
     if shown.json:
-        emit_json({"kernels": [each.model_dump(mode="json") for each in found.sheets.values()], "wrong": wrong}, shown.output)
+        emit_json(kernels_document(found.sheets.values(), wrong), shown.output)
     else:
         page = kernels_page(found.sheets.values(), wrong, shown.width)
         emit([page], shown.output, color=shown.color, width=shown.width)

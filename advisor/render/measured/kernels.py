@@ -1,7 +1,7 @@
 """Kernels in tables: what each can measure, and what one that has no table of its own gave."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rich.console import RenderableType
 
@@ -12,6 +12,8 @@ from advisor.render.lines import Line, wrapped
 from advisor.render.measured.figures import Bar, Cell, MeasuredPage, amount, distance, heading, how, part_name, percent, table
 from advisor.render.measured.series import sound, title
 
+KERNELS_SCHEMA: Final = "advisor-kernels/1"
+"""The number rises when a key changes meaning or goes."""
 _COLUMNS: Final = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
 
 
@@ -47,6 +49,11 @@ def kernels_page(kernels: Iterable[KernelSheet], wrong: Iterable[str] = (), widt
     """Return what every kernel can measure, and which header comments cannot be read."""
     sheets, problems = tuple(kernels), tuple(wrong)
     return MeasuredPage(lambda room: _list(sheets, problems, room), width)
+
+
+def kernels_document(kernels: Iterable[KernelSheet], wrong: Sequence[str]) -> dict[str, Any]:
+    """Return the same as plain JSON values."""
+    return {"schema": KERNELS_SCHEMA, "kernels": [each.model_dump(mode="json") for each in kernels], "wrong": [*wrong]}
 
 
 def _list(kernels: Sequence[KernelSheet], wrong: Sequence[str], width: int) -> list[Line]:
