@@ -140,9 +140,14 @@ static void all_allowed(struct cpu_list *list) {
     CPU_FREE(set);
 }
 
+static const struct argument *own_arguments(const struct kernel *kernel) {
+    static const struct argument none = {NULL, NULL, NULL, NULL, NULL};
+    return kernel->own ? kernel->own : &none;
+}
+
 static void print_help(const struct kernel *kernel, const struct argument *common) {
     printf("%s: %s\n\nusage: %s [OPTION VALUE]...\n\n", kernel->name, kernel->summary, kernel->name);
-    const struct argument *tables[] = {kernel->own, common};
+    const struct argument *tables[] = {own_arguments(kernel), common};
     for (int t = 0; t < 2; t++)
         for (const struct argument *each = tables[t]; each->name; each++)
             printf("  --%s%s%s\n        %s\n", each->name, each->value ? " " : "", each->value ? each->value : "", each->help);
@@ -158,8 +163,9 @@ static void print_amount(const char *name, int amount) {
 /* README.md says what stands there. All of it is our own words: nothing to escape. */
 static void print_list(const struct kernel *kernel) {
     printf("{\"contract\": %d, \"kernel\": \"%s\", \"summary\": \"%s\",\n \"arguments\": [", KERNEL_CONTRACT, kernel->name, kernel->summary);
-    for (const struct argument *each = kernel->own; each->name; each++)
-        printf("%s\"--%s%s%s\"", each == kernel->own ? "" : ", ", each->name, each->value ? " " : "", each->value ? each->value : "");
+    const struct argument *own = own_arguments(kernel);
+    for (const struct argument *each = own; each->name; each++)
+        printf("%s\"--%s%s%s\"", each == own ? "" : ", ", each->name, each->value ? " " : "", each->value ? each->value : "");
     fputs("],\n \"variants\": [\n", stdout);
     for (const struct variant *each = kernel->variants; each->name; each++) {
         printf("  {\"name\": \"%s\", \"unit\": \"%s\", \"arrays\": %d, ", each->name, each->unit, each->arrays);
@@ -204,7 +210,7 @@ void kernel_arguments(const struct kernel *kernel, int argc, char **argv, struct
         }
         const struct argument *found = NULL;
         if (strncmp(name, "--", 2) == 0) {
-            found = find_argument(kernel->own, name + 2);
+            found = find_argument(own_arguments(kernel), name + 2);
             if (!found) found = find_argument(shared, name + 2);
         }
         if (!found) kernel_fail(KERNEL_USAGE, "unknown argument %s; see --help", name);

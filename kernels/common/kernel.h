@@ -54,7 +54,7 @@ struct kernel {
     const char *name;
     const char *summary;
     const struct variant *variants;
-    const struct argument *own; /* ends with a name of NULL */
+    const struct argument *own; /* ends with a name of NULL; NULL where it has none */
     int default_repeats;
 };
 
