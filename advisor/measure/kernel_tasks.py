@@ -7,6 +7,7 @@ from typing import Final
 
 from advisor.measure import contract
 from advisor.measure.ceilings import START_SECONDS, first_touch_seconds, pass_seconds
+from advisor.measure.headers import PARTS
 from advisor.measure.resources import MIB, CoreGroup, Memory, Resources, Sizes
 from advisor.model.cpuset import CpuSet
 from advisor.model.kernels import KernelName
@@ -230,7 +231,7 @@ def peak_and_clock(tasks: Tasks) -> Iterator[Task]:
 def all_peaks(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield every kind of instruction on one core, on one part of each kind, and on all cores."""
     del wish
-    yield from _peak(tasks, _ALL, "peak", ("core", "l3", "numa", "socket", "machine"), 5)
+    yield from _peak(tasks, _ALL, "peak", PARTS, 5)
 
 
 def roofline_peaks(tasks: Tasks) -> Iterator[Task]:
@@ -240,7 +241,7 @@ def roofline_peaks(tasks: Tasks) -> Iterator[Task]:
 
 def _peak(tasks: Tasks, variants: Sequence[str], purpose: Purpose, parts: Sequence[str], usual: int) -> Iterator[Task]:
     seen: set[tuple[int, ...]] = set()
-    for part in ("core", "l3", "numa", "socket", "machine"):
+    for part in PARTS:
         for piece in tasks.ground.pieces(part)[:1] if part in parts else ():
             if piece.cpus not in seen:
                 seen.add(piece.cpus)

@@ -76,7 +76,7 @@ def _peaks(made: HplJob, host: LiveHost, outcome: Outcome) -> None:
     tasks = list(kernel_tasks.peak_and_clock(Tasks(Resources(made.machine))))[-1:]
     try:
         programs, _, _ = programs_for(host, made.machine, MeasureOptions(kernels=made.ask.kernels))
-        programs.program("peakflops")
+        programs.program(tasks[0].kernel)
     except CannotWork as error:
         outcome.lacks(tasks[0], str(error))
         return
