@@ -27,7 +27,9 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from quiet import conditions, middle, noise, wait_until_quiet
 
+from advisor.measure.build import Compiler
 from advisor.measure.hpl import Size, hpl_dat
+from advisor.measure.mpi import Blas, mpi_recipe
 from advisor.paths import kernels
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -84,9 +86,9 @@ def launched(argv: list[str], folder: Path, size: Size) -> str:
 def kernel(blas: str) -> str:
     """Return our kernel, built as the product builds it, with a BLAS."""
     program = str(Path(tempfile.mkdtemp(prefix="advisor-hpl-")) / "hpl")
-    sources = [str(kernels() / f"{name}.c") for name in ("hpl", "ranks", "kernel")]
-    flags = ["-std=c11", "-O3", "-march=native", "-pthread"]
-    subprocess.run(["mpicc", *flags, "-o", program, *sources, blas, "-lm"], check=True)
+    flags = ("-std=c11", "-O3", "-march=native", "-pthread")
+    made_of = mpi_recipe(kernels(), Compiler(("mpicc",), ""), flags, Blas((blas,)))
+    subprocess.run(made_of.argv("hpl", Path(program)), check=True)
     return program
 
 

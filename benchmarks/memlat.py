@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from quiet import by_turns, conditions, middle, wait_until_quiet
 
+from advisor.measure.build import Compiler, Recipe
 from advisor.paths import kernels
 
 SECONDS = 0.15
@@ -64,9 +65,8 @@ def said(argv: list[str], folder: Path) -> str:
 def build(folder: Path) -> None:
     """Build ours as the product does, the plain chase by each compiler, and lay likwid's kernels beside them."""
     chase = str(Path(__file__).with_name("chase.c"))
-    ours = [str(kernels() / f"{name}.c") for name in ("memlat", "kernel")]
-    flags = ["-std=c11", "-O3", "-march=native", "-pthread"]
-    subprocess.run(["cc", *flags, "-o", str(folder / "memlat"), *ours, "-lm"], check=True)
+    flags = ("-std=c11", "-O3", "-march=native", "-pthread")
+    subprocess.run(Recipe(kernels(), Compiler(("cc",), ""), flags).argv("memlat", folder / "memlat"), check=True)
     for compiler in compilers():
         subprocess.run([compiler, *flags, "-o", str(folder / f"chase.{compiler}"), chase], check=True)
     (folder / "chaseorder.ptt").write_text(HEAD + ONCE + ORDER + CHASE, encoding="ascii")

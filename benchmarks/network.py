@@ -26,6 +26,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from quiet import conditions, middle, wait_until_quiet
 
+from advisor.measure.mpi import SHARED
 from advisor.paths import kernels
 
 SECONDS = 0.004
@@ -78,7 +79,8 @@ def mpis() -> dict[str, Mpi]:
 def build(mpi: Mpi, folder: Path) -> str:
     """Return both sides in one program, built as the product builds the kernel."""
     program, here, there = str(folder / "network"), Path(__file__).parent, kernels()
-    sources = [here / "network.c", here / "messages.c", there / "ranks.c", there / "kernel.c"]
+    shared = [file for folder in SHARED for file in sorted((there / folder).glob("*.c"))]
+    sources = [here / "network.c", here / "messages.c", *shared]
     flags = ["-std=c11", "-O3", "-march=native", "-pthread", f"-I{there}", "-o", program]
     subprocess.run([mpi.compiler, *flags, *map(str, sources), "-lm"], check=True)
     return program

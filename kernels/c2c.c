@@ -1,9 +1,15 @@
-/* c2c: how long a cache line takes from one CPU to another and back.
+/* c2c: round trips between cores
  *
- * unit seconds, per round trip; half of one is what others print as core-to-core latency. One line a pair, cpus [a, b].
- * ping-pong: CPU a writes a number into a line, CPU b sees it and writes the next one, a sees that. Loads and stores
- * (acquire, release), no locked instructions. Every repeat has another line of the same page, so that the spread also holds
- * what the line's own home in the cache makes; the page was first touched by a, or lies on --node.
+ * arguments: --pairs LIST, --rounds N, --limit S
+ * parts: machine
+ *
+ *   variant    unit     arrays  read  written  flops  iteration
+ *   ping-pong  seconds       0    16       16      0  CPU a writes a line, CPU b sees it and writes the next number, a sees that
+ *
+ * How long a cache line takes from one CPU to another and back; half of that is what others print as core-to-core latency.
+ * One result a pair, cpus [a, b]. Loads and stores (acquire, release), no locked instructions. Every repeat has another line
+ * of the same page, so that the spread also holds what the line's own home in the cache makes; the page was first touched by
+ * a, or lies on --node.
  * Checked: both see every number in order, and b has answered as often as a has asked.
  * Rounds adapt: all pairs together are to take about 20 s, a repeat 0.2 to 10 ms of it (128 CPUs: 8128 pairs, 0.4 ms and some
  * thousand rounds a repeat); --rounds sets a number. A pair that takes longer than --limit ends with the repeats that it has
@@ -11,7 +17,7 @@
  * Fields of its own: rounds (of a repeat), cut_short.
  * It cannot tell where the line travelled; CPUs of one core, of one cache, of one socket differ by the figures alone.
  */
-#include "kernel.h"
+#include "common/kernel.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,10 +27,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_CPUS = 16384, MOST_LISTED = 65536, APART = 128 /* adjacent lines are fetched together */, PATIENCE = 1024 };
-static const uint64_t OVER = UINT64_MAX;
+enum { MOST_LISTED = 65536, APART = 128 /* adjacent lines are fetched together */, PATIENCE = 1024 };
+static const uint64_t STOP = UINT64_MAX;
 
-static const char *const VARIANTS[] = {"ping-pong seconds: a cache line from one CPU to another and back", NULL};
+static const struct variant VARIANTS[] = {
+    {"ping-pong", "seconds", 0, 16, 16, 0, "CPU a writes a line, CPU b sees it and writes the next number, a sees that"},
+    {.name = NULL},
+};
 
 struct pair {
     int a, b;
@@ -34,7 +43,7 @@ static struct {
     struct pair *pair; /* NULL: all */
     int pairs, rounds;
     double limit;
-} wish = {.limit = 2.0};
+} options = {.limit = 2.0};
 
 static int one_cpu(const char **text) {
     char *rest;
@@ -47,15 +56,15 @@ static int one_cpu(const char **text) {
 static const char *take_pairs(const char *text, void *into) {
     static const char *const wanted = "all, or pairs of different CPUs such as 0-1,0-2";
     (void)into;
-    free(wish.pair);
-    wish.pair = NULL;
-    wish.pairs = 0;
+    free(options.pair);
+    options.pair = NULL;
+    options.pairs = 0;
     if (strcmp(text, "all") == 0) return NULL;
-    wish.pair = malloc(MOST_LISTED * sizeof *wish.pair);
-    if (!wish.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
+    options.pair = malloc(MOST_LISTED * sizeof *options.pair);
+    if (!options.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
     for (;; text++) {
-        struct pair *next = &wish.pair[wish.pairs];
-        if (wish.pairs++ == MOST_LISTED || (next->a = one_cpu(&text)) < 0 || *text++ != '-') return wanted;
+        struct pair *next = &options.pair[options.pairs];
+        if (options.pairs++ == MOST_LISTED || (next->a = one_cpu(&text)) < 0 || *text++ != '-') return wanted;
         if ((next->b = one_cpu(&text)) < 0 || next->a == next->b) return wanted;
         if (*text == '\0') return NULL;
         if (*text != ',') return wanted;
@@ -64,204 +73,205 @@ static const char *take_pairs(const char *text, void *into) {
 
 static const struct argument ARGUMENTS[] = {
     {"pairs", "LIST", "pairs of CPUs such as 0-1,0-2, or all pairs of --cpus (default: all)", take_pairs, NULL},
-    {"rounds", "N", "round trips of a repeat (default: as many as fit into 20 s for all pairs)", take_count, &wish.rounds},
-    {"limit", "S", "leave a pair after so many seconds (default 2)", take_seconds, &wish.limit},
+    {"rounds", "N", "round trips of a repeat (default: as many as fit into 20 s for all pairs)", take_count, &options.rounds},
+    {"limit", "S", "leave a pair after so many seconds (default 2)", take_seconds, &options.limit},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static const struct kernel KERNEL = {"c2c", "how long a line takes from one CPU to another and back", VARIANTS, ARGUMENTS, 5};
+static const struct kernel KERNEL = {"c2c", "round trips between cores", VARIANTS, ARGUMENTS, 5};
 
 static void all_pairs(const struct cpu_list *cpus) {
     int count = cpus->count;
     if (count < 2) kernel_fail(KERNEL_CANNOT, "two CPUs are needed and %d may be used", count);
     if (count > 2048) kernel_fail(KERNEL_USAGE, "%d CPUs are too many pairs: name fewer --cpus, or --pairs", count);
-    wish.pair = malloc((size_t)count * (size_t)(count - 1) / 2 * sizeof *wish.pair);
-    if (!wish.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
+    options.pair = malloc((size_t)count * (size_t)(count - 1) / 2 * sizeof *options.pair);
+    if (!options.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
     for (int i = 0; i < count; i++)
-        for (int j = i + 1; j < count; j++) wish.pair[wish.pairs++] = (struct pair){cpus->cpu[i], cpus->cpu[j]};
+        for (int j = i + 1; j < count; j++) options.pair[options.pairs++] = (struct pair){cpus->cpu[i], cpus->cpu[j]};
 }
 
 /* ---- ping-pong ---- */
 
-struct game {
+struct exchange {
     struct pair pair;
     char *memory; /* a line for the warm-up and one for every repeat */
     int lines, repeats, done;
     double deadline, slot; /* seconds of a repeat */
-    uint64_t rounds, asked, answered;
+    uint64_t rounds, pings, pongs;
     double *values, *seconds;
     bool wrong_a, wrong_b;
 };
 
-static _Atomic uint64_t *ball(const struct game *game, int line) {
-    return (_Atomic uint64_t *)(void *)(game->memory + (size_t)line * APART);
+static _Atomic uint64_t *line_of(const struct exchange *exchange, int line) {
+    return (_Atomic uint64_t *)(void *)(exchange->memory + (size_t)line * APART);
 }
 
-/* Waits until the other has written: what it wrote, or OVER when the time is up. No pause instruction: it would be measured.
+/* Waits until the other has written: what it wrote, or STOP when the time is up. No pause instruction: it would be measured.
  * Yields after a while, as the other may be waiting for this very CPU. */
 static uint64_t changed(_Atomic uint64_t *line, uint64_t from, double deadline) {
     for (int spins = 0;; spins++) {
         uint64_t seen = atomic_load_explicit(line, memory_order_acquire);
         if (seen != from) return seen;
         if (spins < PATIENCE) continue;
-        if (now() > deadline) return OVER;
+        if (now() > deadline) return STOP;
         sched_yield();
         spins = 0;
     }
 }
 
-/* CPU b. Even numbers are its own, the odd ones a's; OVER ends a line. */
-static void answer(struct game *game) {
-    for (int i = 0; i < game->lines; i++) {
-        _Atomic uint64_t *line = ball(game, i);
+/* CPU b. Even numbers are its own, the odd ones a's; STOP ends a line. */
+static void pong(struct exchange *exchange) {
+    for (int i = 0; i < exchange->lines; i++) {
+        _Atomic uint64_t *line = line_of(exchange, i);
         uint64_t own = 0, seen;
-        while ((seen = changed(line, own, game->deadline + 1.0)) != OVER) {
-            game->wrong_b |= seen != own + 1;
+        while ((seen = changed(line, own, exchange->deadline + 1.0)) != STOP) {
+            exchange->wrong_b |= seen != own + 1;
             own = seen + 1;
 #ifdef BREAK_RESULT
             if (own == 64) own += 2;
 #endif
-            game->answered++;
+            exchange->pongs++;
             atomic_store_explicit(line, own, memory_order_release);
         }
     }
 }
 
 /* CPU a. False when the time is up. */
-static bool ask(struct game *game, _Atomic uint64_t *line, uint64_t *own, uint64_t rounds) {
+static bool ping(struct exchange *exchange, _Atomic uint64_t *line, uint64_t *own, uint64_t rounds) {
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t next = *own + 1;
         atomic_store_explicit(line, next, memory_order_release);
-        game->asked++;
-        uint64_t seen = changed(line, next, game->deadline);
-        if (seen == OVER) return false;
-        game->wrong_a |= seen != next + 1;
+        exchange->pings++;
+        uint64_t seen = changed(line, next, exchange->deadline);
+        if (seen == STOP) return false;
+        exchange->wrong_a |= seen != next + 1;
         *own = seen;
-        if (i % PATIENCE == PATIENCE - 1 && now() > game->deadline) return false;
+        if (i % PATIENCE == PATIENCE - 1 && now() > exchange->deadline) return false;
     }
     return true;
 }
 
 /* Finds how many rounds a repeat takes, while clocks rise and the other CPU wakes. */
-static bool warm_up(struct game *game) {
+static bool warm_up(struct exchange *exchange) {
     uint64_t own = 0, rounds = 64;
     double took = 0.0;
-    for (double began = now(); now() - began < game->slot || took < game->slot / 4; rounds *= took < game->slot / 4 ? 2 : 1) {
+    const double slot = exchange->slot;
+    for (double began = now(); now() - began < slot || took < slot / 4; rounds *= took < slot / 4 ? 2 : 1) {
         double start = now();
-        if (!ask(game, ball(game, 0), &own, rounds)) return false;
+        if (!ping(exchange, line_of(exchange, 0), &own, rounds)) return false;
         took = now() - start;
-        game->rounds = (uint64_t)((double)rounds * game->slot / took) + 1;
-        if (wish.rounds) break;
+        exchange->rounds = (uint64_t)((double)rounds * slot / took) + 1;
+        if (options.rounds) break;
     }
-    if (wish.rounds) game->rounds = (uint64_t)wish.rounds;
-    atomic_store_explicit(ball(game, 0), OVER, memory_order_release);
+    if (options.rounds) exchange->rounds = (uint64_t)options.rounds;
+    atomic_store_explicit(line_of(exchange, 0), STOP, memory_order_release);
     return true;
 }
 
-static void play(struct game *game) {
-    bool going = warm_up(game);
-    for (int i = 0; going && i < game->repeats; i++) {
-        _Atomic uint64_t *line = ball(game, i + 1);
+static void measure(struct exchange *exchange) {
+    bool going = warm_up(exchange);
+    for (int i = 0; going && i < exchange->repeats; i++) {
+        _Atomic uint64_t *line = line_of(exchange, i + 1);
         uint64_t own = 0;
         double start = now();
-        going = ask(game, line, &own, game->rounds);
+        going = ping(exchange, line, &own, exchange->rounds);
         double took = now() - start;
         if (!going) break;
-        game->seconds[i] = took;
-        game->values[i] = took / (double)game->rounds;
-        game->done++;
-        atomic_store_explicit(line, OVER, memory_order_release);
+        exchange->seconds[i] = took;
+        exchange->values[i] = took / (double)exchange->rounds;
+        exchange->done++;
+        atomic_store_explicit(line, STOP, memory_order_release);
     }
-    for (int i = 0; !going && i < game->lines; i++) atomic_store_explicit(ball(game, i), OVER, memory_order_release);
+    for (int i = 0; !going && i < exchange->lines; i++) atomic_store_explicit(line_of(exchange, i), STOP, memory_order_release);
 }
 
 static atomic_int there; /* CPU b is */
 
-static void *follow(void *data) {
-    struct game *game = data;
-    pin(game->pair.b);
+static void *second_cpu(void *data) {
+    struct exchange *exchange = data;
+    pin(exchange->pair.b);
     atomic_store(&there, 1);
-    answer(game);
+    pong(exchange);
     return NULL;
 }
 
-/* ---- pairs ---- */
+/* ---- one pair after the other ---- */
 
-static void print_result(const struct common *common, const struct game *game, size_t bytes) {
-    int cpus[] = {game->pair.a, game->pair.b};
+static void print_result(const struct common *common, const struct exchange *exchange, size_t bytes) {
+    int cpus[] = {exchange->pair.a, exchange->pair.b};
     struct common mine = *common;
     mine.cpus = (struct cpu_list){cpus, 2};
     line_begin(&KERNEL, &mine, "ping-pong", "seconds");
-    line_whole("rounds", (long long)game->rounds);
-    if (game->done < game->repeats) line_flag("cut_short", true);
-    line_numbers("values", game->values, game->done);
-    line_numbers("seconds", game->seconds, game->done);
-    line_pages(game->memory, bytes);
+    line_whole("rounds", (long long)exchange->rounds);
+    if (exchange->done < exchange->repeats) line_flag("cut_short", true);
+    line_numbers("values", exchange->values, exchange->done);
+    line_numbers("seconds", exchange->seconds, exchange->done);
+    line_pages(exchange->memory, bytes);
     line_end();
 }
 
-static void check(const struct game *game) {
-    int a = game->pair.a, b = game->pair.b;
-    bool even = game->done < game->repeats || game->asked == game->answered;
-    if (game->wrong_a || game->wrong_b || !even)
+static void check(const struct exchange *exchange) {
+    int a = exchange->pair.a, b = exchange->pair.b;
+    bool even = exchange->done < exchange->repeats || exchange->pings == exchange->pongs;
+    if (exchange->wrong_a || exchange->wrong_b || !even)
         kernel_fail(KERNEL_WRONG, "CPUs %d and %d did not see each other's numbers in order", a, b);
-    if (game->done == 0)
-        kernel_fail(KERNEL_CANNOT, "CPUs %d and %d ended no repeat in %g s: busy CPUs, or too many --rounds", a, b, wish.limit);
+    if (exchange->done == 0)
+        kernel_fail(KERNEL_CANNOT, "CPUs %d and %d ended no repeat in %g s: busy CPUs, or too many --rounds", a, b, options.limit);
 }
 
-static void await(const struct game *game) {
+static void await(const struct exchange *exchange) {
     while (!atomic_load(&there)) {
-        if (now() > game->deadline)
-            kernel_fail(KERNEL_CANNOT, "CPU %d did not start in %g s: something else holds it", game->pair.b, wish.limit);
+        if (now() > exchange->deadline)
+            kernel_fail(KERNEL_CANNOT, "CPU %d did not start in %g s: something else holds it", exchange->pair.b, options.limit);
         sched_yield();
     }
 }
 
 /* CPU b stops by itself one second after the limit, if it runs at all. */
-static void leave(const struct game *game, pthread_t thread) {
+static void leave(const struct exchange *exchange, pthread_t thread) {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += (time_t)wish.limit + 3;
+    end.tv_sec += (time_t)options.limit + 3;
     if (pthread_timedjoin_np(thread, NULL, &end) != 0)
-        kernel_fail(KERNEL_CANNOT, "CPU %d stopped: something else holds it", game->pair.b);
+        kernel_fail(KERNEL_CANNOT, "CPU %d stopped: something else holds it", exchange->pair.b);
 }
 
-static void run(const struct common *common, struct game *game) {
-    size_t bytes = ((size_t)game->lines * APART + page_bytes() - 1) / page_bytes() * page_bytes();
+static void run(const struct common *common, struct exchange *exchange) {
+    size_t bytes = ((size_t)exchange->lines * APART + page_bytes() - 1) / page_bytes() * page_bytes();
     pthread_t thread;
-    pin(game->pair.a);
-    game->memory = memory_take(common, bytes);
-    memset(game->memory, 0, bytes);
-    game->deadline = now() + wish.limit;
-    game->done = 0;
-    game->asked = game->answered = 0;
+    pin(exchange->pair.a);
+    exchange->memory = memory_take(common, bytes);
+    memset(exchange->memory, 0, bytes);
+    exchange->deadline = now() + options.limit;
+    exchange->done = 0;
+    exchange->pings = exchange->pongs = 0;
     atomic_store(&there, 0);
-    if (pthread_create(&thread, NULL, follow, game) != 0) kernel_fail(KERNEL_CANNOT, "cannot start a thread");
-    await(game);
-    play(game);
-    leave(game, thread);
-    check(game);
-    print_result(common, game, bytes);
-    memory_give(game->memory, bytes);
+    if (pthread_create(&thread, NULL, second_cpu, exchange) != 0) kernel_fail(KERNEL_CANNOT, "cannot start a thread");
+    await(exchange);
+    measure(exchange);
+    leave(exchange, thread);
+    check(exchange);
+    print_result(common, exchange, bytes);
+    memory_give(exchange->memory, bytes);
 }
 
 int main(int argc, char **argv) {
     struct common common;
     kernel_arguments(&KERNEL, argc, argv, &common);
-    if (!wish.pair) all_pairs(&common.cpus);
+    if (!options.pair) all_pairs(&common.cpus);
     const double all = 20.0, least = 2e-4, most = 1e-2;
-    struct game game = {.repeats = common.repeats, .lines = common.repeats + 1};
-    game.values = numbers_take(common.repeats);
-    game.seconds = numbers_take(common.repeats);
-    game.slot = all / wish.pairs / game.lines;
-    game.slot = game.slot < least ? least : game.slot > most ? most : game.slot;
-    for (int i = 0; i < wish.pairs; i++) {
-        game.pair = wish.pair[i];
-        run(&common, &game);
+    struct exchange exchange = {.repeats = common.repeats, .lines = common.repeats + 1};
+    exchange.values = numbers_take(common.repeats);
+    exchange.seconds = numbers_take(common.repeats);
+    exchange.slot = all / options.pairs / exchange.lines;
+    exchange.slot = exchange.slot < least ? least : exchange.slot > most ? most : exchange.slot;
+    for (int i = 0; i < options.pairs; i++) {
+        exchange.pair = options.pair[i];
+        run(&common, &exchange);
     }
-    free(game.values);
-    free(game.seconds);
-    free(wish.pair);
+    free(exchange.values);
+    free(exchange.seconds);
+    free(options.pair);
     free(common.cpus.cpu);
     return KERNEL_GOOD;
 }

@@ -1,6 +1,12 @@
-/* hpl: solves a dense random system of equations, as HPL does, on the MPI and the BLAS of the site.
+/* hpl: Linpack
  *
- * unit flop/s; 2/3 N^3 + 3/2 N^2 operations are counted, as HPL counts them, whatever is really done.
+ * arguments: --n N, --nb NB, --p P, --q Q, --seed N
+ *
+ *   variant  unit    arrays  read  written  flops  iteration
+ *   lu       flop/s       1     -        -      -  a system of N equations solved: 2/3 N^3 + 3/2 N^2 operations
+ *
+ * Solves a dense random system of equations, as HPL does, on the MPI and the BLAS of the site. Operations are counted as HPL
+ * counts them, whatever is really done.
  * variant lu: right-looking LU with partial pivoting, 2D block-cyclic over P x Q ranks (numbered along rows), recursive
  * panels, one panel ahead of the update, panels sent along rows in a ring. The right-hand side is the matrix's last column.
  * Checked by HPL's residual |Ax-b| / (eps (|A||x|+|b|) N), in the maximum norm, below 16, with A made anew.
@@ -8,7 +14,8 @@
  * resident (most bytes that a rank really used), places. `bytes` is what each rank was to use, announced before it starts.
  * It cannot tell what a vendor's HPL reaches on the same machine; compare BLAS libraries with it, and nodes.
  */
-#include "ranks.h"
+#include "hpl/update.h"
+#include "common/mpi/ranks.h"
 
 #include <dlfcn.h>
 #include <float.h>
@@ -16,15 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "hpl_blas.h"
-#include "hpl_matrix.h"
-#include "hpl_panel.h"
-#include "hpl_update.h"
-
-static const char *const VARIANTS[] = {"lu flop/s: 2/3 N^3 + 3/2 N^2 operations, residual checked", NULL};
+static const struct variant VARIANTS[] = {
+    {"lu", "flop/s", 1, VARIES, VARIES, VARIES, "a system of N equations solved: 2/3 N^3 + 3/2 N^2 operations"},
+    {.name = NULL},
+};
 
 static int order = 1000, block = 192, rows_wanted, columns_wanted;
 
@@ -37,7 +41,7 @@ static const struct argument ARGUMENTS[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static const struct kernel KERNEL = {"hpl", "solves a dense system of equations on all ranks, as HPL does", VARIANTS, ARGUMENTS, 1};
+static const struct kernel KERNEL = {"hpl", "Linpack", VARIANTS, ARGUMENTS, 1};
 
 /* ---- back substitution ---- */
 

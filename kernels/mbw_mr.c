@@ -1,77 +1,29 @@
-/* mbw_mr: messages between pairs of ranks: bandwidth, message rate, both ways at once, latency.
+/* mbw_mr: message rate
+ *
+ * arguments: --test LIST, --sizes LIST, --window N, --iterations N, --seconds S
+ *
+ *   variant   unit     arrays  read  written  flops  iteration
+ *   mbw_mr    bytes/s       0     -        -      0  a window of non-blocking sends, answered by 4 bytes
+ *   bibw      bytes/s       0     -        -      0  a window both ways at once, without an answer; bytes of both ways counted
+ *   latency   seconds       0     -        -      0  half a ping-pong; the middle one of the pairs
+ *   sendrecv  bytes/s       0     -        -      0  MPI_Sendrecv between the partners of each pair; both ways counted
  *
  * Rank i of the first half is paired with rank i + n/2. All pairs work at the same time. Definitions are those of the OSU
- * micro-benchmarks, so that figures compare:
- * mbw_mr    bytes/s over all pairs: windows of non-blocking sends, each answered by 4 bytes
- * bibw      windows both ways at once, without an answer, bytes of both ways counted
- * latency   seconds: half a ping-pong; the middle one of the pairs
- * sendrecv  bytes/s both ways: MPI_Sendrecv between the partners of each pair
+ * micro-benchmarks, so that figures compare.
  * With one pair, mbw_mr is osu_bw. Message rate is bytes/s divided by the size: `messages` (middle of the repeats).
  * Each payload is verified outside the timed part; a wrong byte ends all ranks with status 1.
  * Fields of its own: pairs, window, iterations, messages, per_pair (middle of the repeats of each pair, same unit), hosts,
  * across (pairs whose ranks are on different hosts), places (host and CPUs of each rank, asked of the kernel in each rank).
  * It cannot tell why a path is slow; that is what placements are compared for.
  */
-#include "ranks.h"
+#include "mbw_mr/arguments.h"
+#include "common/mpi/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 64, TAG = 7, ANSWER = 8, ANSWER_BYTES = 4, MOST_WINDOW = 1024 };
-
-static const char *const VARIANTS[] = {
-    "mbw_mr bytes/s: windows of sends over all pairs",
-    "bibw bytes/s: both ranks of each pair send",
-    "latency seconds: half a ping-pong",
-    "sendrecv bytes/s: MPI_Sendrecv, both ways counted",
-    NULL,
-};
-
-struct sizes {
-    size_t size[MOST_SIZES];
-    int count;
-};
-
-static const char *tests = "mbw_mr";
-static struct sizes sizes;
-static int window = 64, iterations;
-static double least = 0.05;
-
-/* Sizes as a list, 8,64KiB, or as a range of doublings, 1:4MiB. */
-static const char *take_sizes(const char *text, void *into) {
-    static const char *const wanted = "sizes such as 8,64KiB or 1:4MiB for all doublings between";
-    struct sizes *list = into;
-    char copy[512], *rest = copy, *piece;
-    size_t low, high;
-    if (strlen(text) >= sizeof copy) return wanted;
-    strcpy(copy, text);
-    list->count = 0;
-    char *colon = strchr(copy, ':');
-    if (colon) {
-        *colon = '\0';
-        if (take_bytes(copy, &low) || take_bytes(colon + 1, &high) || low > high || high > (size_t)1 << 30) return wanted;
-        for (; low <= high; low *= 2) list->size[list->count++] = low;
-        return NULL;
-    }
-    while ((piece = strsep(&rest, ",")) != NULL) {
-        if (list->count == MOST_SIZES || take_bytes(piece, &list->size[list->count]) || list->size[list->count] > (size_t)1 << 30)
-            return wanted;
-        list->count++;
-    }
-    return NULL;
-}
-
-static const struct argument ARGUMENTS[] = {
-    {"test", "LIST", "mbw_mr, bibw, latency, sendrecv, several joined by commas (default mbw_mr)", take_text, &tests},
-    {"sizes", "LIST", "message sizes, 8,64KiB or 1:4MiB for all doublings (default 1:4MiB)", take_sizes, &sizes},
-    {"window", "N", "sends before an answer is waited for (default 64)", take_count, &window},
-    {"iterations", "N", "windows or ping-pongs a repeat (default: so many as take --seconds)", take_count, &iterations},
-    {"seconds", "S", "least time of a repeat (default 0.05)", take_seconds, &least},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static const struct kernel KERNEL = {"mbw_mr", "messages between pairs of ranks: bandwidth, rate, latency", VARIANTS, ARGUMENTS, 5};
+enum { TAG = 7, ANSWER = 8, ANSWER_BYTES = 4 };
 
 /* One rank's side of its pair. */
 struct side {
@@ -82,7 +34,7 @@ struct side {
 };
 
 struct test {
-    const char *name, *unit;
+    const struct variant *variant;
     void (*round)(struct side *side, int size);
     int directions; /* ways in which payload goes; 0: a latency */
 };
@@ -128,10 +80,10 @@ static void exchange(struct side *side, int size) {
 }
 
 static const struct test TESTS[] = {
-    {"mbw_mr", "bytes/s", send_window, 1},
-    {"bibw", "bytes/s", send_both_ways, 2},
-    {"latency", "seconds", ping_pong, 0},
-    {"sendrecv", "bytes/s", exchange, 2},
+    {&VARIANTS[0], send_window, 1},
+    {&VARIANTS[1], send_both_ways, 2},
+    {&VARIANTS[2], ping_pong, 0},
+    {&VARIANTS[3], exchange, 2},
 };
 
 static bool windowed(const struct test *test) { return test->round == send_window || test->round == send_both_ways; }
@@ -150,7 +102,7 @@ static void verify(struct side *side, const struct test *test, size_t size) {
 #endif
     for (size_t i = 0; receives && i < size; i++)
         if ((unsigned char)side->in[i] != expected(side->partner, i))
-            ranks_fail(KERNEL_WRONG, "mbw_mr: %s of %zu bytes: rank %d got a wrong byte from rank %d at %zu", test->name, size,
+            ranks_fail(KERNEL_WRONG, "mbw_mr: %s of %zu bytes: rank %d got a wrong byte from rank %d at %zu", test->variant->name, size,
                        side->rank, side->partner, i);
 }
 
@@ -226,7 +178,7 @@ static void print(const struct ranks *ranks, const struct common *common, const 
     if (ranks->rank == 0) {
         double *own = malloc((size_t)repeats * sizeof *own), *of_pair = malloc((size_t)pairs * sizeof *of_pair);
         if (!own || !of_pair) ranks_fail(KERNEL_CANNOT, "mbw_mr: out of memory");
-        line_begin(&KERNEL, common, test->name, test->unit);
+        line_begin(&KERNEL, common, test->variant->name, test->variant->unit);
         line_whole("bytes", (long long)size);
         line_numbers("values", seen->all, repeats);
         for (int p = 0; p < pairs; p++) {
@@ -264,7 +216,7 @@ static void measure(const struct ranks *ranks, const struct common *common, stru
 
 static const struct test *find_test(const char *name) {
     for (size_t i = 0; i < sizeof TESTS / sizeof *TESTS; i++)
-        if (strcmp(TESTS[i].name, name) == 0) return &TESTS[i];
+        if (strcmp(TESTS[i].variant->name, name) == 0) return &TESTS[i];
     kernel_fail(KERNEL_USAGE, "--test %s: mbw_mr, bibw, latency or sendrecv is expected", name);
 }
 

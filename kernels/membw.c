@@ -1,20 +1,29 @@
-/* membw: memory bandwidth by pattern, in bytes/s.
+/* membw: memory bandwidth
+ *
+ * arguments: --pattern LIST, --bytes SIZE, --seconds S, --trial-seconds S, --streams N
+ * parts: core l3 numa socket machine
+ *
+ *   variant      unit     arrays  read  written  flops  iteration
+ *   load         bytes/s       1     8        0      1  sum += a
+ *   load-nt      bytes/s       1     8        0      1  sum += a, loaded past the cache
+ *   store        bytes/s       1     0        8      0  a = s
+ *   store-nt     bytes/s       1     0        8      0  a = s, stored past the cache
+ *   copy         bytes/s       2     8        8      0  a = b
+ *   copy-nt      bytes/s       2     8        8      0  a = b, stored past the cache
+ *   scale        bytes/s       2     8        8      1  a = s*b
+ *   scale-nt     bytes/s       2     8        8      1  a = s*b, stored past the cache
+ *   add          bytes/s       3    16        8      1  a = b + c
+ *   add-nt       bytes/s       3    16        8      1  a = b + c, stored past the cache
+ *   triad        bytes/s       3    16        8      2  a = b + s*c
+ *   triad-nt     bytes/s       3    16        8      2  a = b + s*c, stored past the cache
+ *   update       bytes/s       1     8        8      1  a = s*a
+ *   update-nt    bytes/s       1     8        8      1  a = s*a, stored past the cache
+ *   copy-memcpy  bytes/s       2     8        8      0  a = b, by the C library's memcpy
  *
  * Arrays a, b, c of doubles, all of one size; each thread has one part of each and touches it first. A pass goes once over
  * every part. Bytes are counted as STREAM counts them: each array read or written counts once, the read before a regular
- * store does not.
- *
- *   pattern  an element         bytes  flops   arrays
- *   load     sum += a              8      1       1
- *   store    a = s                 8      0       1
- *   copy     a = b                16      0       2
- *   scale    a = s*b              16      1       2
- *   add      a = b+c              24      1       3
- *   triad    a = b+s*c            24      2       3
- *   update   a = s*a              16      1       1
- *
- * NAME-nt stores past the cache, and load-nt loads past it, with the instructions that are there for it; copy-memcpy is the
- * C library's copy, whatever stores that uses.
+ * store does not. NAME-nt uses the instructions that are there to store (or load) past the cache; copy-memcpy stores as the
+ * C library likes.
  *
  * --bytes is the size of all arrays of the pattern that needs most of them, of those asked for; rounded down so that every
  * thread has an odd number of 4 KiB pages of each array. For DRAM let every single array be several times the last cache.
@@ -29,12 +38,15 @@
  * `bytes` is the pattern's working set, `seconds` the time of a pass.
  *
  * It cannot tell which level answered: sizes that fit a cache measure the cache. */
-#include "membw_walks.h"
+#include "membw/trials.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* As many passes as take the least time; warms up on the way. */
-static long enough_passes(const struct way *way, const struct shape *shape, long *done) {
+static long enough_passes(const struct pattern *pattern, const struct shape *shape, long *done) {
     for (long passes = 1;;) {
-        double seconds = time_work(whole(way, shape, passes));
+        double seconds = time_work(whole(pattern, shape, passes));
         *done += passes;
         if (seconds >= request.seconds) return passes;
         double more = seconds > 0.0 ? 1.1 * request.seconds / seconds : 16.0;
@@ -42,20 +54,20 @@ static long enough_passes(const struct way *way, const struct shape *shape, long
     }
 }
 
-static void check(const struct way *way, const struct shape *shape, long done) {
-    if (way->pattern == UPDATE && done % 2 == 0) (void)time_work(whole(way, shape, 1));
-    team_run(bench.team, count_wrong, (void *)(uintptr_t)way);
+static void check(const struct pattern *pattern, const struct shape *shape, long done) {
+    if (pattern->operation == UPDATE && done % 2 == 0) (void)time_work(whole(pattern, shape, 1));
+    team_run(bench.team, count_wrong, (void *)(uintptr_t)pattern);
     for (int i = 0; i < bench.threads; i++) {
         const struct seat *seat = &bench.seats[i];
-        if (seat->wrong) kernel_fail(KERNEL_WRONG, "%s: thread %d made %zu wrong elements", way->name, i, seat->wrong);
-        if (way->pattern == LOAD && seat->sum != seat->expected * (double)done)
-            kernel_fail(KERNEL_WRONG, "%s: thread %d summed %.17g, not %.17g", way->name, i, seat->sum, seat->expected * (double)done);
+        if (seat->wrong) kernel_fail(KERNEL_WRONG, "%s: thread %d made %zu wrong elements", name_of(pattern), i, seat->wrong);
+        if (pattern->operation == LOAD && seat->sum != seat->expected * (double)done)
+            kernel_fail(KERNEL_WRONG, "%s: thread %d summed %.17g, not %.17g", name_of(pattern), i, seat->sum, seat->expected * (double)done);
     }
 }
 
-static void print_shape(const struct way *way, const struct shape *shape, int trials) {
+static void print_shape(const struct pattern *pattern, const struct shape *shape, int trials) {
     char text[SHAPE_TEXT];
-    if (way->library) return;
+    if (pattern->how == LIBRARY) return;
     write_shape(shape, text);
     line_text("shape", text);
     line_whole("streams", shape->streams);
@@ -65,45 +77,45 @@ static void print_shape(const struct way *way, const struct shape *shape, int tr
     line_whole("trials", trials);
 }
 
-static void print_line(const struct way *way, const struct shape *shape, const double *values, const double *seconds, long passes) {
-    size_t used = bench.array_bytes * (size_t)way->arrays;
-    line_begin(&kernel, &bench.common, way->name, "bytes/s");
-    line_text("isa", way->library ? "library" : set_of(shape)->name);
+static void print_line(const struct pattern *pattern, const struct shape *shape, const double *values, const double *seconds, long passes) {
+    size_t used = bench.array_bytes * (size_t)pattern->variant.arrays;
+    line_begin(&kernel, &bench.common, name_of(pattern), "bytes/s");
+    line_text("isa", pattern->how == LIBRARY ? "library" : set_of(shape)->name);
     line_whole("bytes", (long long)used);
     line_numbers("values", values, bench.common.repeats);
     line_numbers("seconds", seconds, bench.common.repeats);
     line_whole("passes", passes);
-    line_whole("counted_bytes", (long long)bench.array_bytes * way->counted);
+    line_whole("counted_bytes", (long long)bench.array_bytes * counted_arrays(pattern));
     line_pages(bench.array[0], used);
     line_page_kind(bench.array[0], used);
 }
 
 static void measure(struct entry *entry) {
-    const struct way *way = entry->way;
+    const struct pattern *pattern = entry->pattern;
     int trials = 0, repeats = bench.common.repeats;
     double *values = numbers_take(repeats), *seconds = numbers_take(repeats);
-    if (entry->fixed && !fits(&entry->shape, bench.part)) kernel_fail(KERNEL_USAGE, "--pattern %s: its streams need more --bytes", way->name);
-    team_run(bench.team, fill_target, (void *)(uintptr_t)way);
-    if (!entry->fixed && !way->library) {
-        entry->shape = best_shape(way, &trials);
-        team_run(bench.team, fill_target, (void *)(uintptr_t)way);
+    if (entry->fixed && !fits(&entry->shape, bench.part)) kernel_fail(KERNEL_USAGE, "--pattern %s: its streams need more --bytes", name_of(pattern));
+    team_run(bench.team, fill_target, (void *)(uintptr_t)pattern);
+    if (!entry->fixed && pattern->how != LIBRARY) {
+        entry->shape = best_shape(pattern, &trials);
+        team_run(bench.team, fill_target, (void *)(uintptr_t)pattern);
     }
-    long done = 0, passes = enough_passes(way, &entry->shape, &done);
+    long done = 0, passes = enough_passes(pattern, &entry->shape, &done);
     for (int i = 0; i < repeats; i++, done += passes) {
-        seconds[i] = time_work(whole(way, &entry->shape, passes)) / (double)passes;
-        values[i] = (double)bench.array_bytes * way->counted / seconds[i];
+        seconds[i] = time_work(whole(pattern, &entry->shape, passes)) / (double)passes;
+        values[i] = (double)bench.array_bytes * counted_arrays(pattern) / seconds[i];
     }
-    check(way, &entry->shape, done);
-    print_line(way, &entry->shape, values, seconds, passes);
-    print_shape(way, &entry->shape, trials);
+    check(pattern, &entry->shape, done);
+    print_line(pattern, &entry->shape, values, seconds, passes);
+    print_shape(pattern, &entry->shape, trials);
     line_end();
     free(values);
     free(seconds);
 }
 
-static bool has(const struct way *way) {
+static bool has(const struct pattern *pattern) {
     bool single = strcmp(bench.set->name, "scalar") == 0;
-    return !way->past || !single || (way->pattern == LOAD ? SCALAR_PULL : SCALAR_PUSH);
+    return !is_nt(pattern) || !single || (pattern->operation == LOAD ? SCALAR_LOAD_NT : SCALAR_STORE_NT);
 }
 
 /* Leaves out of all what the instructions lack; ends where such a pattern was asked for by its name. */
@@ -111,8 +123,8 @@ static void leave_out(void) {
     int kept = 0;
     for (int i = 0; i < request.count; i++) {
         const struct entry *entry = &request.entries[i];
-        if (has(entry->way)) request.entries[kept++] = *entry;
-        else if (entry->wanted) kernel_fail(KERNEL_CANNOT, "%s: scalar code cannot go past the cache here", entry->way->name);
+        if (has(entry->pattern)) request.entries[kept++] = *entry;
+        else if (entry->by_name) kernel_fail(KERNEL_CANNOT, "%s: scalar code cannot go past the cache here", name_of(entry->pattern));
     }
     request.count = kept;
 }
@@ -128,8 +140,7 @@ static void choose_set(void) {
 }
 
 int main(int argc, char **argv) {
-    kernel_arguments(&kernel, argc, argv, &bench.common);
-    if (request.count == 0) add_pattern("all", NULL);
+    read_arguments(argc, argv, &bench.common);
     choose_set();
     leave_out();
     bench.threads = bench.common.cpus.count;

@@ -1,13 +1,29 @@
-/* peakflops: how many floating-point operations a second CPUs do, by operation and width, and the clock they then run at.
+/* peakflops: floating point
  *
- * unit flop/s, all --cpus together, each for itself with no memory: the sum of what they did in the same --seconds. A CPU's
- * rate is that of its median burst (32768 steps, some 35 to 210 us), so that what the system does in between is left out;
- * `sustained` counts all bursts by all their time, as other programs do. `flops` are those of one step of one thread: chains
- * x lanes, twice that but for add and mul.
+ * arguments: --variants LIST, --precision WIDTH, --seconds S
+ * parts: core l3 numa socket machine
+ *
+ *   variant        unit    arrays  read  written  flops  iteration
+ *   fma            flop/s       0     0        0      2  fused multiply-add, x = x*f + t in each lane of a vector
+ *   muladd         flop/s       0     0        0      2  multiply and add, x = x*f and then x = x + t in each lane of a vector
+ *   add            flop/s       0     0        0      1  add, x = x + t in each lane of a vector
+ *   mul            flop/s       0     0        0      1  multiply, x = x*f in each lane of a vector
+ *   chain          flop/s       0     0        0      2  chain of adds, fma after fma, each waiting for the one before
+ *   scalar-fma     flop/s       0     0        0      2  fused multiply-add, of one number
+ *   scalar-muladd  flop/s       0     0        0      2  multiply and add, of one number
+ *   scalar-add     flop/s       0     0        0      1  add, of one number
+ *   scalar-mul     flop/s       0     0        0      1  multiply, of one number
+ *   scalar-chain   flop/s       0     0        0      2  chain of adds, of one number
+ *   clock          hertz        0     -        -      -  clock, under scalar and vector load
+ *
+ * How many floating-point operations a second CPUs do, by operation and width, and the clock they then run at: all --cpus
+ * together, each for itself with no memory: the sum of what they did in the same --seconds. A CPU's rate is that of its median
+ * burst (32768 steps, some 35 to 210 us), so that what the system does in between is left out; `sustained` counts all bursts
+ * by all their time, as other programs do. `flops` are those of one step of one thread: chains x lanes x flops of an iteration.
  * fma: multiply and add in one; add, mul: one of them; muladd: the same as fma, in two (the ceiling without FMA);
  * chain: one fma waits for the one before (the ceiling without unrolling); scalar-...: the same, one number at a time (the
  * ceiling without SIMD). One of --cpus is the ceiling of a serial program.
- * clock: unit hertz; the mean clock of the loaded CPUs under scalar and each wider fma, first CPU alone, then all --cpus.
+ * clock: the mean clock of the loaded CPUs under scalar and each wider fma, first CPU alone, then all --cpus.
  * The load runs in slices of half a millisecond; right behind each the same thread times a chain of integer additions, one
  * cycle each, for some 40 us: a core that slowed down for wide vectors takes longer than that to speed up (Intel: 2/3 ms).
  * The median of the slices counts. Where perf_event is allowed cycles are counted while the load runs, without a chain.
@@ -19,91 +35,16 @@
  * It cannot tell what a power limit does later than --seconds x --repeats, nor what a core does beside a busy twin if only
  * one of the two is among --cpus; on both twins the chain waits now and then, and the clock reads low.
  */
-#include "kernel.h"
+#include "common/kernel.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "peakflops_work.h"
+#include "peakflops/arguments.h"
+#include "peakflops/work.h"
 
 static const double RATE_SLICE = 0.005, CLOCK_SLICE = 0.0005;
-
-static const char *const VARIANTS[] = {
-    "fma flop/s: vectors, multiply and add in one; 2 flops a lane",
-    "add flop/s: vectors, additions; 1 flop a lane",
-    "mul flop/s: vectors, multiplications; 1 flop a lane",
-    "muladd flop/s: vectors, a multiplication, then an addition, not in one; 2 flops a lane",
-    "chain flop/s: vectors, fma after fma, each waiting for the one before; 2 flops a lane",
-    "scalar-fma flop/s: fma without vectors",
-    "scalar-add flop/s: add without vectors",
-    "scalar-mul flop/s: mul without vectors",
-    "scalar-muladd flop/s: muladd without vectors",
-    "scalar-chain flop/s: chain without vectors",
-    "clock hertz: the clock under scalar and vector load, of the first CPU alone and of all",
-    NULL,
-};
-static const struct {
-    const char *name;
-    enum operation operation;
-    bool scalar;
-} RATES[] = {
-    {"fma", FMA, false},
-    {"add", ADD, false},
-    {"mul", MUL, false},
-    {"muladd", MULADD, false},
-    {"chain", CHAIN, false},
-    {"scalar-fma", FMA, true},
-    {"scalar-add", ADD, true},
-    {"scalar-mul", MUL, true},
-    {"scalar-muladd", MULADD, true},
-    {"scalar-chain", CHAIN, true},
-};
-enum { RATE_COUNT = sizeof RATES / sizeof *RATES, CLOCK = RATE_COUNT };
-
-/* ---- arguments ---- */
-
-static struct {
-    bool variant[RATE_COUNT + 1], all, single;
-    double seconds, tick;
-} wish = {.all = true, .seconds = 0.1};
-
-static bool want(const char *name, size_t length) {
-    for (int i = 0; i <= CLOCK; i++) {
-        const char *known = i == CLOCK ? "clock" : RATES[i].name;
-        if (strlen(known) == length && strncmp(known, name, length) == 0) return wish.variant[i] = true;
-    }
-    return false;
-}
-
-static const char *take_variants(const char *text, void *into) {
-    (void)into;
-    wish.all = strcmp(text, "all") == 0;
-    memset(wish.variant, 0, sizeof wish.variant);
-    while (!wish.all) {
-        size_t length = strcspn(text, ",");
-        if (!want(text, length)) return "all, or names such as fma,scalar-add (see --list)";
-        if (text[length] == '\0') break;
-        text += length + 1;
-    }
-    return NULL;
-}
-
-static const char *take_precision(const char *text, void *into) {
-    (void)into;
-    wish.single = strcmp(text, "single") == 0;
-    return wish.single || strcmp(text, "double") == 0 ? NULL : "double or single";
-}
-
-static const struct argument ARGUMENTS[] = {
-    {"variants", "LIST", "all that this CPU can (default), or names such as fma,scalar-add,clock", take_variants, NULL},
-    {"precision", "WIDTH", "double (default) or single", take_precision, NULL},
-    {"seconds", "S", "how long a repeat takes (default 0.1)", take_seconds, &wish.seconds},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static const struct kernel KERNEL = {"peakflops", "floating-point operations a second, and the clock meanwhile", VARIANTS,
-                                     ARGUMENTS, 5};
 
 /* ---- a measurement ---- */
 
@@ -204,7 +145,7 @@ static struct result measure(struct job *job, const struct common *common, bool 
 static void line_clock(const struct result *result) {
     double sampled = result->perf ? result->slice : ADDITIONS * TURNS / result->clock;
     line_text("clock_from", result->perf ? "perf" : "chain");
-    line_number("clock_resolution", result->clock * wish.tick / sampled);
+    line_number("clock_resolution", result->clock * options.tick / sampled);
     line_whole("samples", result->samples);
 }
 
@@ -245,27 +186,27 @@ static bool can(const struct set *set, enum operation operation) {
 
 static const struct set *find_set(const char *isa) {
     for (size_t i = 0; i < sizeof SETS / sizeof *SETS; i++)
-        if (strcmp(SETS[i].isa, isa) == 0 && SETS[i].single == wish.single) return &SETS[i];
+        if (strcmp(SETS[i].isa, isa) == 0 && SETS[i].single == options.single) return &SETS[i];
     kernel_fail(KERNEL_CANNOT, "no instructions called %s", isa);
 }
 
 static void rate(const struct common *common, const char *isa, int which) {
-    struct job job = {.set = find_set(RATES[which].scalar ? "scalar" : isa), .operation = RATES[which].operation,
-                      .seconds = wish.seconds, .slice = RATE_SLICE, .tick = wish.tick};
-    bool asked = wish.variant[which];
+    struct job job = {.set = find_set(is_scalar(which) ? "scalar" : isa), .operation = operation_of(which),
+                      .seconds = options.seconds, .slice = RATE_SLICE, .tick = options.tick};
+    bool asked = options.variant[which];
     if (!can(job.set, job.operation)) {
-        if (asked) kernel_fail(KERNEL_CANNOT, "%s: no FMA with %s instructions here; try muladd", RATES[which].name,
+        if (asked) kernel_fail(KERNEL_CANNOT, "%s: no FMA with %s instructions here; try muladd", VARIANTS[which].name,
                                job.set->isa);
         return;
     }
-    if (!asked && strcmp(isa, "scalar") == 0 && RATES[which].scalar) return; /* has been there without the prefix */
+    if (!asked && strcmp(isa, "scalar") == 0 && is_scalar(which)) return; /* has been there without the prefix */
     struct result result = measure(&job, common, false);
-    print(&job, common, RATES[which].name, &result, false);
+    print(&job, common, VARIANTS[which].name, &result, false);
     give(&result);
 }
 
 static void clock_under(const struct common *common, const char *isa) {
-    struct job job = {.set = find_set(isa), .seconds = wish.seconds, .slice = CLOCK_SLICE, .tick = wish.tick};
+    struct job job = {.set = find_set(isa), .seconds = options.seconds, .slice = CLOCK_SLICE, .tick = options.tick};
     job.operation = can(job.set, FMA) ? FMA : MULADD;
     struct result result = measure(&job, common, true);
     print(&job, common, "clock", &result, true);
@@ -290,10 +231,10 @@ int main(int argc, char **argv) {
     struct common common;
     kernel_arguments(&KERNEL, argc, argv, &common);
     const char *isa = kernel_isa(&common, ISAS);
-    wish.tick = clock_tick();
+    options.tick = clock_tick();
     for (int i = 0; i < RATE_COUNT; i++)
-        if (wish.all || wish.variant[i]) rate(&common, isa, i);
-    if (wish.all || wish.variant[CLOCK]) clocks(&common, isa);
+        if (options.all || options.variant[i]) rate(&common, isa, i);
+    if (options.all || options.variant[CLOCK]) clocks(&common, isa);
     free(common.cpus.cpu);
     return KERNEL_GOOD;
 }

@@ -1,15 +1,15 @@
-"""Compares the messages of all cores in two runs, before a change and after it: Preferred IO off and on. Pure."""
+"""Compares two runs, before a change and after it: messages of all cores, or what the parts of one machine gave. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from advisor.errors import BadValue, CannotWork
-from advisor.measure.network import KERNEL
 from advisor.measure.run import started_at
-from advisor.model.measurement import Measurements, Result, reported_text
+from advisor.model.kernels import Unit
+from advisor.model.measurement import NETWORK, Measurements, Purpose, Result, reported_text
 from advisor.model.measurement_statistics import (
     NEGLIGIBLE,
     SIGNIFICANT,
@@ -41,25 +41,72 @@ Runs = Sequence[Measurements]
 """One or several starts of the same experiment, under one setting."""
 
 
+_OF_PARTS: Final[tuple[Purpose, ...]] = ("part", "sparse", "half", "matrix", "peak", "clock", "roofline", "kernel")
+"""What one machine gives as one figure; the points of curves and maps are too many to stand in a table."""
+
+
 def compare_runs(before: Runs, after: Runs) -> BeforeAfter:
-    """Return what changed between two settings, each measured once or several times; refuse runs of different things."""
+    """Return what changed between two settings, each measured once or several times; refuse runs of different things.
+
+    Runs of messages are compared by these, all others by every figure that both have of a part.
+    """
     if any(run.machine != before[0].machine for run in (*before, *after)):
         raise BadValue("the runs are of different machines, or of one that is cut otherwise now", cure=_CURE)
-    first, second = ([_all_cores(run, which) for run in runs] for which, runs in (("before", before), ("after", after)))
-    one = setup_of(first[0])
-    for results in (*first, *second):
-        must_be_alike(one, setup_of(results))
-    starts = len(first) > 1 < len(second)
-    rows = tuple(_rows(first, second, min(one.sizes), starts=starts))
+    starts = len(before) > 1 < len(after)
+    if any(_of_one_machine(run) for run in (*before, *after)):
+        hosts, launcher, rows = before[0].machine.name or "one machine", "", tuple(_part_rows(before, after, starts=starts))
+    else:
+        hosts, launcher, rows = _message_rows(before, after, starts=starts)
     return BeforeAfter(
-        hosts=one.hosts,
-        launcher=one.launcher,
+        hosts=hosts,
+        launcher=launcher,
         before=min(before, key=started_at).conditions.started,
         after=min(after, key=started_at).conditions.started,
         of="starts" if starts else "repeats",
         rows=rows,
         warnings=(*_warnings(before, after), *_too_few(rows, starts=starts)),
     )
+
+
+def _of_one_machine(run: Measurements) -> bool:
+    return bool(run.results) and not any(each.purpose in NETWORK for each in run.results)
+
+
+def _message_rows(before: Runs, after: Runs, *, starts: bool) -> tuple[str, str, tuple[Contrast, ...]]:
+    """Return between which hosts, with which launcher, and what changed; refuse runs of different hosts or sizes."""
+    first, second = ([_all_cores(run, which) for run in runs] for which, runs in (("before", before), ("after", after)))
+    one = setup_of(first[0])
+    for results in (*first, *second):
+        must_be_alike(one, setup_of(results))
+    return one.hosts, one.launcher, tuple(_rows(first, second, min(one.sizes), starts=starts))
+
+
+def _part_rows(before: Runs, after: Runs, *, starts: bool) -> Iterator[Contrast]:
+    """Yield every figure of a part that all have: the same task, variant, CPUs and working set."""
+    first, second = ([_by_thing(run) for run in runs] for runs in (before, after))
+    common = [thing for thing in first[0] if all(thing in run for run in (*first, *second))]
+    if not common:
+        cure = "measure the same both times: advisor measure WHAT --save FILE, or advisor measure network"
+        raise CannotWork(f"the runs have no believed figure in common; {cure}")
+    for thing in common:
+        one = first[0][thing]
+        sides = [
+            [value for run in runs for value in ([run[thing].median] if starts else run[thing].values)]
+            for runs in (first, second)
+        ]
+        of = {"variant": one.variant, "part": one.part, "index": one.index, "distance": one.distance, "bytes": one.bytes}
+        yield _contrast({"what": "part", "kernel": one.kernel, **of}, one.unit, *sides)
+
+
+def _by_thing(run: Measurements) -> dict[tuple[object, ...], Result]:
+    found = [each for purpose in _OF_PARTS for each in run.of(purpose) if all(0 < value < inf for value in each.values)]
+    return {(each.task, each.variant, each.unit, each.isa, each.cpus, each.bytes): each for each in found}
+
+
+def _contrast(of: Mapping[str, Any], unit: Unit, first: Sequence[float], second: Sequence[float]) -> Contrast:
+    p, ratio = rank_sum_p(first, second), median(second) / median(first) if median(first) else 1.0
+    says = significance(p, 1 / ratio if unit == "seconds" and ratio else ratio)
+    return Contrast(**of, unit=unit, before=_side(first), after=_side(second), ratio=ratio, p=p, says=says)
 
 
 def before_setup(before: Measurements) -> Setup:
@@ -114,7 +161,7 @@ def setup_of(results: Sequence[Result]) -> Setup:
 
 def _all_cores(measured: Measurements, which: str) -> list[Result]:
     """Return what all cores reached: of the whole machine, or of its only part."""
-    found = [each for each in measured.of(KERNEL, "network", "mbw_mr") if _is_sound(each)]
+    found = [each for each in measured.of("network", variant="mbw_mr") if _is_sound(each)]
     parts = {(each.part, each.index) for each in found}
     whole = [each for each in found if each.part == "machine"] or (found if len(parts) == 1 else [])
     if not whole:
@@ -144,19 +191,9 @@ def _rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterato
         rate = size == small
         first, second = (_values(runs, one, size if rate else 1, starts=starts) for runs in (before, after))
         if first and second:
-            p, ratio = rank_sum_p(first, second), median(second) / median(first) if median(first) else 1.0
-            yield Contrast(
-                hca=reported_text(one, "hca") or None,
-                what="message rate" if rate else "bandwidth",
-                bytes=size,
-                pairs=_pairs(one),
-                unit="messages/s" if rate else "bytes/s",
-                before=_side(first),
-                after=_side(second),
-                ratio=ratio,
-                p=p,
-                says=significance(p, ratio),
-            )
+            of = {"hca": reported_text(one, "hca") or None, "bytes": size, "pairs": _pairs(one)}
+            what, unit = ("message rate", "messages/s") if rate else ("bandwidth", "bytes/s")
+            yield _contrast({"what": what, **of}, unit, first, second)
 
 
 def _values(runs: _Found, like: Result, size: int, *, starts: bool) -> list[float]:
@@ -167,7 +204,7 @@ def _values(runs: _Found, like: Result, size: int, *, starts: bool) -> list[floa
     return [value / size for value in values]
 
 
-def _side(values: list[float]) -> Side:
+def _side(values: Sequence[float]) -> Side:
     return Side(number=len(values), median=median(values), low=min(values), high=max(values))
 
 

@@ -96,7 +96,10 @@ def descriptor_path(handle: int, program: Path) -> str:
     return name if os.path.exists(name) else str(program)  # noqa: PTH110 - a magic link, not a path
 
 
-_SHARED: Final = ("kernel.c",)
+COMMON: Final = "common"
+"""The folder of what all kernels share; those of MPI share its folder ``mpi`` too."""
+RANKS: Final = '#include "common/mpi/ranks.h"'
+"""What makes a kernel one of MPI."""
 _PATIENCE: Final = 180.0
 """Seconds; a login node under load compiles the largest kernel in ten."""
 _KEY: Final = 16
@@ -135,7 +138,7 @@ class Recipe:
     sources: Path
     compiler: Compiler
     flags: tuple[str, ...]
-    shared: tuple[str, ...] = _SHARED
+    shared: tuple[str, ...] = (COMMON,)
     libraries: tuple[str, ...] = ("-lm",)
 
     def key(self, name: str, cpu: str) -> str:
@@ -146,16 +149,22 @@ class Recipe:
         return digest.hexdigest()[:_KEY]
 
     def _texts(self, name: str) -> list[str]:
-        files = sorted([*self.sources.glob("*.h"), *(self.sources / file for file in (f"{name}.c", *self.shared))])
+        own = (path for path in (self.sources / name).rglob("*") if path.is_file())
+        headers = (path for folder in self.shared for path in (self.sources / folder).glob("*.h"))
+        files = sorted({*own, *headers, *self._sources(name)})
         try:
             return [text for file in files for text in (file.name, file.read_text(encoding="utf-8"))]
         except OSError as error:
             raise CannotWork(f"{error.filename}: {error.strerror}; install advisor again, this copy is not whole") from error
 
+    def _sources(self, name: str) -> tuple[Path, ...]:
+        """Return the files that are compiled: the kernel's own, and those that it shares with others."""
+        shared = (path for folder in self.shared for path in sorted((self.sources / folder).glob("*.c")))
+        return (self.sources / f"{name}.c", *shared)
+
     def argv(self, name: str, program: Path) -> tuple[str, ...]:
         """Return the line that builds a kernel."""
-        files = (str(self.sources / file) for file in (f"{name}.c", *self.shared))
-        return (*self.compiler.command, *self.flags, "-o", str(program), *files, *self.libraries)
+        return (*self.compiler.command, *self.flags, "-o", str(program), *map(str, self._sources(name)), *self.libraries)
 
 
 def find_compiler(host: Starter, named: str | None) -> Compiler:
@@ -185,13 +194,11 @@ def cpu_of(machine: Machine) -> str:
 
 def kernel_names(sources: Path) -> tuple[str, ...]:
     """Return the kernels that need a C compiler and no MPI."""
-    return tuple(
-        sorted(path.stem for path in sources.glob("*.c") if path.stem not in ("kernel", "ranks") and not _needs_mpi(path))
-    )
+    return tuple(sorted(path.stem for path in sources.glob("*.c") if not _needs_mpi(path)))
 
 
 def _needs_mpi(path: Path) -> bool:
-    return '#include "ranks.h"' in path.read_text(encoding="utf-8", errors="replace")
+    return RANKS in path.read_text(encoding="utf-8", errors="replace")
 
 
 class Builder:

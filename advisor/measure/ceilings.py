@@ -67,7 +67,7 @@ def with_ceiling(
     """Return a result with its ceiling, refused where it is above: the instrument is wrong, or the facts are."""
     if result.unit == "flop/s":
         ceiling, room = flops_ceiling(len(result.cpus), flops_per_cycle, clocks.get(result.cpus)), _FLOPS
-    elif result.unit == "bytes/s" and result.kernel == "membw":
+    elif result.unit == "bytes/s" and result.purpose != "kernel":
         ceiling, room = _of_memory(result, ground)
     else:
         return result
@@ -94,7 +94,7 @@ def checked_results(results: Iterable[Result], ground: Resources, flops_per_cycl
     """Return results with their ceilings; those that are not believed say why."""
     found = tuple(results)
     clocks = {result.cpus: result.best for result in found if result.unit == "hertz"}
-    clocks |= {r.cpus: clock for r in found if r.kernel == "peakflops" and (clock := _clock(r)) is not None}
+    clocks |= {r.cpus: clock for r in found if r.unit == "flop/s" and (clock := _clock(r)) is not None}
     return tuple(with_ceiling(_placed(result, ground), ground, flops_per_cycle, clocks) for result in found)
 
 

@@ -4,27 +4,31 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from advisor.errors import BadInput, BadValue, did_you_mean
+from advisor.measure.headers import read_kernels
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.measurement import Distance, Part, Result, Task, Unit
+from advisor.model.kernels import UNIT, KernelSheet
+from advisor.model.measurement import Distance, Part, Result, Task
 
-_STORING: Final = ("store", "copy", "scale", "add", "triad", "update")
-PATTERNS: Final = ("load", *(f"{name}{past}" for name in _STORING for past in ("", "-nt")), "copy-memcpy")
-"""What membw can do; ``-nt`` stores past the cache, ``copy-memcpy`` is the C library's."""
+
+def pattern_names() -> tuple[str, ...]:
+    """Return what membw can do; ``-nt`` stores past the cache, ``copy-memcpy`` is the C library's."""
+    return tuple(each.name for each in read_kernels().sheet("membw").variants)
 
 
 def patterns(text: str) -> tuple[str, ...]:
     """Return the patterns of a list: ``load,triad-nt``, or ``all``."""
     names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    known = pattern_names()
     if names == ("all",):
-        return PATTERNS
-    wrong = next((name for name in names if name not in PATTERNS), None)
+        return known
+    wrong = next((name for name in names if name not in known), None)
     if wrong is not None or not names:
         raise BadValue(
             f"there is no pattern {wrong[:40]}" if wrong else "--pattern names nothing",
-            cure=did_you_mean(wrong or "", PATTERNS, f"there are {', '.join(PATTERNS)}, and all of them"),
+            cure=did_you_mean(wrong or "", known, f"there are {', '.join(known)}, and all of them"),
         )
     return names
 
@@ -38,9 +42,11 @@ def part_named(word: str) -> Part:
     return _CALLED[word]
 
 
-def arrays(variant: str) -> int:
-    """Return how many arrays a pattern needs."""
-    return {"load": 1, "store": 1, "update": 1, "copy": 2, "scale": 2}.get(variant.partition("-")[0], 3)
+def most_to_fewest_arrays(kernel: str, variants: Iterable[str]) -> float:
+    """Return how many times the arrays of the variant with fewest of them the one with most has."""
+    sheet, wanted = read_kernels().sheet(kernel), set(variants)
+    arrays = [each.arrays for each in sheet.variants if each.name in wanted and each.arrays]
+    return max(arrays) / min(arrays) if arrays else 1.0
 
 
 def membw_arguments(variants: Iterable[str], size: int, repeats: int, each: float, trial: float) -> tuple[str, ...]:
@@ -83,7 +89,6 @@ def peak_arguments(variants: Iterable[str], repeats: int) -> tuple[str, ...]:
 CONTRACT: Final = 1
 _LONGEST: Final = 1 << 20
 _MOST_VALUES: Final = 10_000
-_UNITS: Final = get_args(Unit)
 _OWN: Final = frozenset(
     {"contract", "kernel", "variant", "unit", "cpus", "values", "node", "bytes", "seconds", "pages", "page_kind", "isa"}
 )
@@ -91,9 +96,18 @@ _MOST_DETAILS: Final = 40
 _WORD: Final = 64
 
 
-def results_of(task: Task, lines: Iterable[bytes]) -> tuple[Result, ...]:
-    """Return the results in a kernel's lines; refuse all of them where one is none."""
-    return tuple(_result(task, line) for line in lines if line.strip())
+def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = None) -> tuple[Result, ...]:
+    """Return the results in a kernel's lines; refuse all of them where one is none, or not what its header comment says."""
+    return tuple(_as_declared(task, _result(task, line), sheet) for line in lines if line.strip())
+
+
+def _as_declared(task: Task, result: Result, sheet: KernelSheet | None) -> Result:
+    variant = sheet.variant(result.variant) if sheet else None
+    if sheet is not None and variant is None:
+        raise _bad(task, f"the variant {result.variant[:40]}, which its header comment does not name")
+    if variant is not None and variant.unit != result.unit:
+        raise _bad(task, f"{result.variant[:40]} in {result.unit}, its header comment says {variant.unit}")
+    return result
 
 
 def _result(task: Task, line: bytes) -> Result:
@@ -104,14 +118,14 @@ def _result(task: Task, line: bytes) -> Result:
         raise _bad(task, f"a result of {str(data.get('kernel'))[:40]}")
     cpus = _cpus(task, data.get("cpus"))
     unit = data.get("unit")
-    if unit not in _UNITS:
+    if not isinstance(unit, str) or re.fullmatch(UNIT, unit) is None:
         raise _bad(task, f"the unit {str(unit)[:20]}")
     variant = _word(task, "variant", data.get("variant"))
     alone = task.part not in ("core", "pair") and len(cpus) == 1 < len(task.cpus)
     return Result(
         task=task.name,
         kernel=task.kernel,
-        purpose="clock" if unit == "hertz" else task.purpose,
+        purpose="clock" if unit == "hertz" and task.purpose != "kernel" else task.purpose,
         variant=variant,
         part="core" if alone else task.part,
         index=cpus[0] if alone else task.index,

@@ -1,15 +1,17 @@
 """What the user wants measured, and the tasks of one machine for it: bandwidth, latency, round trips, floating-point peaks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from advisor.measure import contract
 from advisor.measure.ceilings import START_SECONDS, first_touch_seconds, pass_seconds
+from advisor.measure.headers import PARTS
 from advisor.measure.resources import MIB, CoreGroup, Memory, Resources, Sizes
 from advisor.model.cpuset import CpuSet
-from advisor.model.measurement import Kernel, Missing, Order, Part, Purpose, Task
+from advisor.model.kernels import KernelName
+from advisor.model.measurement import Missing, Order, Part, Purpose, Task
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,7 @@ class Tasks:
     def membw(self, spot: Spot, variants: Sequence[str], usual: int = 10) -> list[Task]:
         """Return the task of some patterns on some cores, or none where there is no room."""
         # The pattern with the fewest arrays has the smallest share of the memory, and must not fit the caches either.
-        most, fewest = max(map(contract.arrays, variants)), min(map(contract.arrays, variants))
-        size = self._room(f"membw/{spot.purpose}/{spot.label}/{'+'.join(variants)}", spot, spot.cpus, most / fewest)
+        size = self.room_for("membw", spot, "+".join(variants), spot.cpus, contract.most_to_fewest_arrays("membw", variants))
         if not size:
             return []
         repeats, (each, trial) = self.times(usual), self._pace
@@ -106,7 +107,7 @@ class Tasks:
         """Return the task of a latency from the first core of a spot, or none where there is no room."""
         cpus = spot.cpus[:1]
         wanted = self.sizes.wanted(cpus)
-        size = self._room(f"memlat/{spot.purpose}/{spot.label}/chase", spot, cpus)
+        size = self.room_for("memlat", spot, "chase", cpus)
         if not size:
             return []
         size = min(size, max(wanted, _LATENCY_SIZE * (self.ground.reached_l3(cpus) or 0)))
@@ -114,7 +115,7 @@ class Tasks:
         seconds = chase_seconds(size, repeats)
         return [self.other("memlat", spot, Ask(("chase",), contract.chase_arguments(size, repeats), seconds, cpus))]
 
-    def other(self, kernel: Kernel, spot: Spot, ask: Ask) -> Task:
+    def other(self, kernel: KernelName, spot: Spot, ask: Ask) -> Task:
         """Return the task of a question whose arguments are known already."""
         return Task(
             name=f"{kernel}/{spot.purpose}/{spot.label}/{'+'.join(ask.variants)}",
@@ -133,12 +134,9 @@ class Tasks:
             seconds=round(ask.seconds, 2),
         )
 
-    def room_for(self, kernel: Kernel, spot: Spot, what: str, cpus: Sequence[int]) -> int:
-        """Return the bytes for a thing that is no plain task of membw; 0 where there is not room for enough of them."""
-        return self._room(f"{kernel}/{spot.purpose}/{spot.label}/{what}", spot, cpus)
-
-    def _room(self, name: str, spot: Spot, cpus: Iterable[int], times: float = 1.0) -> int:
-        """Return the bytes of a task; notes it as left out where there is not room for enough of them."""
+    def room_for(self, kernel: KernelName, spot: Spot, what: str, cpus: Sequence[int], times: float = 1.0) -> int:
+        """Return the bytes of a task, so many times what one array needs; notes it as left out where there is no room for it."""
+        name = f"{kernel}/{spot.purpose}/{spot.label}/{what}"
         threads, node = tuple(cpus), spot.memory.node
         size = self.sizes.working_set(threads, node, times)
         if not size:
@@ -233,7 +231,7 @@ def peak_and_clock(tasks: Tasks) -> Iterator[Task]:
 def all_peaks(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield every kind of instruction on one core, on one part of each kind, and on all cores."""
     del wish
-    yield from _peak(tasks, _ALL, "peak", ("core", "l3", "numa", "socket", "machine"), 5)
+    yield from _peak(tasks, _ALL, "peak", PARTS, 5)
 
 
 def roofline_peaks(tasks: Tasks) -> Iterator[Task]:
@@ -243,7 +241,7 @@ def roofline_peaks(tasks: Tasks) -> Iterator[Task]:
 
 def _peak(tasks: Tasks, variants: Sequence[str], purpose: Purpose, parts: Sequence[str], usual: int) -> Iterator[Task]:
     seen: set[tuple[int, ...]] = set()
-    for part in ("core", "l3", "numa", "socket", "machine"):
+    for part in PARTS:
         for piece in tasks.ground.pieces(part)[:1] if part in parts else ():
             if piece.cpus not in seen:
                 seen.add(piece.cpus)

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from advisor.errors import CannotWork
 from advisor.host.base import Ran, Why
-from advisor.measure.build import Compiler, Recipe, Starter
+from advisor.measure.build import COMMON, Compiler, Recipe, Starter
 
-SHARED: Final = ("ranks.c", "kernel.c")
+SHARED: Final = (COMMON, f"{COMMON}/mpi")
 _BLAS: Final = (("-lopenblas",), ("-lblis",), ("-lblas",))
 _PACKAGES: Final = ("openblas", "blis")
 _CALLS: Final = "void dgemm_(void); void dtrsm_(void); int main(void) { dgemm_(); dtrsm_(); return 0; }\n"

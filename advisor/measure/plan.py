@@ -4,9 +4,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from advisor.errors import BadValue, did_you_mean
+from advisor.errors import BadValue
 from advisor.measure import kernel_tasks
+from advisor.measure.headers import PARTS
 from advisor.measure.kernel_tasks import Request, Spot, Tasks
+from advisor.measure.own_kernel import kernel_as_it_is, kernel_called
 from advisor.measure.resources import CoreGroup, Resources
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
@@ -19,7 +21,6 @@ _CURVES: Final = ("load", "store", "copy", "triad")
 """The access patterns of [delftblue]'s curves."""
 _MANY: Final = 8
 _FARTHER: Final = (None, "local", "same-socket", "other-socket", "spread")
-PARTS: Final[tuple[Part, ...]] = ("core", "l3", "numa", "socket", "machine")
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,18 @@ Planner = Callable[[Tasks, Request], Iterable[Task]]
 
 def plan(machine: Machine, wish: Request, free: Mapping[int, int] | None = None) -> Plan:
     """Return the tasks of a wish; ``free`` are the bytes of each NUMA node, where they are known."""
-    if wish.what not in PLANS:
-        raise BadValue(
-            f"nothing to measure is called {wish.what[:40]}",
-            cure=did_you_mean(wish.what, PLANS, f"there are {', '.join(name for name in PLANS if name not in _SETS)}"),
-        )
+    planner = PLANS.get(wish.what) or _own_kernel(wish.what)
     ground = Resources(machine, wish.cpus, smt=wish.smt)
     _must_fit(ground, wish)
     tasks = Tasks(ground, free, wish.repeats, brief=wish.what == "quick")
-    made = {task.name: task for task in reversed(tuple(PLANS[wish.what](tasks, wish)))}
+    made = {task.name: task for task in reversed(tuple(planner(tasks, wish)))}
     return Plan(tuple(reversed(made.values())), tuple(tasks.left_out.values()))
+
+
+def _own_kernel(what: str) -> Planner:
+    """Return the planner of a kernel that has no plan of its own."""
+    sheet = kernel_called(what, [name for name in PLANS if name not in _SETS])
+    return lambda tasks, wish: kernel_as_it_is(sheet, tasks, wish, _rungs(tasks.ground, wish.per))
 
 
 def _must_fit(ground: Resources, wish: Request) -> None:
@@ -237,4 +240,13 @@ PLANS: Final[dict[str, Planner]] = {
     "roofline": _roofline,
 }
 """What can be asked for; the first two are sets, chosen by an option."""
+CHARTS: Final = {
+    "scaling": "scaling",
+    "matrix": "bandwidth-matrix",
+    "ladder": "ladder",
+    "loaded": "loaded",
+    "c2c": "map",
+    "roofline": "roofline",
+}
+"""What is drawn of a thing that was asked for."""
 _SETS: Final = ("quick", "full")

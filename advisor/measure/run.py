@@ -1,6 +1,6 @@
 """Runs tasks one after the other: repeats what spreads, ends what hangs, keeps what is done; joins several runs into one."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
@@ -11,6 +11,7 @@ from advisor.errors import BadInput, one_line
 from advisor.host.base import Ran, Why
 from advisor.measure.build import Starter
 from advisor.measure.contract import Shapes, argv_with_shapes, learn_shapes, results_of
+from advisor.model.kernels import KernelSheet
 from advisor.model.measurement import Conditions, Measurements, Missing, Result, Task
 
 SPREAD: Final = 0.05
@@ -76,6 +77,8 @@ class RunContext:
     """Notes who else worked meanwhile."""
     clock: Callable[[], float] = monotonic
     shapes: Shapes = field(default_factory=dict)
+    kernels: Mapping[str, KernelSheet] = field(default_factory=dict)
+    """What the kernels say of themselves, and so what they may print."""
     budget: float | None = None
     """Seconds after which no task is begun, and none is repeated when the rest would no longer fit."""
 
@@ -147,7 +150,7 @@ def _started(task: Task, around: RunContext) -> tuple[Result, ...] | str:
     failed = _failed(task, ran, limit)
     if failed is not None:
         return failed
-    results = results_of(task, text.splitlines())
+    results = results_of(task, text.splitlines(), around.kernels.get(task.kernel))
     learn_shapes(around.shapes, results)
     return results or f"{task.kernel} ended without a result"
 
@@ -208,6 +211,7 @@ def merge_runs(runs: Sequence[Measurements]) -> Measurements:
     return ordered[0].model_copy(
         update={
             "conditions": _conditions([run.conditions for run in ordered]),
+            "kernels": tuple({each.name: each for run in ordered for each in run.kernels}.values()),
             "results": tuple(r for at, run in enumerate(ordered) for r in run.results if latest[_thing(r)] == at),
             "missing": tuple(lacking.values()),
         }

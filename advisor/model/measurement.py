@@ -8,19 +8,18 @@ from typing import Final, Literal
 from pydantic import Field
 
 from advisor.model.hardware.machine import Machine
+from advisor.model.kernels import KernelName, KernelSheet, Unit
 from advisor.model.value import Value
 
 MEASUREMENTS_SCHEMA: Final = 1
 """Raised when a field changes meaning or goes; a reader refuses a newer one."""
 
-Kernel = Literal["membw", "memlat", "c2c", "peakflops", "mbw_mr", "hpl"]
-Unit = Literal["bytes/s", "seconds", "flop/s", "hertz", "messages/s"]
 Part = Literal["core", "l3", "numa", "socket", "machine", "pair"]
 """What a value belongs to. ``machine`` is what the articles call a node; ``pair`` is two CPUs."""
 
 Purpose = Literal[
     "part", "sparse", "half", "scaling", "matrix", "ladder", "loaded", "map", "peak", "clock", "roofline",
-    "network", "network-few", "network-pair", "hpl",
+    "network", "network-few", "network-pair", "hpl", "kernel",
 ]  # fmt: skip
 """Why it was run.
 
@@ -29,8 +28,12 @@ scaling: the first so many cores;
 matrix: cores of one NUMA node, memory of another; ladder: latency by size; loaded: latency while others stream;
 map: round trips between CPUs; peak, clock: floating point; roofline: ceilings that hold back a code;
 network: messages between all cores of a part of two hosts; network-few: between two cores of each of its NUMA nodes;
-network-pair: between one core of each host; hpl: a system of equations solved.
+network-pair: between one core of each host; hpl: a system of equations solved;
+kernel: a kernel run as it is, on one part, for its own sake.
 """
+
+NETWORK: Final[tuple[Purpose, ...]] = ("network", "network-few", "network-pair")
+"""Messages between hosts."""
 
 Distance = Literal["local", "same-socket", "other-socket", "spread"]
 """From the cores to their memory; spread: first touch over several nodes."""
@@ -45,7 +48,7 @@ class Task(Value):
     """One thing to measure: where, with what, and how long it should take. The same task has the same name in every run."""
 
     name: str = Field(description="membw/part/numa/3/triad-nt: kernel, purpose, part, number, variant")
-    kernel: Kernel
+    kernel: KernelName
     purpose: Purpose
     variants: tuple[str, ...] = Field(description="what of the kernel, several where one start can do several: load, triad-nt")
     part: Part
@@ -74,7 +77,7 @@ class Result(Value):
     """What one kernel said of one thing."""
 
     task: str = Field(description="name of the task")
-    kernel: Kernel
+    kernel: KernelName
     purpose: Purpose
     variant: str = Field(description="triad-nt, chase, avx512-fma, ...")
     part: Part
@@ -151,22 +154,31 @@ class Measurements(Value):
     advisor: str = Field(description="version that measured")
     machine: Identity
     conditions: Conditions
+    kernels: tuple[KernelSheet, ...] = Field(default=(), description="what the kernels that measured say of themselves")
     results: tuple[Result, ...] = ()
     missing: tuple[Missing, ...] = ()
 
+    def sheet(self, kernel: str) -> KernelSheet | None:
+        """Return what a kernel says of itself; None where the file does not hold it."""
+        return next((each for each in self.kernels if each.name == kernel), None)
+
     def of(
         self,
-        kernel: Kernel,
         purpose: Purpose,
+        unit: Unit | None = None,
         variant: str | None = None,
         part: Part | None = None,
         index: int | None = None,
     ) -> Iterator[Result]:
-        """Yield the believed results that fit, in the order in which they were measured."""
+        """Yield the believed results that fit, in the order in which they were measured.
+
+        What a part gave is a bandwidth or a latency: the unit tells them apart.
+        """
         for result in self.results:
             if (
-                (result.kernel, result.purpose) == (kernel, purpose)
+                result.purpose == purpose
                 and result.refused is None
+                and unit in (None, result.unit)
                 and variant in (None, result.variant)
                 and part in (None, result.part)
                 and index in (None, result.index)

@@ -8,7 +8,8 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from advisor.model.measurement import Measurements, Result, Unit, reported_number
+from advisor.model.kernels import Unit
+from advisor.model.measurement import Distance, Measurements, Part, Result, reported_number
 from advisor.model.placement import Measured
 from advisor.model.value import Value
 
@@ -36,10 +37,10 @@ class Gain(NamedTuple):
 
 def one_core_per_l3(measurements: Measurements, groups: int | None = None) -> Gain | None:
     """Return triad with one core of each L3 group against all cores of the machine, which has so many groups."""
-    sparse = list(measurements.of("membw", "sparse", part="machine"))
+    sparse = list(measurements.of("sparse", part="machine"))
     fewest = groups or min((len(each.cpus) for each in sparse), default=0)
     few = fastest((each for each in sparse if len(each.cpus) == fewest), "triad")
-    every = fastest(measurements.of("membw", "part", part="machine"), "triad")
+    every = fastest(measurements.of("part", "bytes/s", part="machine"), "triad")
     if few is None or every is None or every.median <= 0:
         return None
     return Gain(few.median / every.median, spread_of(few, every))
@@ -57,7 +58,7 @@ def measured_for_placement(measurements: Measurements, groups: int | None = None
 
 def _messages(measurements: Measurements, distances: tuple[str, ...]) -> float | None:
     """Return the best message rate of all cores of parts at some distances from the adapter that their messages took."""
-    own = (each for each in measurements.of("mbw_mr", "network") if not each.details.get("way"))
+    own = (each for each in measurements.of("network") if not each.details.get("way"))
     return max((rate for each in own if each.details.get("hca_distance") in distances and (rate := _rate(each))), default=None)
 
 
@@ -155,9 +156,14 @@ class Contrast(Value):
     """One thing that was measured under both settings."""
 
     hca: str | None = Field(default=None, description="the adapter; None where the MPI chose")
-    what: Literal["message rate", "bandwidth"]
-    bytes: int = Field(description="size of a message")
-    pairs: int = Field(description="pairs of ranks that sent at once")
+    what: Literal["message rate", "bandwidth", "part"] = Field(description="of messages the first two; part: of one machine")
+    kernel: str | None = Field(default=None, description="of a part: what measured it")
+    variant: str | None = Field(default=None, description="of a part")
+    part: Part | None = None
+    index: int | None = None
+    distance: Distance | None = Field(default=None, description="of a part: to its memory")
+    bytes: int | None = Field(default=None, description="size of a message, or of the working set")
+    pairs: int = Field(default=0, description="pairs of ranks that sent at once")
     unit: Unit
     before: Side
     after: Side
@@ -171,8 +177,8 @@ class Contrast(Value):
 class BeforeAfter(Value):
     """The same experiment under two settings, compared."""
 
-    hosts: str = Field(description="between which hosts: a,b")
-    launcher: str
+    hosts: str = Field(description="between which hosts: a,b; of one machine its name")
+    launcher: str = Field(default="", description="empty of one machine")
     before: str = Field(description="when the first run of it began")
     after: str = Field(description="when the first run of it began")
     of: Literal["starts", "repeats"] = Field(

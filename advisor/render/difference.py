@@ -13,7 +13,18 @@ from advisor.model.measurement_statistics import NEGLIGIBLE, SIGNIFICANT, Before
 from advisor.model.value import Value
 from advisor.render.commandline import word
 from advisor.render.lines import Line, Page, wrapped
-from advisor.render.measured.figures import SCALES, Cell, MeasuredPage, amount, heading, number, percent, table
+from advisor.render.measured.figures import (
+    Cell,
+    MeasuredPage,
+    amount,
+    distance,
+    heading,
+    part_name,
+    percent,
+    short_number,
+    table,
+    unit_name,
+)
 
 _NOTHING = "not there"
 _LONGEST = 60
@@ -162,8 +173,18 @@ def before_after_page(found: BeforeAfter, width: int | None = None) -> MeasuredP
 def before_after_lines(found: BeforeAfter, width: int) -> list[Line]:
     """Return the table, the message rate in a sentence, what the figures mean, and what speaks against them."""
     when = f"before {_time(found.before)}, after {_time(found.after)}"
-    about = ", ".join((plain(found.hosts.replace(",", " and "), 120), plain(found.launcher, 60), when))
-    head = ("adapter", "all cores", "n", "before", "after", "ratio", "p", "after is")
+    words = (plain(found.hosts.replace(",", " and "), 120), plain(found.launcher, 60), when)
+    about = ", ".join(word for word in words if word)
+    head = (
+        "adapter",
+        "measured" if any(each.what == "part" for each in found.rows) else "all cores",
+        "n",
+        "before",
+        "after",
+        "ratio",
+        "p",
+        "after is",
+    )
     rows = [_row(each, wide=width >= _WIDE) for each in found.rows]
     kept = [at for at in range(len(head)) if at > 0 or any(each.hca for each in found.rows)]
     shown = [[row[at] for at in kept] for row in rows]
@@ -193,7 +214,7 @@ def _row(each: Contrast, *, wide: bool) -> list[Cell]:
     numbers = (each.before.number, each.after.number)
     return [
         plain(each.hca or "", 40),
-        f"{SCALES[each.unit][1]}, {binary(each.bytes)}",
+        _measured(each),
         f"{numbers[0]}" if numbers[0] == numbers[1] else f"{numbers[0]} / {numbers[1]}",
         _spread_of_side(each.before, each, wide=wide),
         _spread_of_side(each.after, each, wide=wide),
@@ -203,10 +224,19 @@ def _row(each: Contrast, *, wide: bool) -> list[Cell]:
     ]
 
 
+def _measured(each: Contrast) -> str:
+    """Return what stands in a row, with its unit: a size of messages, or a kernel on a part."""
+    if each.part is None:
+        return f"{unit_name(each.unit)}, {binary(each.bytes or 0)}"
+    away = "" if each.distance in (None, "local", "spread") else f", {distance(each.distance)}"
+    of = f"{plain(each.kernel or '', 40)} {plain(each.variant or '', 40)}, {part_name(each.part, each.index)}{away}"
+    return f"{of}, {unit_name(each.unit)}"
+
+
 def _spread_of_side(side: Side, of: Contrast, *, wide: bool) -> str:
     """Return the median, and with room enough the least and the most."""
-    middle = number(side.median, of.unit)
-    return f"{middle} ({number(side.low, of.unit)}-{number(side.high, of.unit)})" if wide else middle
+    middle = short_number(side.median, of.unit)
+    return f"{middle} ({short_number(side.low, of.unit)}-{short_number(side.high, of.unit)})" if wide else middle
 
 
 def _sentence(each: Contrast, of: str) -> str:

@@ -76,7 +76,7 @@ def _peaks(made: HplJob, host: LiveHost, outcome: Outcome) -> None:
     tasks = list(kernel_tasks.peak_and_clock(Tasks(Resources(made.machine))))[-1:]
     try:
         programs, _, _ = programs_for(host, made.machine, MeasureOptions(kernels=made.ask.kernels))
-        programs.program("peakflops")
+        programs.program(tasks[0].kernel)
     except CannotWork as error:
         outcome.lacks(tasks[0], str(error))
         return
@@ -228,7 +228,7 @@ def _with_peaks(made: HplJob, results: list[Result]) -> Iterator[Result]:
     platform, cpu = match_platform(made.machine), made.machine.cpu
     each = platform.flops_per_cycle if platform else None
     base = each * cpu.base_hz if each and cpu and cpu.base_hz else 0.0
-    load = max((_of_core(r) for r in results if r.kernel == "peakflops" and r.unit == "flop/s" and not r.refused), default=0.0)
+    load = max((_of_core(r) for r in results if r.purpose == "peak" and r.unit == "flop/s" and not r.refused), default=0.0)
     for result in results:
         if result.kernel == KERNEL:
             cores = measurement.reported_or_zero(result, "cores")

@@ -33,6 +33,7 @@ from advisor.measure.build import (
     kernel_names,
 )
 from advisor.measure.ceilings import checked_results
+from advisor.measure.headers import must_agree, read_kernels
 from advisor.measure.idle_check import conditions, free_memory
 from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import Plan, plan
@@ -92,11 +93,12 @@ def measure(machine: Machine, wish: Request, how: MeasureOptions) -> Measured:
     watch = BusyWatch(host, machine, ground)
     watch.must_be_idle(busy_ok=how.busy_ok)
     programs, compiler, flags = programs_for(host, machine, how)
-    for kernel in dict.fromkeys(task.kernel for task in made.tasks):
-        programs.program(kernel)
+    sheets = {kernel: read_kernels().sheet(kernel) for kernel in dict.fromkeys(task.kernel for task in made.tasks)}
+    for kernel, sheet in sheets.items():
+        must_agree(host, programs.program(kernel), sheet)
     begun, started = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
     with show_progress(how.verbose) as report:
-        outcome = run(made.tasks, RunContext(host, programs, report, watch.look, budget=how.budget))
+        outcome = run(made.tasks, RunContext(host, programs, report, watch.look, kernels=sheets, budget=how.budget))
     platform = match_platform(machine)
     version = compiler.version if compiler else None
     under = conditions(machine, started, watch.words(), seconds=time.monotonic() - begun, compiler=version, flags=flags)
@@ -106,11 +108,13 @@ def measure(machine: Machine, wish: Request, how: MeasureOptions) -> Measured:
 
 
 def gathered(machine: Machine, under: Conditions, results: Sequence[Result], missing: Sequence[Missing]) -> Measurements:
-    """Return what was measured of a machine, with who it is and under which conditions."""
+    """Return what was measured of a machine, with who it is, under which conditions, and what the kernels say of themselves."""
+    sheets = read_kernels().sheets
     return Measurements(
         advisor=__version__,
         machine=identity_of(machine),
         conditions=under,
+        kernels=tuple(sheets[name] for name in dict.fromkeys(each.kernel for each in results) if name in sheets),
         results=tuple(results),
         missing=tuple(missing),
     )

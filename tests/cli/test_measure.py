@@ -9,12 +9,15 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadInput
+from advisor.measure.headers import read_kernels
 from advisor.work.measure import read_measurements
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
-FAKE = """#!/bin/sh
-# A kernel that says what it was asked for: values that agree, pages on node 0.
+LISTED = '[ "$1" = --list ] && exec cat "$0.list"\n'
+FAKE = (
+    f"#!/bin/sh\n{LISTED}"
+    """# A kernel that says what it was asked for: values that agree, pages on node 0.
 name=${0##*/}; variants=chase; unit=seconds; values='[1e-7, 1e-7, 1e-7]'
 while [ $# -gt 0 ]; do
   case $1 in --cpus) cpus=$2;; --pattern|--variants) variants=$2; unit=bytes/s; values='[1e10, 1e10, 1e10]';; esac
@@ -23,10 +26,12 @@ done
 [ "$name" = peakflops ] && unit=flop/s
 [ "$name" = c2c ] && variants=ping-pong
 for each in $(echo "$variants" | tr , ' '); do
+  [ "$each" = clock ] && unit=hertz
   printf '{"contract": 1, "kernel": "%s", "variant": "%s", "unit": "%s", "cpus": [%s], "values": %s}\\n' \\
     "$name" "${each%%:*}" "$unit" "$cpus" "$values"
 done
 """
+)
 
 
 @pytest.fixture
@@ -37,6 +42,7 @@ def kernels(tmp_path: Path) -> Path:
     for name in ("membw", "memlat", "c2c", "peakflops"):
         (folder / name).write_text(FAKE)
         (folder / name).chmod(0o755)
+        (folder / f"{name}.list").write_text(read_kernels().sheet(name).model_dump_json())
     return folder
 
 
@@ -93,7 +99,7 @@ def test_measurements_of_another_machine_are_refused(kernels: Path, tmp_path: Pa
 
 def test_a_kernel_that_is_wrong_gives_no_figure(kernels: Path, capsys: Capture) -> None:
     """Its one line is passed on; nothing was measured, so the status is 2."""
-    (kernels / "membw").write_text("#!/bin/sh\necho 'membw: the sum is wrong' >&2\nexit 1\n")
+    (kernels / "membw").write_text(f"#!/bin/sh\n{LISTED}echo 'membw: the sum is wrong' >&2\nexit 1\n")
     said = error_of(["membw", "--cpus", "0", "--busy-ok", "--kernels", str(kernels)], capsys)
     assert said == "advisor: nothing was measured: its result was wrong: membw: the sum is wrong"
 
@@ -101,7 +107,7 @@ def test_a_kernel_that_is_wrong_gives_no_figure(kernels: Path, capsys: Capture) 
 def test_ctrl_c_shows_what_is_done(kernels: Path, tmp_path: Path) -> None:
     """The first task is kept and saved, the second is missing, the status is 130 and no kernel is left."""
     file, mark = tmp_path / "m.json", tmp_path / "begun"
-    (kernels / "memlat").write_text(f"#!/bin/sh\ntouch {mark}\nexec sleep 60\n")
+    (kernels / "memlat").write_text(f"#!/bin/sh\n{LISTED}touch {mark}\nexec sleep 60\n")
     line = [
         sys.executable,
         "-m",

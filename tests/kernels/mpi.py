@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from advisor.measure.build import Compiler
+from advisor.measure.mpi import Blas, mpi_recipe
 from advisor.paths import kernels
 from tests.fakenode.run import CACHE, openmpi4_program, openmpi5_program
+from tests.kernels.plain import STRICT
 
 LIMIT = 120
 ROOT = {f"{name}_ALLOW_RUN_AS_ROOT{tail}": "1" for name in ("OMPI", "PRTE") for tail in ("", "_CONFIRM")}
@@ -59,9 +62,8 @@ def built(mpi: str, kernel: str, *flags: str) -> list[str]:
     if library is None:
         pytest.skip("no BLAS to link with (Debian: libopenblas-dev)")
     program = _workshop() / "-".join((mpi, kernel, *flags))
-    sources = [str(kernels() / f"{name}.c") for name in (kernel, "ranks", "kernel")]
-    line = [found[0], "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *flags, "-pthread", "-o", str(program), *sources]
-    done = subprocess.run([*line, *library.split(), "-lm"], capture_output=True, text=True, check=False)
+    made_of = mpi_recipe(kernels(), Compiler((found[0],), ""), (*STRICT, "-O2", *flags), Blas(tuple(library.split())))
+    done = subprocess.run(made_of.argv(kernel, program), capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return [*found[1], str(program)]
 

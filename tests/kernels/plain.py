@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from advisor.measure.build import Compiler, Recipe
 from advisor.paths import kernels
 
 LIMIT = 120
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread")
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="two CPUs are needed")
 
@@ -29,9 +31,8 @@ def built(kernel: str, *flags: str, compiler: str = "cc") -> str:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     program = _workshop() / "-".join((compiler, kernel, *(flag.strip("-") for flag in flags)))
-    sources = [str(kernels() / f"{name}.c") for name in (kernel, "kernel")]
-    line = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *flags, "-pthread", "-o", str(program), *sources, "-lm"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    recipe = Recipe(kernels(), Compiler((compiler,), ""), (*STRICT, "-O2", *flags))
+    done = subprocess.run(recipe.argv(kernel, program), capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return str(program)
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from advisor.measure.build import Compiler, Recipe
 from advisor.paths import kernels
+from tests.kernels.plain import STRICT
 
 QUICK = ("--bytes", "384KiB", "--repeats", "2", "--seconds", "0.0001", "--trial-seconds", "0.00001")
 REGULAR = ["load", "store", "copy", "scale", "add", "triad", "update"]
 PAST = ["load-nt", "store-nt", "copy-nt", "scale-nt", "add-nt", "triad-nt", "update-nt"]
 EVERY = sorted([*REGULAR, *PAST, "copy-memcpy"])
-LINE = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread"]
 CPUS = sorted(os.sched_getaffinity(0))
 X86 = platform.machine() == "x86_64"
 FLAGS = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\nflags")[2].partition("\n")[0].split()
@@ -33,8 +34,7 @@ def built(compiler: str, *flags: str) -> str:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     program = Path(tempfile.mkdtemp(prefix="advisor-membw-")) / "membw"
-    source = [str(kernels() / name) for name in ("membw.c", "kernel.c")]
-    line = [compiler, *LINE, "-O1", *flags, "-o", str(program), *source, "-lm"]
+    line = Recipe(kernels(), Compiler((compiler,), ""), (*STRICT, "-O1", *flags)).argv("membw", program)
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return str(program)
@@ -130,8 +130,8 @@ def test_a_wrong_result_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("--pattern", "quad"), 2, "--pattern quad: load, store, copy"),
-        (("--pattern", "load,"), 2, "--pattern load,: load, store, copy"),
+        (("--pattern", "quad"), 2, "--pattern quad: all, or names such as load,triad-nt (see --list)"),
+        (("--pattern", "load,"), 2, "--pattern load,: all, or names such as load,triad-nt"),
         (("--pattern", "load:8"), 2, "--pattern load:8: after a colon a shape such as 8-far-nta-256"),
         (("--pattern", "load:0-far-none-0"), 2, "after a colon a shape"),
         (("--pattern", "load:1-far-none-0x"), 2, "after a colon a shape"),
@@ -177,7 +177,7 @@ def test_huge_pages_are_said_only_where_they_are() -> None:
     """With --pages huge the kind is what the kernel's own account of the mapping says."""
     line = lines("--pattern", fixed(["load"]), "--pages", "huge", "--bytes", "16MiB")[0]
     never = "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="ascii")
-    assert line["page_kind"] in ({"normal"} if never else {"huge", "normal"})
+    assert line["page_kind"] in ({"normal"} if never else {"huge", "mixed", "normal"})
     small = lines("--pattern", fixed(["load"]), "--pages", "huge", "--bytes", "64KiB")[0]
     assert small["page_kind"] == "normal"
 
@@ -245,9 +245,11 @@ def test_stores_past_the_cache_are_those_instructions() -> None:
 
 
 def test_it_says_what_it_can_do() -> None:
-    """--list names every pattern with its unit, --help every argument."""
-    told = run("--list").stdout
-    assert [line.split()[0] for line in told.splitlines()] == REGULAR
+    """--list names every pattern with what an element costs, --help every argument."""
+    listed = json.loads(run("--list").stdout)
+    pairs = [name for pair in zip(REGULAR, PAST, strict=True) for name in pair]
+    assert [each["name"] for each in listed["variants"]] == [*pairs, "copy-memcpy"]
+    assert {"name": "triad-nt", "unit": "bytes/s", "read": 16, "written": 8, "flops": 2}.items() <= listed["variants"][11].items()
     assert all(
         f"--{word}" in run("--help").stdout for word in ("pattern", "bytes", "seconds", "streams", "cpus", "node", "isa", "pages")
     )

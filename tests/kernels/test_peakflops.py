@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from advisor.measure.build import Compiler, Recipe
 from advisor.paths import kernels
+from tests.kernels.plain import STRICT
 
 QUICK = ("--repeats", "2", "--seconds", "0.001")
-RATES = ["fma", "add", "mul", "muladd", "chain"]
+RATES = ["fma", "muladd", "add", "mul", "chain"]
 SCALARS = [f"scalar-{name}" for name in RATES]
-LINE = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread"]
 CPU = min(os.sched_getaffinity(0))
 FLAGS = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\nflags")[2].partition("\n")[0].split()
 X86 = platform.machine() == "x86_64"
@@ -32,10 +33,8 @@ def built(compiler: str, *flags: str) -> str:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     program = Path(tempfile.mkdtemp(prefix="advisor-peakflops-")) / "peakflops"
-    source = [str(kernels() / name) for name in ("peakflops.c", "kernel.c")]
-    done = subprocess.run(
-        [compiler, *LINE, "-O1", *flags, "-o", program, *source, "-lm"], capture_output=True, text=True, check=False
-    )
+    line = Recipe(kernels(), Compiler((compiler,), ""), (*STRICT, "-O1", *flags)).argv("peakflops", program)
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return str(program)
 
@@ -62,9 +61,9 @@ def names(found: list[dict[str, Any]]) -> list[str]:
 @WITH_AVX2
 def test_everything_is_measured_unless_some_is_named() -> None:
     """All that --list names, in its order; the clock has one line for each width."""
-    listed = [line.split()[0] for line in subprocess.check_output([built("cc"), "--list"], text=True).splitlines()]
+    listed = [each["name"] for each in json.loads(subprocess.check_output([built("cc"), "--list"]))["variants"]]
     found = lines("--isa", "avx2")
-    assert names(found) == [*listed, "clock"] == [*RATES, *SCALARS, "clock", "clock"]
+    assert [*listed, "clock"] == names(found) == [*RATES, *SCALARS, "clock", "clock"]
     assert {line["isa"] for line in found[5:10]} == {"scalar"}
 
 
@@ -124,7 +123,7 @@ def test_the_clock_is_told_for_each_width_alone_and_together() -> None:
 @pytest.mark.skipif(not X86, reason="AArch64 always has FMA")
 def test_without_fma_the_rest_is_measured() -> None:
     """SSE2 has no multiply and add in one: not a failure unless it was asked for by name."""
-    assert [name for name in names(lines("--isa", "sse2")) if name in RATES] == ["add", "mul", "muladd"]
+    assert [name for name in names(lines("--isa", "sse2")) if name in RATES] == ["muladd", "add", "mul"]
     done = run("--isa", "sse2", "--variants", "fma")
     complaint = "peakflops: fma: no FMA with sse2 instructions here; try muladd\n"
     assert (done.returncode, done.stdout, done.stderr) == (3, "", complaint)

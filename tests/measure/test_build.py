@@ -23,19 +23,21 @@ from tests.measure.samples import ROME, Stage
 from tests.place.samples import machine
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-SMALL = '#include "kernel.h"\nint main(void) { return SIX; }\n'
+SMALL = '#include "common/kernel.h"\nint main(void) { return SIX; }\n'
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     """Return a folder with one small kernel."""
     folder = tmp_path / "kernels"
-    folder.mkdir()
-    (folder / "kernel.h").write_text("#define SIX 6\n")
-    (folder / "kernel.c").write_text("int nothing;\n")
+    (folder / "common" / "mpi").mkdir(parents=True)
+    (folder / "six").mkdir()
+    (folder / "common" / "kernel.h").write_text("#define SIX 6\n")
+    (folder / "common" / "team.c").write_text("int nothing;\n")
+    (folder / "common" / "mpi" / "ranks.c").write_text("")
+    (folder / "six" / "own.h").write_text("")
     (folder / "six.c").write_text(SMALL)
-    (folder / "ranks.c").write_text("")
-    (folder / "mpi.c").write_text('#include "ranks.h"\n')
+    (folder / "mpi.c").write_text('#include "common/mpi/ranks.h"\n')
     return folder
 
 
@@ -55,7 +57,7 @@ def test_a_kernel_is_built_once(sources: Path, tmp_path: Path) -> None:
 
 
 def test_anything_that_it_is_made_of_makes_another(sources: Path) -> None:
-    """Source, shared header, flags, compiler, its version and the processor."""
+    """Source, its own header, a shared one, flags, compiler, its version and the processor."""
     first = recipe(sources)
     keys = [
         first.key("six", "cpu"),
@@ -64,8 +66,10 @@ def test_anything_that_it_is_made_of_makes_another(sources: Path) -> None:
         Recipe(sources, Compiler(("gcc",), "cc 12"), ("-O0",)).key("six", "cpu"),
         Recipe(sources, Compiler(("cc",), "cc 12"), ("-O3",)).key("six", "cpu"),
     ]
-    (sources / "kernel.h").write_text("#define SIX 7\n")
-    assert len({*keys, first.key("six", "cpu")}) == 6
+    (sources / "common" / "kernel.h").write_text("#define SIX 7\n")
+    keys.append(first.key("six", "cpu"))
+    (sources / "six" / "own.h").write_text("#define OWN\n")
+    assert len({*keys, first.key("six", "cpu")}) == 7
 
 
 @needs_cc

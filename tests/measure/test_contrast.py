@@ -133,3 +133,44 @@ def test_a_file_that_cannot_be_true_is_no_run(size: int, values: tuple[float, ..
 def test_sizes_as_the_kernel_is_asked() -> None:
     """Sizes are a list, or doublings up to the last that fits."""
     assert (sizes_argument("65536,8"), sizes_argument("1:9")) == ((8, 65536), (1, 2, 4, 8))
+
+
+def part(values: tuple[float, ...] = NINE, **more: Any) -> Result:
+    """Return what a kernel of one's own gave on all cores."""
+    known: dict[str, Any] = {"task": "gups/kernel/machine/update", "kernel": "gups", "purpose": "kernel", "variant": "update"}
+    known |= {"part": "machine", "cpus": (0, 1), "unit": "updates/s", "bytes": 1 << 28, "values": values}
+    return Result(**(known | more))
+
+
+def times(rate: float) -> tuple[float, ...]:
+    """Return repeats around a value."""
+    return tuple(rate * each for each in NINE)
+
+
+@pytest.mark.parametrize(
+    ("unit", "after", "says"),
+    [
+        ("updates/s", 1.4, "faster"),
+        ("seconds", 1.4, "slower"),
+        ("seconds", 0.6, "faster"),
+        ("updates/s", 1.0, "no difference shown"),
+    ],
+)
+def test_parts_of_one_machine_are_compared_figure_by_figure(unit: str, after: float, says: str) -> None:
+    """Whatever kernel measured them: of seconds fewer are faster."""
+    (row,) = compare_runs([run(part(unit=unit))], [run(part(times(after), unit=unit), day=21)]).rows
+    assert (row.kernel, row.variant, row.part, row.unit, row.says) == ("gups", "update", "machine", unit, says)
+    assert row.ratio == pytest.approx(after)
+
+
+def test_several_starts_are_compared_by_their_medians() -> None:
+    """As with messages."""
+    found = compare_runs([run(part(times(rate))) for rate in (1.0, 1.1)], [run(part(times(rate))) for rate in (2.0, 2.1)])
+    assert (found.of, found.rows[0].before.number, found.hosts, found.launcher) == ("starts", 2, "n1", "")
+
+
+def test_only_the_same_thing_is_compared() -> None:
+    """The same task, variant, CPUs and working set; what is not believed is none."""
+    others = (part(cpus=(0,)), part(bytes=1 << 29), part(variant="other"), part(refused="pages elsewhere"))
+    with pytest.raises(AdvisorError, match="the runs have no believed figure in common"):
+        compare_runs([run(part())], [run(*others)])

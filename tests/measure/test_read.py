@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.measure.contract import results_of
+from advisor.model.kernels import KernelSheet, Variant
 from tests.measure.samples import line, task
 
 
@@ -75,3 +76,25 @@ def test_any_value_anywhere_is_a_result_or_one_line(value: Any) -> None:
         except BadInput:
             continue
         assert len(found) == 1
+
+
+def test_a_unit_of_a_kernel_s_own_is_read() -> None:
+    """Anything a second is a rate."""
+    (found,) = results_of(task(), [line(unit="updates/s")])
+    assert (found.unit, found.best) == ("updates/s", 1.01e10)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"variant": "triad"}, "the variant triad, which its header comment does not name"),
+        ({"unit": "seconds"}, "load in seconds, its header comment says bytes/s"),
+    ],
+)
+def test_what_the_header_comment_does_not_declare_is_refused(said: dict[str, str], problem: str) -> None:
+    """A kernel prints the variants and the units that it names, and no others."""
+    load = Variant(name="load", unit="bytes/s", arrays=1, read=8, written=0, iteration="sum += a")
+    sheet = KernelSheet(name="membw", summary="memory bandwidth", parts=("core",), variants=(load,))
+    assert results_of(task(), [line()], sheet)[0].variant == "load"
+    with pytest.raises(BadInput, match=f"membw printed {problem}"):
+        results_of(task(), [line(**said)], sheet)

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+from advisor.measure.headers import read_kernels
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task, Unit
+from advisor.model.kernels import Unit
+from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task
 from tests.render import made
 
 NODES, CORES = 8, 128
@@ -166,6 +168,9 @@ IDLE = Conditions(
 )
 
 
+KERNELS = read_kernels().sheets
+
+
 def whole(cpus: Sequence[int] = tuple(range(CORES)), **more: Any) -> Measurements:
     """Return everything that can be measured, with the round trips of some CPUs."""
     results = (*_bandwidth(), *_scaling(), *_matrices(), *_latencies(), *map_of(cpus), *peaks(), *_refused())
@@ -174,12 +179,13 @@ def whole(cpus: Sequence[int] = tuple(range(CORES)), **more: Any) -> Measurement
         *(Missing(task=f"membw/scaling/machine/{n}/update", why="stopped by Ctrl-C") for n in (1, 2, 4, 8, 16)),
     )
     known: dict[str, Any] = {"machine": IDENTITY, "conditions": IDLE, "results": results, "missing": missing}
+    known["kernels"] = tuple(KERNELS.values())
     return Measurements.model_validate({"advisor": "0.2.0", **known, **more})
 
 
 def of(*results: Result) -> Measurements:
     """Return only these results."""
-    return Measurements(advisor="0.2.0", machine=IDENTITY, conditions=IDLE, results=results)
+    return Measurements(advisor="0.2.0", machine=IDENTITY, conditions=IDLE, kernels=tuple(KERNELS.values()), results=results)
 
 
 def tasks() -> tuple[Task, ...]:

@@ -44,10 +44,12 @@ def test_everything_wide(golden: Golden) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_plan(width: int, golden: Golden) -> None:
     """What will be measured has the articles' rows: core, L3 group, node, socket, machine, and three distances."""
-    golden(f"measure-plan-{width}.txt", printed(plan_page(made.tasks()), width))
+    golden(f"measure-plan-{width}.txt", printed(plan_page(made.tasks(), made.KERNELS), width))
 
 
-@pytest.mark.parametrize("page", [measured_page(made.whole(FEW)), plan_page(made.tasks())], ids=["measured", "plan"])
+@pytest.mark.parametrize(
+    "page", [measured_page(made.whole(FEW)), plan_page(made.tasks(), made.KERNELS)], ids=["measured", "plan"]
+)
 @pytest.mark.parametrize("width", [40, 57, 80, 200])
 def test_no_line_is_too_wide(page: RenderableType, width: int) -> None:
     """No line is wider than the terminal and none ends in blanks."""
@@ -139,7 +141,7 @@ def test_a_node_against_itself_may_be_measured_as_a_part() -> None:
     """What the matrix lacks on its diagonal is taken from the parts, with the node told by the CPUs where need be."""
     far = made.result("chase", (16,), 2e-7, "seconds", kernel="memlat", purpose="matrix", memory=0, index=16)
     own = made.result("chase", (0,), 1e-7, "seconds", kernel="memlat", part="numa", index=0, memory=0, distance="local")
-    (matrix,) = matrices(made.of(far, own), "memlat")
+    (matrix,) = matrices(made.of(far, own), "seconds")
     assert (matrix.rows, matrix.columns, matrix.values) == ((0, 1), (0,), {(1, 0): 2e-7, (0, 0): 1e-7})
 
 
@@ -266,12 +268,12 @@ def test_hostile_names_steer_nothing() -> None:
 
 def test_many_alike_tasks_are_one_row() -> None:
     """Many tasks that differ in their place only are counted, and their time is summed."""
-    text = printed(plan_page(made.tasks()), 100)
+    text = printed(plan_page(made.tasks(), made.KERNELS), 100)
     row = next(line for line in text.splitlines() if "pair (39)" in line)
     assert (" ".join(row.split()), text.splitlines()[-1]) == ("pair (39) core to core 2 of 0-39 0.8", "65 tasks, about 37 s")
 
 
-@pytest.mark.parametrize("made_page", [lambda: plan_page(()), lambda: measured_page(made.of(), 30)])
+@pytest.mark.parametrize("made_page", [lambda: plan_page((), {}), lambda: measured_page(made.of(), 30)])
 def test_pages_of_nothing(made_page: Callable[[], RenderableType]) -> None:
     """No task, no result: one line says so."""
     assert "Nothing" in printed(made_page())

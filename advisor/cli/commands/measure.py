@@ -3,9 +3,10 @@
 Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
 of a part of every kind, or with --per of all of one), scaling (threads from one to all), matrix (cores of each NUMA node
 against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips between cores),
-peak, roofline, or show FILE for what was saved; show --before OLD NEW compares what measure network saved there. The
-kernels are built with this machine's compiler when first used. A busy machine is refused unless --busy-ok. Every figure
-is a median with its spread; what lies above the ceiling of DIMMs and clock is not believed. Ctrl-C keeps what is done.
+peak, roofline, a kernel by its name (--list has all of them), or show FILE for what was saved; show --before OLD NEW
+compares two runs. The kernels are built with this machine's compiler when first used. A busy machine is refused unless
+--busy-ok. Every figure is a median with its spread; what lies above the ceiling of DIMMs and clock is not believed.
+Ctrl-C keeps what is done.
 
 Group: Look at a machine
 Example: advisor measure
@@ -32,11 +33,12 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="[WHAT | show FILE]",
 Quick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
 Full = Annotated[bool, typer.Option("--full", help="Everything; many minutes. --dry-run says how many.")]
 Per = Annotated[
-    Literal["core", "l3", "numa", "socket", "node"] | None, typer.Option("--per", help="All parts of this kind: membw only.")
+    Literal["core", "l3", "numa", "socket", "node"] | None,
+    typer.Option("--per", help="All parts of this kind: membw, or a kernel by its name."),
 ]
 Pattern = Annotated[
     str | None,
-    typer.Option("--pattern", metavar="LIST", help="load, store, copy, scale, add, triad, update; with -nt; all."),
+    typer.Option("--pattern", metavar="LIST", help="Of membw: load,triad-nt and so on, or all; --list names them."),
 ]
 Cpus = Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="Use these CPUs only: 0-15,32.")]
 Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Take all memory from this NUMA node.")]
@@ -46,9 +48,10 @@ Saved = Annotated[
     list[Path] | None,
     typer.Option("--measurements", metavar="FILE", help="Show what was saved of this machine; may be repeated."),
 ]
+List = Annotated[bool, typer.Option("--list", help="Print what each kernel measures: variants, units, bytes, flops.")]
 Before = Annotated[
     Path | None,
-    typer.Option("--before", metavar="OLD", help="With show NEW: compare messages of all cores; files, or folders of runs."),
+    typer.Option("--before", metavar="OLD", help="With show NEW: compare two runs; files, or folders of runs."),
 ]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw what was measured as SVG into FILE.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw what was measured as PNG into FILE.")]
@@ -104,6 +107,7 @@ def run(
     kernels: Kernels = None,
     build_only: BuildOnly = False,
     march: March = None,
+    list_kernels: List = False,
     verbose: Steps = False,
     source: From = None,
     json: Json = False,
@@ -113,8 +117,8 @@ def run(
 ) -> int:
     """Measure this machine."""
     shown = Shown(json, output, save, svg, png, chart, intensity, width, not no_color)
-    if build_only or march is not None:
-        return _build(march, output, build_only=build_only)
+    if list_kernels or build_only or march is not None:
+        return _list(shown) if list_kernels else _build(march, output, build_only=build_only)
     if before is not None or measurements or (words and words[0] == "show"):
         return _show_saved(words or [], measurements or [], source, before, shown)
     what = _what(words or [], quick=quick, full=full)
@@ -141,13 +145,32 @@ def _wish(
     from advisor.errors import BadValue
     from advisor.measure.contract import part_named, patterns
     from advisor.measure.kernel_tasks import Request
+    from advisor.measure.plan import PLANS
     from advisor.model.cpuset import CpuSet
 
-    if per is not None and what != "membw":
+    if per is not None and what in PLANS and what != "membw":
         raise BadValue(f"--per goes with membw, not with {what[:40]}", cure=f"advisor measure membw --per {per}")
+    if pattern is not None and what not in PLANS:
+        raise BadValue(f"--pattern goes with membw, not with {what[:40]}", cure="a kernel by its name measures all that it can")
     chosen = patterns(pattern) if pattern is not None else None
     only = CpuSet.parse(cpus) if cpus is not None else None
     return Request(what, part_named(per) if per else None, chosen, only, node, repeats, smt)
+
+
+def _list(shown: Shown) -> int:
+    """Print every kernel; the status is 2 where a header comment leaves something out."""
+    from advisor.measure.headers import read_kernels
+    from advisor.render.measured.kernels import kernels_document, kernels_page
+    from advisor.work.machine import emit, emit_json
+
+    found = read_kernels()
+    wrong = [str(error) for error in found.wrong.values()]
+    if shown.json:
+        emit_json(kernels_document(found.sheets.values(), wrong), shown.output)
+    else:
+        page = kernels_page(found.sheets.values(), wrong, shown.width)
+        emit([page], shown.output, color=shown.color, width=shown.width)
+    return 2 if wrong else 0
 
 
 def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
@@ -163,6 +186,7 @@ def _build(march: str | None, folder: Path | None, *, build_only: bool) -> int:
 
 
 def _plan(wish: "Request", source: str | None, shown: Shown) -> int:
+    from advisor.measure.headers import read_kernels
     from advisor.render.measured.page import plan_page
     from advisor.work.machine import emit, emit_json, load
     from advisor.work.measure import planned
@@ -180,20 +204,24 @@ def _plan(wish: "Request", source: str | None, shown: Shown) -> int:
         tasks_by_kernel = sorted(
             made.tasks, key=lambda task: list(dict.fromkeys(t.kernel for t in made.tasks)).index(task.kernel)
         )
-        page = [plan_page(tasks_by_kernel, shown.width), *(f"not: {each.task}: {each.why}" for each in made.left_out)]
+        page = [
+            plan_page(tasks_by_kernel, read_kernels().sheets, shown.width),
+            *(f"not: {each.task}: {each.why}" for each in made.left_out),
+        ]
         emit(page, shown.output, color=shown.color, width=shown.width)
     return 0
 
 
 def _measure(wish: "Request", how: tuple[bool, Path | None, bool], source: str | None, shown: Shown) -> int:
     from advisor.errors import BadValue
+    from advisor.measure.plan import CHARTS
     from advisor.work.machine import load
     from advisor.work.measure import QUICK_SECONDS, MeasureOptions, measure
 
     if source is not None:
         raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
-    if (shown.svg or shown.png) and shown.chart is None and wish.what in _OWN_CHART:
-        shown = replace(shown, chart=wish.what)
+    if (shown.svg or shown.png) and shown.chart is None:
+        shown = replace(shown, chart=CHARTS.get(wish.what))
     machine = load(None)
     found = measure(machine, wish, MeasureOptions(*how, budget=QUICK_SECONDS if wish.what == "quick" else None))
     _show(found.measurements, machine, shown)
@@ -243,13 +271,9 @@ def _show(found: "Measurements", machine: "Machine | None", shown: Shown) -> Non
     _draw(found, machine, shown)
 
 
-_OWN_CHART = ("scaling", "matrix", "ladder", "loaded", "c2c", "roofline")
-_CHART_OF = {"matrix": "bandwidth-matrix", "c2c": "map"}
-"""What is drawn of a thing to measure, where its name is another."""
-
-
 def _draw(found: "Measurements", machine: "Machine | None", shown: Shown) -> None:
     from advisor.errors import BadValue
+    from advisor.measure.plan import CHARTS
     from advisor.render.charts.chart import KINDS, chart, charts_of
     from advisor.work.machine import write_whole
 
@@ -257,7 +281,7 @@ def _draw(found: "Measurements", machine: "Machine | None", shown: Shown) -> Non
     if not files:
         return
     there = charts_of(found)
-    name = _CHART_OF.get(shown.chart or "", shown.chart) or (there[0] if len(there) == 1 else None)
+    name = CHARTS.get(shown.chart or "", shown.chart) or (there[0] if len(there) == 1 else None)
     if name is None:
         raise BadValue(f"there are {len(there)} charts to draw", cure=f"choose with --chart: {', '.join(there or KINDS)}")
     for file, form in files:

@@ -6,6 +6,7 @@ from statistics import median
 from advisor.model.audit.case import Case
 from advisor.model.audit.measured_facts import Speed, Way
 from advisor.model.cpuset import CpuSet
+from advisor.model.kernels import Unit
 from advisor.model.measurement import Distance, Measurements, Part, Result
 from advisor.model.measurement_statistics import Gain, fastest, median_of, spread_of
 
@@ -16,7 +17,7 @@ _PATTERNS = ("triad", "load", "copy")
 
 def speeds(measurements: Measurements, part: Part, case: Case) -> tuple[Speed, ...] | None:
     """Return what each part of a kind gave; None where none was measured."""
-    every = [each for each in measurements.of("membw", "part") if each.distance not in _REMOTE]
+    every = [each for each in measurements.of("part", "bytes/s") if each.distance not in _REMOTE]
     found: dict[int, list[Result]] = {}
     for each in every:
         if each.part == part:
@@ -94,7 +95,7 @@ def _latencies(measurements: Measurements, part: Part) -> dict[int, Result]:
     """Return the latency of each part's own memory, by the largest working set that was walked."""
     found: dict[int, Result] = {}
     for each in measurements.results:
-        if (each.kernel, each.part, each.refused, each.unit) != ("memlat", part, None, "seconds") or each.distance in _REMOTE:
+        if (each.part, each.refused, each.unit) != (part, None, "seconds") or each.distance in _REMOTE:
             continue
         index = each.index or 0
         if each.purpose in ("part", "matrix") and (index not in found or (each.bytes or 0) > (found[index].bytes or 0)):
@@ -128,23 +129,23 @@ Pairs = Mapping[tuple[int, int], Result]
 """Results by the NUMA node of the cores and that of the memory."""
 
 
-def _matrix(measurements: Measurements, kernel: str, what: str) -> Pairs:
+def _matrix(measurements: Measurements, unit: Unit, what: str) -> Pairs:
     found: dict[tuple[int, int], list[Result]] = {}
     for each in measurements.results:
-        if (each.kernel, each.refused) != (kernel, None) or each.part != "numa" or each.index is None:
+        if (each.unit, each.refused) != (unit, None) or each.part != "numa" or each.index is None:
             continue
         local = each.distance == "local" and each.purpose == "part"
         if each.purpose == "matrix" or local:
             memory = each.memory if each.memory is not None else each.index
             found.setdefault((each.index, memory), []).append(each)
-    best = {pair: fastest(own, what) if kernel == "membw" else own[0] for pair, own in found.items()}
+    best = {pair: own[0] if unit == "seconds" else fastest(own, what) for pair, own in found.items()}
     return {pair: result for pair, result in best.items() if result is not None}
 
 
 def remote_memory(measurements: Measurements, case: Case) -> tuple[Way, ...] | None:
     """Return memory of other NUMA nodes against local memory; None where that was not measured."""
-    bandwidths = next((each for what in _PATTERNS if _remote(each := _matrix(measurements, "membw", what))), {})
-    latencies = _matrix(measurements, "memlat", "chase")
+    bandwidths = next((each for what in _PATTERNS if _remote(each := _matrix(measurements, "bytes/s", what))), {})
+    latencies = _matrix(measurements, "seconds", "chase")
     result = []
     for distance in _REMOTE:
         bandwidth, latency = _against(bandwidths, distance), _against(latencies, distance)

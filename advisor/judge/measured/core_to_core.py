@@ -45,7 +45,7 @@ def _trips(measurements: Measurements, case: Case) -> Trips:
     """Return the shortest round trip of each pair of cores: what disturbs one only makes it longer."""
     core_of = {cpu: next(iter(core.cpuset)) for core in (case.topology.cores if case.topology else ()) for cpu in core.cpuset}
     found: dict[tuple[int, int], float] = {}
-    for each in measurements.of("c2c", "map"):
+    for each in measurements.of("map"):
         if len(each.cpus) != 2 or each.unit != "seconds":
             continue
         a, b = sorted(core_of.get(cpu, cpu) for cpu in each.cpus)

@@ -134,7 +134,7 @@ def _clocks(measurements: Measurements, case: Case) -> tuple[Clock, ...]:
     """Return the clock by instructions, each of the result with most cores at work."""
     base = case.cpu.base_hz if case.cpu else None
     found: dict[str, Result] = {}
-    for each in (*measurements.of("peakflops", "clock"), *measurements.of("peakflops", "peak")):
+    for each in (*measurements.of("clock"), *measurements.of("peak")):
         isa = _isa(each)
         if _hertz(each) and (isa not in found or len(each.cpus) > len(found[isa].cpus)):
             found[isa] = each
@@ -148,7 +148,7 @@ def _clocks(measurements: Measurements, case: Case) -> tuple[Clock, ...]:
 
 def _flops(measurements: Measurements, case: Case, clocks: Sequence[Clock]) -> Flops | None:
     """Return the best rate of the most cores, beside the peak of those cores at the clock they ran at."""
-    rates = [each for each in measurements.of("peakflops", "peak") if each.unit == "flop/s" and each.variant.endswith("fma")]
+    rates = [each for each in measurements.of("peak", "flop/s") if each.variant.endswith("fma")]
     best = max(rates, key=lambda each: (len(each.cpus), each.median), default=None)
     if best is None:
         return None

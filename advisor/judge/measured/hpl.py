@@ -20,7 +20,7 @@ _BETTER: Final = re.compile(r"\bOPENBLAS_CORETYPE=([A-Za-z0-9]{2,20})\b")
 
 def linpack(measurements: Measurements, case: Case, clocks: Sequence[Clock]) -> tuple[Linpack, ...]:
     """Return every run that is believed, those of fewest hosts first; beside those of more, what one host gives."""
-    found = [_run(each, case, clocks) for each in measurements.of("hpl", "hpl") if each.unit == "flop/s"]
+    found = [_run(each, case, clocks) for each in measurements.of("hpl", "flop/s")]
     ordered = sorted(found, key=lambda run: (run.part != "machine", run.hosts or 1, -run.rate))
     one = next((run for run in ordered if run.hosts == 1 and run.part == "machine"), None)
     return tuple(run if one is None else run.model_copy(update={"of_one": _against(run, one)}) for run in ordered)

@@ -5,7 +5,7 @@ from typing import Final
 
 from advisor.model.audit.case import Case
 from advisor.model.audit.measured_facts import AdapterWay, Exchange, MeasuredAdapter, Reach
-from advisor.model.measurement import Distance, Measurements, Result, reported_integer, reported_number, reported_text
+from advisor.model.measurement import NETWORK, Distance, Measurements, Result, reported_integer, reported_number, reported_text
 from advisor.model.measurement_statistics import median_of, spread_of
 
 _SMALL: Final = 64
@@ -36,7 +36,7 @@ def _through(measurements: Measurements) -> list[list[Result]]:
             and reported_number(each, "across")
             and not reported_text(each, "way")
         )
-        if each.kernel == "mbw_mr" and through:
+        if each.purpose in NETWORK and through:
             found.setdefault((reported_text(each, "hca"), reported_text(each, "hosts_named")), []).append(each)
     return list(found.values())
 

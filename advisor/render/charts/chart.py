@@ -24,8 +24,8 @@ def charts_of(measurements: Measurements) -> tuple[str, ...]:
     """Return the kinds of charts for which there is something measured."""
     there = {
         "scaling": bool(scaling(measurements)),
-        "bandwidth-matrix": bool(matrices(measurements, "membw")),
-        "latency-matrix": bool(matrices(measurements, "memlat")),
+        "bandwidth-matrix": bool(matrices(measurements, "bytes/s")),
+        "latency-matrix": bool(matrices(measurements, "seconds")),
         "ladder": bool(ladder(measurements)),
         "loaded": bool(loaded(measurements)),
         "map": bool(round_trips(measurements)),
@@ -81,10 +81,10 @@ def _drawing(measurements: Measurements, kind: str, intensity: float | None, lev
     drawings: dict[str, Callable[[], Figure]] = {
         "scaling": lambda: plots.scaling(measurements, scaling(measurements)),
         "bandwidth-matrix": lambda: plots.numa_heatmap(
-            measurements, matrices(measurements, "membw"), "bandwidth between NUMA nodes"
+            measurements, matrices(measurements, "bytes/s"), "bandwidth between NUMA nodes"
         ),
         "latency-matrix": lambda: plots.numa_heatmap(
-            measurements, matrices(measurements, "memlat"), "latency between NUMA nodes"
+            measurements, matrices(measurements, "seconds"), "latency between NUMA nodes"
         ),
         "ladder": lambda: plots.ladder(measurements, ladder(measurements), levels),
         "loaded": lambda: plots.loaded(measurements, loaded(measurements)),

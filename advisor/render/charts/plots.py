@@ -5,9 +5,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from advisor.language.units import binary
-from advisor.model.measurement import Measurements, Unit
+from advisor.model.kernels import Unit
+from advisor.model.measurement import Measurements
 from advisor.render.charts.canvas import COLOURS, DASHES, FAINT, INK, MARKERS, Label, beside, entitle, sheet
-from advisor.render.measured.figures import SCALES, amount, figure, scaled
+from advisor.render.measured.figures import amount, figure, scaled, unit_name
 from advisor.render.measured.series import Curve, Matrix, Pair, nodes
 from advisor.render.topology.tiles import AWAY, BETWEEN, HOME
 
@@ -162,7 +163,7 @@ def numa_heatmap(measurements: Measurements, matrices: Sequence[Matrix], title: 
         axes = whole.add_axes(((number + 0.12) * wide, 0.04, 0.84 * wide, 0.73))
         _squares(whole, axes, (matrix.rows, matrix.columns), matrix.values, matrix.unit)
         axes.set_ylabel("CPUs of NUMA node")
-        axes.set_xlabel(f"{matrix.variant}, {SCALES[matrix.unit][1]}: memory of NUMA node")
+        axes.set_xlabel(f"{matrix.variant}, {unit_name(matrix.unit)}: memory of NUMA node")
     better = "more" if shown[0].unit == "bytes/s" else "less"
     entitle(whole, title, measurements, [r for matrix in shown for r in matrix.results], f"{better} is better, light is good")
     return whole
@@ -214,7 +215,7 @@ def _squares(
         _write(axes, grid)
     else:
         scale = whole.colorbar(mesh, ax=axes, shrink=0.7, pad=0.02)
-        scale.set_label(SCALES[unit][1])
+        scale.set_label(unit_name(unit))
 
 
 def _numbers_of(axes: "Axes", rows: Sequence[int], columns: Sequence[int]) -> None:

@@ -60,8 +60,8 @@ class Roofline:
 
 def roofline(measurements: Measurements) -> Roofline | None:
     """Return the roofline of the largest part that has bandwidth and flops; None where one of them was not measured."""
-    memory = [r for r in sound(measurements, "membw", "roofline", "part") if r.distance in (None, "local", "spread")]
-    compute = [r for r in sound(measurements, "peakflops", "roofline", "peak") if r.unit == "flop/s"]
+    memory = [r for r in sound(measurements, "roofline", "part", unit="bytes/s") if r.distance in (None, "local", "spread")]
+    compute = list(sound(measurements, "roofline", "peak", unit="flop/s"))
     both = {result.part for result in memory} & {result.part for result in compute}
     part = max(both, key=PARTS.index, default=None)
     if part is None:

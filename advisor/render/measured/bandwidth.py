@@ -21,7 +21,7 @@ from advisor.render.measured.figures import (
     percent,
     table,
 )
-from advisor.render.measured.series import headline, rank, scaling, sound
+from advisor.render.measured.series import headline, scaling, sound
 
 _OF_PARTS: tuple[Purpose, ...] = ("part", "half", "sparse")
 _MOST_THREADS = 20
@@ -93,13 +93,13 @@ def _median(result: Result) -> float:
     return result.median
 
 
-def _order(row: PartGroup) -> tuple[int, int, int, tuple[int, str]]:
-    return PARTS.index(row.part), _OF_PARTS.index(row.purpose), DISTANCES.index(row.away), rank(row.variant)
+def _order(row: PartGroup) -> tuple[int, int, int]:
+    return PARTS.index(row.part), _OF_PARTS.index(row.purpose), DISTANCES.index(row.away)
 
 
 def parts(measurements: Measurements, width: int) -> list[Line]:
     """Return the headline pattern part by part, with bars."""
-    found = list(sound(measurements, "membw", *_OF_PARTS))
+    found = list(sound(measurements, *_OF_PARTS, unit="bytes/s"))
     variant = headline(found)
     shown = [result for result in found if result.variant == variant]
     if not shown:
@@ -142,8 +142,8 @@ def _ranges(rows: Sequence[PartGroup], width: int) -> list[Line]:
 
 def patterns(measurements: Measurements, width: int) -> list[Line]:
     """Return every pattern of every kind of part, where more than the headline was measured."""
-    found = list(sound(measurements, "membw", *_OF_PARTS))
-    names = sorted({result.variant for result in found}, key=rank)
+    found = list(sound(measurements, *_OF_PARTS, unit="bytes/s"))
+    names = list(dict.fromkeys(result.variant for result in found))
     if len(names) < 2:
         return []
     rows = part_groups(found)
@@ -171,14 +171,14 @@ def _fitting(names: Sequence[str], room: int) -> Iterator[Sequence[str]]:
 
 def sparse(measurements: Measurements, width: int) -> list[Line]:
     """Return one core of each L3 group against all cores of the same part and pattern."""
-    all_cores = {_same(result): result for result in sound(measurements, "membw", "part")}
+    all_cores = {_same(result): result for result in sound(measurements, "part", unit="bytes/s")}
     pairs: dict[tuple[Part, str], list[tuple[Result, Result]]] = defaultdict(list)
-    for result in sound(measurements, "membw", "sparse"):
+    for result in sound(measurements, "sparse"):
         if _same(result) in all_cores:
             pairs[result.part, result.variant].append((result, all_cores[_same(result)]))
     if not pairs:
         return []
-    ordered = sorted(pairs, key=lambda key: (PARTS.index(key[0]), rank(key[1])))
+    ordered = sorted(pairs, key=lambda key: PARTS.index(key[0]))
     rows = [_gain(pairs[key], first=at == 0 or key[0] != ordered[at - 1][0]) for at, key in enumerate(ordered)]
     head = ("part", "cores", "pattern", "1 per L3", "all", "gain", "gains")
     lines = heading(

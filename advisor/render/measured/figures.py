@@ -11,7 +11,8 @@ from rich.style import Style
 from rich.text import Text
 
 from advisor.language.units import UNKNOWN, binary, count, plain, printable
-from advisor.model.measurement import Distance, Part, Purpose, Result, Unit
+from advisor.model.kernels import Unit
+from advisor.model.measurement import Distance, Part, Purpose, Result
 from advisor.render.lines import STYLES, Line, Page, Span, cut, width_of, wrapped
 from advisor.render.topology.tiles import AWAY, BETWEEN, HOME
 
@@ -23,14 +24,10 @@ SCALES: Final[dict[Unit, tuple[float, str]]] = {
     "messages/s": (1e6, "M msg/s"),
 }
 
+_PREFIXES: Final = ("", "k", "M", "G", "T")
+
 PARTS: Final[tuple[Part, ...]] = ("core", "l3", "numa", "socket", "machine", "pair")
 DISTANCES: Final[tuple[Distance | None, ...]] = (None, "local", "spread", "same-socket", "other-socket")
-PATTERNS: Final = tuple(
-    pattern + stores
-    for pattern in ("load", "store", "copy", "scale", "add", "triad", "update")
-    for stores in ("", "-nt")
-)  # fmt: skip
-"""In the order in which STREAM and [delftblue] list them, regular stores before non-temporal ones."""
 
 _PART = {"core": "core", "l3": "L3 group", "numa": "NUMA node", "socket": "socket", "machine": "machine", "pair": "pair"}
 _CHOICE: dict[Purpose, str] = {"sparse": ", 1 per L3", "half": ", half of each L3"}
@@ -58,9 +55,14 @@ def figure(value: float) -> str:
     return f"{rounded:.{max(0, 2 - floor(log10(abs(rounded))))}f}"
 
 
+def unit_name(unit: Unit) -> str:
+    """Return the unit that is written: ``GB/s``; one that only its kernel knows as it is."""
+    return SCALES[unit][1] if unit in SCALES else plain(unit, 40)
+
+
 def scaled(value: float, unit: Unit) -> float:
     """Return a value in the unit that is written."""
-    return value / SCALES[unit][0]
+    return value / SCALES.get(unit, (1.0, unit))[0]
 
 
 def number(value: float, unit: Unit) -> str:
@@ -68,9 +70,25 @@ def number(value: float, unit: Unit) -> str:
     return figure(scaled(value, unit))
 
 
+def short_number(value: float, unit: Unit) -> str:
+    """Return a value without its unit; with a prefix where the unit has no usual one.
+
+    >>> short_number(2.14e10, "bytes/s"), short_number(3.3e7, "updates/s"), short_number(42.0, "updates/s")
+    ('21.4', '33.0 M', '42.0')
+    """
+    if unit in SCALES or not isfinite(value):
+        return number(value, unit)
+    power = sum(abs(value) >= 1000.0**step for step in range(1, len(_PREFIXES)))
+    return f"{figure(value / 1000.0**power)} {_PREFIXES[power]}".strip()
+
+
 def amount(value: float, unit: Unit) -> str:
-    """Return a value with its unit: ``21.4 GB/s``."""
-    return f"{number(value, unit)} {SCALES[unit][1]}"
+    """Return a value with its unit.
+
+    >>> amount(2.14e10, "bytes/s"), amount(3.3e7, "updates/s")
+    ('21.4 GB/s', '33.0 M updates/s')
+    """
+    return f"{short_number(value, unit)} {unit_name(unit)}"
 
 
 def percent(share: float) -> str:

@@ -11,15 +11,8 @@ from advisor.model import measurement
 from advisor.model.measurement import Measurements, Part, Result
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured.figures import Bar, Cell, amount, figure, heading, how, isa, number, part_name, percent, table
-from advisor.render.measured.series import sound
+from advisor.render.measured.series import sound, title
 
-OPERATIONS = {
-    "fma": "fused multiply-add",
-    "muladd": "multiply and add",
-    "add": "add",
-    "mul": "multiply",
-    "chain": "chain of adds",
-}
 _WIDTHS = ("avx512", "sve", "avx2", "avx", "neon", "sse2", "scalar")
 
 
@@ -52,39 +45,39 @@ def kind(result: Result) -> tuple[str, str]:
     return operation, width or result.isa or ""
 
 
-def peaks(results: Iterable[Result]) -> list[Peak]:
-    """Return results by kind of instruction and by cores, the widest first."""
+def peaks(results: Iterable[Result], operations: Sequence[str] = ()) -> list[Peak]:
+    """Return results by kind of instruction and by cores, the widest first; of one width in the order of ``operations``."""
     groups: dict[tuple[str, str, Part, int], list[Result]] = defaultdict(list)
     for result in results:
         groups[*kind(result), result.part, len(result.cpus)].append(result)
-    return sorted((Peak(*key, tuple(found)) for key, found in groups.items()), key=_order)
+    order = [*operations, *(operation for operation, *_ in groups if operation not in operations)]
+    found = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
+    return sorted((Peak(*key, tuple(each)) for key, each in found), key=_order)
 
 
-def _order(peak: Peak) -> tuple[int, int, int]:
-    width = _WIDTHS.index(peak.width) if peak.width in _WIDTHS else len(_WIDTHS)
-    operation = list(OPERATIONS).index(peak.operation) if peak.operation in OPERATIONS else len(OPERATIONS)
-    return -peak.cores, width, operation
+def _order(peak: Peak) -> tuple[int, int]:
+    return -peak.cores, _WIDTHS.index(peak.width) if peak.width in _WIDTHS else len(_WIDTHS)
 
 
 def flops(measurements: Measurements, width: int) -> list[Line]:
     """Return floating-point rates with bars, the clock and the operations a cycle."""
-    found = [each for each in sound(measurements, "peakflops", "peak", "roofline") if each.unit == "flop/s"]
+    found = list(sound(measurements, "peak", "roofline", unit="flop/s"))
     if not found:
         return []
-    rows = peaks(found)
+    sheet = measurements.sheet(found[0].kernel)
+    rows = peaks(found, [each.name for each in sheet.variants] if sheet else ())
     most = max(row.value for row in rows)
     head = ("double precision", "width", "cores", "GFLOP/s", "", "spread", "GHz", "flop/cycle")
-    body = [_flops(row, most) for row in rows]
+    body = [_flops(row, most, title(measurements, row.results[0].kernel, row.operation)) for row in rows]
     about = f"{how(found)}; flop/cycle are of one core"
     return [*heading("Floating point", about, width), *table(head, body, width, "llrrlrrr")]
 
 
-def _flops(row: Peak, most: float) -> list[Cell]:
+def _flops(row: Peak, most: float, name: str) -> list[Cell]:
     clock = row.clock
     cycle = "-" if clock is None else figure(row.value / row.cores / clock)
     spread = percent(max(result.spread for result in row.results))
     value: Cell = (number(row.value, "flop/s"), "title")
-    name = OPERATIONS.get(row.operation, row.operation)
     cores = f"{len(row.results)}x {row.cores}" if len(row.results) > 1 else str(row.cores)
     return [
         name,
@@ -100,23 +93,23 @@ def _flops(row: Peak, most: float) -> list[Cell]:
 
 def clocks(measurements: Measurements, width: int) -> list[Line]:
     """Return the clocks that were measured for themselves."""
-    found = list(sound(measurements, "peakflops", "clock"))
+    found = list(sound(measurements, "clock"))
     if not found:
         return []
     groups: dict[tuple[Part, int, str], list[Result]] = defaultdict(list)
     for result in found:
-        groups[result.part, len(result.cpus), _busy(result)].append(result)
+        groups[result.part, len(result.cpus), _busy(measurements, result)].append(result)
     rows = [_clock(name, results) for (_, _, name), results in sorted(groups.items(), key=lambda item: item[0][1:])]
     repeats = how([result.model_copy(update={"isa": None}) for result in found])
     lines = heading("Clock", repeats, width)
     return lines + table(("part", "cores", "busy with", "GHz", "lowest to highest"), rows, width, "lrlrl")
 
 
-def _busy(result: Result) -> str:
+def _busy(measurements: Measurements, result: Result) -> str:
     """Return what the cores did while their clock was taken."""
     operation, width = kind(result)
-    load = str(result.details.get("load", operation))
-    return ", ".join(part for part in (isa(width), OPERATIONS.get(load, "")) if part)
+    load = measurement.reported_text(result, "load") or operation
+    return ", ".join(part for part in (isa(width), "" if load == "clock" else title(measurements, result.kernel, load)) if part)
 
 
 def _clock(name: str, results: Sequence[Result]) -> list[Cell]:

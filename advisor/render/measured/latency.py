@@ -8,11 +8,12 @@ from statistics import median
 from advisor.language.units import binary, count
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Kernel, Measurements
+from advisor.model.kernels import Unit
+from advisor.model.measurement import Measurements
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Span, cut, width_of, wrapped
 from advisor.render.measured.bandwidth import part_groups
-from advisor.render.measured.figures import SCALES, Bar, Cell, distance, heading, heat, how, number, percent, table
+from advisor.render.measured.figures import Bar, Cell, distance, heading, heat, how, number, percent, table, unit_name
 from advisor.render.measured.series import Curve, Matrix, Pair, ends, ladder, loaded, matrices, nodes, round_trips, sound
 
 _MOST_STEPS = 26
@@ -21,7 +22,7 @@ _MOST_STEPS = 26
 
 def by_part(measurements: Measurements, width: int) -> list[Line]:
     """Return latency part by part, where no matrix tells it."""
-    found = [] if matrices(measurements, "memlat") else list(sound(measurements, "memlat", "part", "matrix"))
+    found = [] if matrices(measurements, "seconds") else list(sound(measurements, "part", "matrix", unit="seconds"))
     if not found:
         return []
     rows = part_groups([result.model_copy(update={"purpose": "part"}) for result in found])
@@ -89,22 +90,20 @@ _AIRY = 8
 _STEP = 1.3
 """Round trips that lie further apart than this are of different kinds: inside an L3 and outside it they differ by more."""
 
-_TITLES: dict[Kernel, str] = {"membw": "Bandwidth from node to node", "memlat": "Latency from node to node"}
+_TITLES: dict[Unit, str] = {"bytes/s": "Bandwidth from node to node", "seconds": "Latency from node to node"}
 
 
 def numa(measurements: Measurements, width: int) -> list[Line]:
     """Return bandwidth and latency between NUMA nodes."""
-    return [
-        line for kernel in ("membw", "memlat") for each in matrices(measurements, kernel) for line in _numa(kernel, each, width)
-    ]
+    return [line for unit in _TITLES for each in matrices(measurements, unit) for line in _numa(each, width)]
 
 
-def _numa(kernel: Kernel, matrix: Matrix, width: int) -> list[Line]:
-    better = "more" if kernel == "membw" else "less"
-    about = f"{SCALES[matrix.unit][1]}, {matrix.variant}, {how(matrix.results)}; {better} is better"
-    lines = heading(_TITLES[kernel], about, width)
+def _numa(matrix: Matrix, width: int) -> list[Line]:
+    better = "less" if matrix.unit == "seconds" else "more"
+    about = f"{unit_name(matrix.unit)}, {matrix.variant}, {how(matrix.results)}; {better} is better"
+    lines = heading(_TITLES[matrix.unit], about, width)
     written = {pair: number(value, matrix.unit) for pair, value in matrix.values.items()}
-    named = ("CPUs", "memory", kernel == "membw")
+    named = ("CPUs", "memory", better == "more")
     squares = _squares(matrix.rows, matrix.columns, matrix.values, written, named)
     return lines + (squares if width_of(squares[0]) <= width else _by_distance(matrix, width))
 

@@ -23,7 +23,7 @@ Found = dict[tuple[str, int], Result]
 
 def tables(measurements: Measurements, width: int) -> list[Line]:
     """Return for each adapter what pairs of ranks reach, place by place."""
-    believed = [each for each in measurements.results if each.kernel == "mbw_mr" and each.refused is None]
+    believed = [each for each in measurements.results if each.purpose in measurement.NETWORK and each.refused is None]
     lines: list[Line] = []
     for hca in dict.fromkeys(_text(each, "hca") for each in believed):
         own = [each for each in believed if _text(each, "hca") == hca]

@@ -9,25 +9,21 @@ from rich.console import RenderableType
 
 from advisor.language.units import UNKNOWN, count, duration, plain
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions, Identity, Measurements, Missing, Purpose, Result, Task
+from advisor.model.kernels import KernelSheet
+from advisor.model.measurement import NETWORK, Conditions, Identity, Measurements, Missing, Purpose, Result, Task
 from advisor.render.cpulists import numbered
 from advisor.render.lines import Line, cut, wrapped
 from advisor.render.measured import bandwidth, flops, latency, network
 from advisor.render.measured.figures import MeasuredPage, amount, distance, heading, part_name, rejected_span, table
+from advisor.render.measured.kernels import own_kernels
 from advisor.render.measured.series import caches
 
 ALIKE = 8
 """Up to so many tasks in a row that differ in their place only are listed each."""
 
-_ABOUT = {
-    "membw": "memory bandwidth",
-    "memlat": "memory latency",
-    "c2c": "round trips between cores",
-    "peakflops": "floating point",
-    "mbw_mr": "message rate",
-    "hpl": "Linpack",
-}
 _PATTERNS: Final = 5
+_WITHOUT_MEMORY: Final[tuple[Purpose, ...]] = ("map", "peak", "clock", "hpl", *NETWORK)
+"""What is measured there has no memory to speak of, or each rank its own."""
 _PURPOSES: dict[Purpose, str] = {
     "part": "",
     "sparse": "1 per L3",
@@ -44,16 +40,18 @@ _PURPOSES: dict[Purpose, str] = {
     "network-few": "2 a node",
     "network-pair": "one pair",
     "hpl": "",
+    "kernel": "",
 }
 
 
-def task_table(tasks: Sequence[Task], width: int) -> list[Line]:
+def task_table(tasks: Sequence[Task], width: int, kernels: Mapping[str, KernelSheet]) -> list[Line]:
     """Return what will be measured, kernel by kernel, and how long it takes."""
     if not tasks:
         return [(("Nothing to measure.", "warn"),)]
     lines: list[Line] = []
-    for _, some in groupby(tasks, key=lambda task: task.kernel):
-        lines += _kernel(list(some), width)
+    for kernel, some in groupby(tasks, key=lambda task: task.kernel):
+        sheet = kernels.get(kernel)
+        lines += _kernel(list(some), sheet.summary if sheet else "", width)
     return [*lines[1:], (), ((f"{count(len(tasks), 'task')}, about {seconds(sum(task.seconds for task in tasks))}", "title"),)]
 
 
@@ -65,11 +63,11 @@ def seconds(time: float) -> str:
     return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"
 
 
-def _kernel(tasks: Sequence[Task], width: int) -> list[Line]:
+def _kernel(tasks: Sequence[Task], summary: str, width: int) -> list[Line]:
     patterns = {task.variants for task in tasks}
     shared = f", each with {_patterns(tasks[0], ', ')}" if len(patterns) == 1 else ""
     told = f"{count(len(tasks), 'task')}, {seconds(sum(task.seconds for task in tasks))}{shared}"
-    about = ", ".join(part for part in (_ABOUT.get(tasks[0].kernel, ""), told) if part)
+    about = ", ".join(part for part in (plain(summary), told) if part)
     rows: list[tuple[str, ...]] = [("part", "", "CPUs", "memory", "distance", "patterns", "s")]
     for _, some in groupby(tasks, key=_alike):
         found = list(some)
@@ -110,7 +108,7 @@ def _row(tasks: Sequence[Task], room: int) -> tuple[str, ...]:
 
 def _groups(task: Task) -> str:
     """Return over how many L3 groups the cores of a part lie: one CCX, or both of a die."""
-    wide = task.kernel == "membw" and task.part in ("l3", "numa", "socket", "machine")
+    wide = task.purpose in ("part", "matrix", "kernel") and len(task.cpus) > 1
     return f"{task.groups} L3" if wide and task.groups else ""
 
 
@@ -126,7 +124,7 @@ def _patterns(task: Task, between: str) -> str:
 
 
 def _memory(tasks: Sequence[Task]) -> str:
-    if tasks[0].kernel not in ("membw", "memlat"):
+    if tasks[0].purpose in _WITHOUT_MEMORY or (tasks[0].purpose == "kernel" and tasks[0].distance is None):
         return ""
     known = {task.memory for task in tasks if task.memory is not None}
     return f"node {numbered(known)}" if known else "first touch"
@@ -249,6 +247,7 @@ def _lines(measurements: Measurements, machine: Machine | None, levels: Mapping[
         *flops.clocks(measurements, width),
         *flops.hpl_tables(measurements, width),
         *network.tables(measurements, width),
+        *own_kernels(measurements, width),
     ]
     nothing: list[Line] = [(), (("Nothing was measured.", "warn"),)]
     return [
@@ -259,20 +258,20 @@ def _lines(measurements: Measurements, machine: Machine | None, levels: Mapping[
     ]
 
 
-def plan_page(tasks: Sequence[Task], width: int | None = None) -> RenderableType:
+def plan_page(tasks: Sequence[Task], kernels: Mapping[str, KernelSheet], width: int | None = None) -> RenderableType:
     """Return what will be measured, where, with what, and how long it takes."""
-    return MeasuredPage(lambda room: task_table(tasks, room), width)
+    return MeasuredPage(lambda room: task_table(tasks, room, kernels), width)
 
 
-_ADDED: Final = ("hpl", "mbw_mr")
+_ADDED: Final[tuple[Purpose, ...]] = (*NETWORK, "hpl")
 
 
 def hpl_and_network(measurements: Measurements, width: int) -> list[Line]:
     """Return those tables, and what of them is not believed or is missing; nothing where neither was measured."""
     found = measurements.model_copy(
         update={
-            "results": tuple(each for each in measurements.results if each.kernel in _ADDED),
-            "missing": tuple(each for each in measurements.missing if each.task.startswith(_ADDED)),
+            "results": tuple(each for each in measurements.results if each.purpose in _ADDED),
+            "missing": tuple(each for each in measurements.missing if _purpose(each) in _ADDED),
         }
     )
     return [
@@ -281,3 +280,8 @@ def hpl_and_network(measurements: Measurements, width: int) -> list[Line]:
         *rejected(found, width),
         *missing(found, width),
     ]
+
+
+def _purpose(missing: Missing) -> str:
+    """Return why a task was to run: the second word of its name."""
+    return [*missing.task.split("/"), ""][1]

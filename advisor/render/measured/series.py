@@ -8,10 +8,12 @@ from math import isfinite
 from statistics import median
 
 from advisor.errors import BadInput
+from advisor.language.units import plain
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Distance, Kernel, Measurements, Order, Part, Purpose, Result, Unit
-from advisor.render.measured.figures import DISTANCES, PATTERNS, distance
+from advisor.model.kernels import Unit
+from advisor.model.measurement import Distance, Measurements, Order, Part, Purpose, Result
+from advisor.render.measured.figures import DISTANCES, distance
 
 Pair = tuple[int, int]
 Points = tuple[tuple[float, float], ...]
@@ -42,18 +44,24 @@ class Matrix:
 
 
 def sound(
-    measurements: Measurements, kernel: Kernel, *purposes: Purpose, variant: str | None = None, part: Part | None = None
+    measurements: Measurements,
+    *purposes: Purpose,
+    unit: Unit | None = None,
+    variant: str | None = None,
+    part: Part | None = None,
 ) -> Iterator[Result]:
     """Yield what is believed and can be drawn: finite values above nothing."""
     for purpose in purposes:
-        for result in measurements.of(kernel, purpose, variant, part):
+        for result in measurements.of(purpose, unit, variant, part):
             if all(isfinite(value) for value in result.values) and result.median > 0:
                 yield result
 
 
-def rank(pattern: str) -> tuple[int, str]:
-    """Return where a pattern stands among others."""
-    return (PATTERNS.index(pattern) if pattern in PATTERNS else len(PATTERNS), pattern)
+def title(measurements: Measurements, kernel: str, variant: str) -> str:
+    """Return what a variant is called in tables: as its kernel says, or by its name where the file does not hold that."""
+    sheet = measurements.sheet(kernel)
+    known = sheet.variant(variant) if sheet else None
+    return plain(known.title if known else variant, 60)
 
 
 def headline(results: Iterable[Result]) -> str | None:
@@ -61,17 +69,18 @@ def headline(results: Iterable[Result]) -> str | None:
     parts: dict[str, set[tuple[object, ...]]] = defaultdict(set)
     for result in results:
         parts[result.variant].add((result.part, result.distance))
-    best = sorted(parts, key=lambda name: (-len(parts[name]), HEADLINE.index(name) if name in HEADLINE else 9, rank(name)))
+    best = sorted(parts, key=lambda name: (-len(parts[name]), HEADLINE.index(name) if name in HEADLINE else len(HEADLINE)))
     return best[0] if best else None
 
 
 def scaling(measurements: Measurements) -> tuple[Curve, ...]:
     """Return bandwidth over threads, a curve for each pattern."""
-    found = list(sound(measurements, "membw", "scaling"))
+    found = list(sound(measurements, "scaling"))
     kinds = {(result.distance, result.order) for result in found}
-    named: dict[tuple[tuple[int, str], int, str], list[Result]] = defaultdict(list)
+    patterns = list(dict.fromkeys(result.variant for result in found))
+    named: dict[tuple[int, int, str], list[Result]] = defaultdict(list)
     for result in found:
-        named[rank(result.variant), DISTANCES.index(result.distance), result.order or ""].append(result)
+        named[patterns.index(result.variant), DISTANCES.index(result.distance), result.order or ""].append(result)
     curves = (each for _, each in sorted(named.items(), key=lambda item: item[0]))
     return tuple(_curve(_scaling_name(each[0], kinds), each, _threads) for each in curves)
 
@@ -85,7 +94,7 @@ def _scaling_name(result: Result, kinds: Collection[tuple[Distance | None, Order
 
 def ladder(measurements: Measurements) -> tuple[Curve, ...]:
     """Return latency over the working set, a curve for each kind of page and, where several were asked, each memory."""
-    found = [result for result in sound(measurements, "memlat", "ladder") if result.bytes]
+    found = [result for result in sound(measurements, "ladder") if result.bytes]
     several = len({result.memory for result in found}) > 1
     named: dict[str, list[Result]] = defaultdict(list)
     for result in found:
@@ -96,7 +105,7 @@ def ladder(measurements: Measurements) -> tuple[Curve, ...]:
 
 def loaded(measurements: Measurements) -> tuple[Curve, ...]:
     """Return latency over what the other cores stream meanwhile."""
-    found = [result for result in sound(measurements, "memlat", "loaded") if _load(result) is not None]
+    found = [result for result in sound(measurements, "loaded") if _load(result) is not None]
     named: dict[str, list[Result]] = defaultdict(list)
     for result in found:
         named["any memory" if result.memory is None else f"memory of node {result.memory}"].append(result)
@@ -119,18 +128,18 @@ def _curve(name: str, results: Sequence[Result], x: Callable[[Result], float]) -
     return Curve(name, tuple((place, median(at[place])) for place in sorted(at)), tuple(results))
 
 
-def matrices(measurements: Measurements, kernel: Kernel) -> tuple[Matrix, ...]:
+def matrices(measurements: Measurements, unit: Unit) -> tuple[Matrix, ...]:
     """Return CPU node against memory node, one matrix a variant; a node against itself may have been measured as a part."""
-    found = list(sound(measurements, kernel, "matrix"))
-    variants = sorted({result.variant for result in found}, key=rank)
-    made = (_matrix(measurements, kernel, variant, found) for variant in variants)
+    found = list(sound(measurements, "matrix", unit=unit))
+    variants = dict.fromkeys(result.variant for result in found)
+    made = (_matrix(measurements, unit, variant, found) for variant in variants)
     return tuple(each for each in made if len(each.rows) > 1 or len(each.columns) > 1)
 
 
-def _matrix(measurements: Measurements, kernel: Kernel, variant: str, found: Iterable[Result]) -> Matrix:
+def _matrix(measurements: Measurements, unit: Unit, variant: str, found: Iterable[Result]) -> Matrix:
     results = [result for result in found if result.variant == variant]
     cells: dict[Pair, list[Result]] = defaultdict(list)
-    own = [each for each in sound(measurements, kernel, "part", variant=variant, part="numa") if each.distance == "local"]
+    own = [each for each in sound(measurements, "part", unit=unit, variant=variant, part="numa") if each.distance == "local"]
     for result in (*results, *own):
         row = node_of(measurements, result)
         pair = None if row is None else (row, row if result.memory is None else result.memory)
@@ -139,7 +148,7 @@ def _matrix(measurements: Measurements, kernel: Kernel, variant: str, found: Ite
     values = {pair: median(each.median for each in cell) for pair, cell in cells.items() if cell}
     return Matrix(
         variant=variant,
-        unit=results[0].unit,
+        unit=unit,
         rows=tuple(sorted({row for row, _ in values})),
         columns=tuple(sorted({column for _, column in values})),
         values=values,
@@ -166,7 +175,7 @@ def nodes(lists: tuple[str, ...]) -> tuple[CpuSet, ...]:
 def round_trips(measurements: Measurements) -> dict[Pair, float]:
     """Return the time of a round trip between two CPUs, the lower one first."""
     found: dict[Pair, list[float]] = defaultdict(list)
-    for result in sound(measurements, "c2c", "map"):
+    for result in sound(measurements, "map"):
         if len(set(result.cpus)) == 2:
             found[min(result.cpus), max(result.cpus)].append(result.median)
     return {pair: median(times) for pair, times in sorted(found.items())}
