@@ -144,6 +144,12 @@ class Declared(NamedTuple):
         """Whether two machines may be compared by it."""
         return not (self.volatile or self.identity)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Section and roles in words."""
+        roles = (name.replace("_", " ") for name in ("key", "volatile", "identity", "per_cpu") if getattr(self, name))
+        return (*([self.section.value] if self.section else []), *roles)
+
 
 @cache
 def declarations(model: type[BaseModel]) -> dict[str, Declared]:
@@ -196,9 +202,9 @@ def comparable(value: BaseModel, but: Collection[Section] = ()) -> Iterator[Told
     """Yield every known fact, as simple as it gets, that two may be compared by: no identity, nothing that changes by itself.
 
     Elements of lists are named by their keys (``hcas.mlx5_0.firmware``), so that their order does not matter. What is equal here
-    is equal but for identity: equal nodes of a fleet fold into one by it. Sections may be left out.
+    is equal but for identity: equal nodes of a fleet fold into one by it. Sections may be left out; the evidence always is.
     """
-    return _record(Told("", value), but)
+    return _record(Told("", value), (*but, Section.EVIDENCE))
 
 
 def _record(record: Told, but: Collection[Section]) -> Iterator[Told]:
