@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
 from advisor.collect.sources import sources
+from advisor.model.fact import declarations, undeclared
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
@@ -79,10 +80,12 @@ def schema() -> str:
 
 
 def facts() -> str:
-    """Return the page of all facts a Machine may hold, by dotted name."""
-    rows = "".join(f"| `{name}` | {kind} | {text} |\n" for name, kind, text in _fields(Machine, ""))
+    """Return the page of all facts a Machine may hold, by dotted name, as they are declared."""
+    rows = "".join(f"| `{name}` | {kind} | {unit} | {role} | {text} |\n" for name, kind, unit, role, text in _fields(Machine, ""))
     head = "# Facts\n\nEvery fact of a Machine. A fact that is not known is null.\n\n"
-    head += "| fact | type | meaning |\n| --- | --- | --- |\n"
+    head += "A key identifies an element of a list. What is volatile changes by itself, and an identity names one machine:\n"
+    head += "neither is compared, and an identity does not stay in an anonymised capture. A section holds for all below it.\n\n"
+    head += "| fact | type | unit | section, role | meaning |\n| --- | --- | --- | --- | --- |\n"
     return f"{NOTE}{head}{rows}"
 
 
@@ -119,16 +122,17 @@ def _names(option: Any) -> tuple[str, ...]:
     return (*first, *(option.param_decls or ()))
 
 
-def _fields(model: type[Value], prefix: str) -> Iterator[tuple[str, str, str]]:
+def _fields(model: type[Value], prefix: str) -> Iterator[tuple[str, str, str, str, str]]:
     for name, field in model.model_fields.items():
         inner, many = _inner(field.annotation)
-        dotted = f"{prefix}{name}{'[]' if many else ''}"
+        dotted, declared = f"{prefix}{name}{'[]' if many else ''}", declarations(model)[name]
+        unit, role = declared.unit.name if declared.unit else "", ", ".join(declared.words)
         if isinstance(inner, type) and issubclass(inner, Value):
             doc = (inner.__doc__ or "").strip().splitlines()[0]
-            yield dotted, inner.__name__, field.description or doc
+            yield dotted, inner.__name__, unit, role, field.description or doc
             yield from _fields(inner, f"{dotted}.")
         else:
-            yield dotted, _name(inner), field.description or ""
+            yield dotted, _name(inner), unit, role, field.description or ""
 
 
 def _inner(annotation: Any) -> tuple[Any, bool]:
@@ -155,7 +159,11 @@ def _name(annotation: Any) -> str:
 
 
 def main() -> int:
-    """Write the pages and return 0."""
+    """Write the pages and return 0; a fact that is not wholly declared stops it."""
+    lacking = tuple(undeclared(Machine))
+    if lacking:
+        sys.stderr.write("".join(f"{line}\n" for line in lacking))
+        return 2
     REFERENCE.mkdir(exist_ok=True)
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, encoding="utf-8")

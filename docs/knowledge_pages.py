@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 
+from pydantic import BaseModel
+
 from advisor.judge.rulebook import rule_schema
 from advisor.judge.scope import fact_kinds
 from advisor.know.platforms import platforms
@@ -13,6 +15,7 @@ from advisor.language.kinds import Kind, ListOf, Record, Text
 from advisor.model.audit.case import Case
 from advisor.model.audit.platform import Platform, Reference
 from advisor.model.audit.setting import Setting
+from advisor.model.fact import declarations
 from advisor.render.rule import rule_page
 from advisor.work.judgement import own_rules
 
@@ -35,8 +38,8 @@ def pages() -> dict[str, str]:
 def rule_facts() -> str:
     """Return the page of all facts, verbs and units that a rule may use."""
     head = "# What rules may ask\n\nFacts by dotted name; a list is run over: `any(node.memory == 0 for node in nodes)`.\n\n"
-    head += "| fact | kind | meaning |\n| --- | --- | --- |\n"
-    rows = "".join(f"| `{name}` | {kind} | {text} |\n" for name, kind, text in _facts())
+    head += "| fact | kind | unit | meaning |\n| --- | --- | --- | --- |\n"
+    rows = "".join(f"| `{name}` | {kind} | {unit} | {text} |\n" for name, kind, unit, text in _facts())
     verbs = "".join(
         f"| `{name}({', '.join(map(str, verb.takes))})` | {verb.gives} | {_first_line(verb.function.__doc__)} |\n"
         for name, verb in VERBS.items()
@@ -49,23 +52,25 @@ def _first_line(text: str | None) -> str:
     return (text or "").strip().partition("\n")[0]
 
 
-def _facts() -> Iterator[tuple[str, str, str]]:
+def _facts() -> Iterator[tuple[str, str, str, str]]:
     for name, kind in fact_kinds().items():
-        yield from _fact(name, kind, Case.model_fields[name].description or "")
+        yield from _fact(name, kind, Case, name)
     for name, setting in settings().items():
-        yield f"setting.{name}", "number" if setting.type == "number" else "text", setting.title
+        yield f"setting.{name}", "number" if setting.type == "number" else "text", "", setting.title
 
 
-def _fact(name: str, kind: Kind, text: str) -> Iterator[tuple[str, str, str]]:
+def _fact(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator[tuple[str, str, str, str]]:
     inner = kind.item if isinstance(kind, ListOf) else kind
     shown = f"{name}[]" if isinstance(kind, ListOf) else name
+    text, unit = model.model_fields[field].description or "", declarations(model)[field].unit
     if isinstance(inner, Record) and inner.model is not None:
-        yield shown, "list" if isinstance(kind, ListOf) else "record", text or (inner.model.__doc__ or "").strip().splitlines()[0]
+        text = text or (inner.model.__doc__ or "").strip().splitlines()[0]
+        yield shown, "list" if isinstance(kind, ListOf) else "record", "", text
         for part, part_kind in inner.facts().items():
-            yield from _fact(f"{shown}.{part}", part_kind, inner.model.model_fields[part].description or "")
+            yield from _fact(f"{shown}.{part}", part_kind, inner.model, part)
         return
     options = f": {', '.join(inner.options)}" if isinstance(inner, Text) and inner.options else ""
-    yield shown, f"{kind}{options}", text
+    yield shown, f"{kind}{options}", unit.name if unit else "", text
 
 
 def setting_page() -> str:

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from typing import Final
 
-from advisor.collect.reader import CAPTURE_HELP, FactSource, Reader
+from advisor.collect.reader import CAPTURE_HELP, NUMBERS, FactSource, Reader
 from advisor.host.base import Host, Why, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import CoreKind, Cpu, PowerCap
@@ -287,5 +287,10 @@ SOURCES = (
         POWERCAP_PATHS,
         (),
         collect_powercap,
+        (
+            (f"{_ROOT}/*/name", r"(?:package|die)-\d+|dram|core|psys"),
+            (f"{_ROOT}/*/constraint_*_name", "long_term|short_term"),
+            (f"{_ROOT}/*/constraint_*_uw", NUMBERS),
+        ),
     ),
 )

@@ -9,7 +9,7 @@ from posixpath import dirname
 from typing import NamedTuple
 
 from advisor.collect.gpu_state import THROTTLE_QUERY, gpu_watches
-from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS
 from advisor.host.base import Host, Why, expand
 from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
 from advisor.model.hardware.machine import Gap, Source
@@ -68,6 +68,8 @@ PATHS = (
     f"{_CPUS}/cpu*/topology/thread_siblings_list",
 )
 COMMANDS = (THROTTLE_QUERY,)
+PUBLIC = tuple((pattern, r"[A-Za-z][A-Za-z_ -]{0,40} \d{1,20}" if "aer_dev_" in pattern else NUMBERS) for pattern in TWICE)
+"""What is counted under names of the kernel's own, and nothing else."""
 
 Counters = Mapping[str, str]  # text by path: one look
 

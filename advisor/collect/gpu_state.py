@@ -193,5 +193,6 @@ SOURCES = (
         PATHS,
         COMMANDS,
         collect,
+        tuple((f"{_DEVICES}/*/{name}", r"[A-Z]{3}\d?") for name in (_COMPUTE, _MEMORY)),
     ),
 )

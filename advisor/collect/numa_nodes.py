@@ -2,7 +2,7 @@
 
 import re
 
-from advisor.collect.reader import FactSource, Reader
+from advisor.collect.reader import NUMBERS, FactSource, Reader
 from advisor.errors import BadCapture, BadInput
 from advisor.host.base import Host, Why
 from advisor.model.cpuset import CpuSet
@@ -294,5 +294,6 @@ SOURCES = (
         DAX_PATHS,
         (),
         collect_dax,
+        tuple((f"{_ROOT}/*/{name}", NUMBERS) for name in ("size", "target_node")),
     ),
 )

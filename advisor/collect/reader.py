@@ -1,10 +1,10 @@
 """Reads a host's files into numbers and sets, and remembers what could not be read."""
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from advisor.errors import BadInput
-from advisor.host.base import Host, Why
+from advisor.host.base import Host, PublicText, Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine, Source
 from advisor.model.quantity import number
@@ -25,6 +25,10 @@ def invalid_names(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
     return (Gap(fact=f"{fact}.name", why=why, help="nothing is said of it; rename it, or ask who made this input"),)
 
 
+NUMBERS: Final = r"\d{1,20}"
+"""Lines that hold a number and nothing else."""
+
+
 class FactSource(NamedTuple):
     """A source of facts: a module of this room lists its own as ``SOURCES``, and is then asked."""
 
@@ -34,6 +38,8 @@ class FactSource(NamedTuple):
     paths: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
     collect: Callable[[Host], Machine]
+    public: tuple[PublicText, ...] = ()
+    """What an anonymised capture keeps: lines of a file (by its pattern) or of a command that match an expression whole."""
 
 
 class Reader:

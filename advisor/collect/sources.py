@@ -13,8 +13,9 @@ from advisor.collect.fabrics import with_link_layers
 from advisor.collect.pci.spec import AMD, COHERENT, NVIDIA, partition
 from advisor.collect.reader import FactSource
 from advisor.errors import AdvisorError, CannotWork
-from advisor.host.base import Host
+from advisor.host.base import Host, PublicText
 from advisor.model.cpuset import bounded_sets
+from advisor.model.fact import identities
 from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
 from advisor.model.hardware.machine import Gap, Machine, merge
 from advisor.model.hardware.topology import Counts, NumaNode, Topology, counts
@@ -189,6 +190,19 @@ def paths() -> tuple[str, ...]:
 def commands() -> tuple[tuple[str, ...], ...]:
     """Return every command that some source runs."""
     return tuple(sorted({command for source in sources() for command in source.commands} | {*fault_counters.COMMANDS}))
+
+
+def public() -> tuple[PublicText, ...]:
+    """Return what the sources say may be given away of their files and commands."""
+    return (*(text for source in sources() for text in source.public), *fault_counters.PUBLIC)
+
+
+def identities_of(host: Host) -> tuple[str, ...]:
+    """Return the facts of a host that name it; () of one that shows no machine, of which only the files tell."""
+    try:
+        return tuple(dict.fromkeys(identities(collect_machine(host))))
+    except AdvisorError:
+        return ()
 
 
 def counters() -> tuple[str, ...]:

@@ -4,41 +4,23 @@ Parts are matched by name, so that order and an NPS change do not hide what is t
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import BaseModel
+from collections.abc import Collection, Mapping
 
 from advisor.compare.topology import renumbered, topology_changes
 from advisor.language.sentences import written_value
-from advisor.language.units import binary, bit_rate, clock, memory_clock
+from advisor.language.units import in_unit
 from advisor.model.audit.findings import Audit, Change, Difference, Finding, FindingChange, Row, cost_order
-from advisor.model.cpuset import CpuSet
+from advisor.model.fact import HARDWARE, TOLD_ELSEWHERE, Section, Told, comparable
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 
-_IDENTITY = ("name", "architecture", "firmware", "cpu.model_name", "cpu.microcode", "kernel.release", "kernel.os_name")
-_DEVICES = ("hcas", "gpus", "nics", "pci")
-_FACTS = ("cpu", "memory", "kernel", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "tiers", "dax")
-_KEYS = ("name", "address", "locator", "source", "node", "number", "socket", "index")
-"""By what parts of two lists are known to be the same part."""
-
-_VOLATILE = (
-    "schema_version", "sources", "gaps", "lid", "job", "hosts", "irqs", "cgroup", "affinity", "effective", "memory_nodes",
-)  # fmt: skip
-"""What differs between two looks at the same machine."""
-
-_UNITS = (
-    (("memory", "size", "min_free", "memlock", "stack", "page", "max_read_request", "cache"), lambda v: binary(int(v))),
-    (("base_hz", "min_hz", "max_hz", "limit_hz"), clock),
-    (("rate",), bit_rate),
-    (("rated", "configured"), memory_clock),
-)
+Known = Mapping[str, Told]
+"""The facts of a machine by their names."""
 
 
 def identity(a: Machine, b: Machine) -> tuple[Change, ...]:
-    """Return in what the two are called or built differently."""
-    return _changes(_chosen(a, _IDENTITY), _chosen(b, _IDENTITY))
+    """Return in what the two are made differently."""
+    return _changes(_known(a, HARDWARE), _known(b, HARDWARE))
 
 
 def devices(a: Machine, b: Machine) -> tuple[Change, ...]:
@@ -47,7 +29,7 @@ def devices(a: Machine, b: Machine) -> tuple[Change, ...]:
     named |= {gpu.address for machine in (a, b) for gpu in machine.gpus or ()}
     hidden = {f"{section}.{address}" for section in ("pci", "nics") for address in named}
     hidden |= {f"nics.{nic.name}" for machine in (a, b) for nic in machine.nics or () if nic.address in named}
-    every = _changes(_chosen(a, _DEVICES), _chosen(b, _DEVICES))
+    every = _changes(_known(a, (Section.DEVICES,)), _known(b, (Section.DEVICES,)))
     return tuple(change for change in every if not _part(change.name, hidden) or _tells_link(change.name))
 
 
@@ -62,63 +44,39 @@ def _tells_link(name: str) -> bool:
 
 def facts(a: Machine, b: Machine) -> tuple[Change, ...]:
     """Return every other fact that differs; one that only one side knows is no difference of the machines."""
-    every = [change for change in _changes(_chosen(a, _FACTS), _chosen(b, _FACTS)) if change.name not in _IDENTITY]
+    others = tuple(each for each in Section if each not in (*HARDWARE, Section.DEVICES, *TOLD_ELSEWHERE))
+    every = _changes(_known(a, others), _known(b, others))
     return tuple(change for change in every if change.before is not None and change.after is not None)
 
 
-def _chosen(machine: Machine, names: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in names:
-        value: Any = machine
-        for part in name.split("."):
-            value = getattr(value, part, None)
-        found.update(_flat(name, value))
-    return found
+def _known(machine: Machine, sections: Collection[Section]) -> Known:
+    return {fact.name: fact for fact in comparable(machine, but=tuple(TOLD_ELSEWHERE)) if fact.section in sections}
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield every simple value under a dotted name; lists of things by their names: hcas.mlx5_0.firmware."""
-    if value is None or name.rpartition(".")[2] in _VOLATILE:
-        return
-    if isinstance(value, BaseModel):
-        for field in type(value).model_fields:
-            yield from _flat(f"{name}.{field}", getattr(value, field))
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}", inner)
-    elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
-        for at, item in enumerate(value):
-            yield from _flat(f"{name}.{_key(item, at)}", item)
-    else:
-        yield name, _written(name, value)
+def _written(fact: Told | None) -> str | None:
+    """Return a fact in words; None where it is not known."""
+    if fact is None:
+        return None
+    value, unit = fact.value, fact.declared.unit
+    if unit is not None:
+        return ", ".join(in_unit(each, unit) for each in (value if isinstance(value, tuple) else (value,))) or "none"
+    if isinstance(value, tuple) and value and all(isinstance(each, tuple) for each in value):  # boot options, as they were typed
+        return " ".join(map(written_value, ((each,) for each in value)))
+    return written_value(value)
 
 
-def _key(item: BaseModel, at: int) -> str:
-    for key in _KEYS:
-        value = getattr(item, key, None)
-        if value is not None:
-            return str(value)
-    return str(at)
-
-
-def _written(name: str, value: Any) -> str:
-    last = name.rpartition(".")[2]
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if value < 0:
-            return "unlimited"
-        for names, unit in _UNITS:
-            if last in names:
-                return str(unit(value))
-    if last == "cmdline":
-        return " ".join(key if word is None else f"{key}={word}" for key, word in value)
-    return written_value(value) if not isinstance(value, CpuSet) else str(value)
-
-
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return what differs; of a part that one side lacks whole, the part alone."""
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    changes = [Change(name=name, title=_fact_title(name), before=before.get(name), after=after.get(name)) for name in names]
-    return tuple(change for change in changes if not _of_absent_part(change, before, after))
+def _changes(before: Known, after: Known) -> tuple[Change, ...]:
+    """Return what differs; of an element of a list that one side lacks whole, what names it alone."""
+    lists = [{element for fact in side.values() for element in fact.elements} for side in (before, after)]
+    both = lists[0] & lists[1]
+    result = []
+    for name, fact in {**before, **after}.items():
+        mine, other = _written(before.get(name)), _written(after.get(name))
+        absent = next((element for element in fact.elements if element not in both), None)
+        told = absent is None or (fact.declared.key and absent == fact.elements[-1])
+        if mine != other and told:
+            result.append(Change(name=name, title=_fact_title(fact), before=mine, after=other))
+    return tuple(result)
 
 
 _WORDS = {
@@ -134,28 +92,21 @@ _HEAD = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[^.]+")
 """A PCI address, or any other name."""
 
 
-def _fact_title(name: str) -> str:
-    """Return a dotted name in words: mlx5_0 port 1 state."""
-    section, _, rest = name.partition(".")
-    text = rest if section in _DEVICES and rest else name
+def _fact_title(fact: Told) -> str:
+    """Return a dotted name in words: mlx5_0 port 1 state; what names an element of a list is called as the element is."""
+    name = fact.elements[-1] if fact.declared.key else fact.name
+    if fact.section != Section.DEVICES:
+        return _in_words(name)
+    text = _in_words(name.partition(".")[2] or name)
+    head = _HEAD.match(text)
+    tail = text[head.end() :].replace(".", " ").replace("_", " ").strip() if head else ""
+    return f"{head[0] if head else text} {tail}".strip()
+
+
+def _in_words(text: str) -> str:
     for dotted, words in _WORDS.items():
         text = text.replace(dotted, words)
-    head = _HEAD.match(text)
-    if section not in _DEVICES or head is None:
-        return text
-    tail = text[head.end() :].replace(".", " ").replace("_", " ").strip()
-    return f"{head[0]} {tail}".removesuffix(" name").strip()
-
-
-def _of_absent_part(change: Change, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Return whether a fact belongs to a device that one side lacks, and is not the fact that names it."""
-    lacking = after if change.after is None else before if change.before is None else None
-    parts = change.name.split(".")
-    if lacking is None or len(parts) < 3:
-        return False
-    part = ".".join(parts[:2])
-    absent = not any(name.startswith(f"{part}.") for name in lacking)
-    return absent and parts[-1] not in _KEYS
+    return text
 
 
 def difference(

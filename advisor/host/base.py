@@ -168,6 +168,10 @@ def example_path(pattern: str) -> str:
     return re.sub(r"\[([^!])[^]]*\]|[*?]", lambda match: match[1] or "9", text)
 
 
+PublicText = tuple[str | tuple[str, ...], str]
+"""A pattern of files or a command, and the regular expression of those of its lines that may be given away."""
+
+
 class PathPatterns:
     """The patterns of a capture, ready to tell whether a path is one of theirs."""
 

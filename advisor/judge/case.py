@@ -10,7 +10,7 @@ from advisor.model.audit.platform import Platform, Scope, best_cut, dies, offere
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.layout import Layout
-from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.machine import Facts, Machine
 from advisor.model.hardware.memory import Dimm, SocketMemory
 from advisor.model.hardware.numbering import srat_nodes
 from advisor.model.hardware.partitioning import find_sockets, hbm_mode
@@ -27,7 +27,7 @@ def case_of(
     """Return what rules may ask of the machine; its settings are read afterwards (advisor.judge.settings)."""
     topology = machine.topology if machine.topology and machine.topology.pus else None
     sockets = find_sockets(machine, topology)[0] if topology else None
-    shared = {name: getattr(machine, name) for name in _SHARED}
+    shared = {name: getattr(machine, name) for name in Facts.model_fields}
     parts = _parts(machine, topology, sockets, platform, scope) if topology and sockets is not None else {}
     return Case(
         **shared,
@@ -62,10 +62,6 @@ def _parts(
 def with_standings(case: Case, standings: Iterable[Standing]) -> Case:
     """Return the case that also knows what the settings stand at."""
     return case.model_copy(update={"standings": tuple(standings)})
-
-
-_SHARED = tuple(name for name in Case.model_fields if name in Machine.model_fields)
-"""The facts that a Case takes over as they are."""
 
 
 class CoresOf:

@@ -1,5 +1,9 @@
 """Base units in, words out: the only place that spells GiB, GHz or Gb/s. Inside, everything is bytes, hertz and seconds."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from advisor.model.fact import Unit
 from advisor.model.hardware.devices import Link
 
 UNKNOWN = "?"
@@ -91,6 +95,35 @@ def slower(now: Link | None, card: Link | None) -> bool:
         return False
     pairs = ((now.speed, card.speed), (now.width, card.width))
     return any(a is not None and b is not None and a < b for a, b in pairs)
+
+
+_WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
+    "count": str,
+    "number": str,
+    "bytes": binary,
+    "bytes of a packet": "{} B".format,
+    "bytes/s": throughput,
+    "bits/s": bit_rate,
+    "hertz": clock,
+    "transfers/s": memory_clock,
+    "transfers/s of a lane": lane_speed,
+    "seconds": duration,
+    "microseconds": "{} us".format,
+    "watts": "{:g} W".format,
+    "degrees Celsius": "{:g} °C".format,
+    "PCI ID": "{:#06x}".format,
+    "PCI class": "{:#08x}".format,
+    "address": "{:#08x}".format,
+}
+"""How facts are written whose unit has a sign of its own or is scaled."""
+
+
+def in_unit(value: float, unit: Unit) -> str:
+    """Return a number as its declared unit is written: ``16 GiB``; by the unit's own name where nothing else is said."""
+    if unit.unlimited and value < 0:
+        return "unlimited"
+    write = _WRITTEN.get(unit.name)
+    return f"{value:g} {unit.name}" if write is None else write(value)
 
 
 def count(number: int, what: str, many: str | None = None) -> str:

@@ -21,6 +21,10 @@ class Value(BaseModel):
         return schema
 
 
+class Whole(Value):
+    """A record that comes from one source whole: halves of two topologies would be a machine that does not exist."""
+
+
 def _stop_at_first(schema: Any) -> None:
     """Mark every list of a record's schema, but not those inside of other records, which have marked their own."""
     todo, inside = [schema], False

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.collect import fabrics, fault_counters, gpu_state
-from advisor.collect.sources import commands, counters, paths, sources
+from advisor.collect.sources import commands, counters, paths, public, sources
 from advisor.collect.system import slurm
 from advisor.host.base import Ran, Reading, Why, second_look
 from advisor.host.privacy.anonymise import AnonymousHost
@@ -76,7 +76,7 @@ def data(monkeypatch: pytest.MonkeyPatch) -> tuple[Node1, bytes]:
     """Return the machine, and an anonymised capture of it."""
     monkeypatch.setattr("advisor.host.base.SECONDS_BETWEEN_LOOKS", 0.0)
     host = Node1(MemoryStore(FILES), "this machine")
-    return host, record(AnonymousHost(host), paths(), commands(), {}, twice=counters())
+    return host, record(AnonymousHost(host, public=public()), paths(), commands(), {}, twice=counters())
 
 
 def test_an_anonymised_capture_tells_what_the_checks_look_at(data: tuple[Node1, bytes]) -> None:

@@ -7,11 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from advisor.collect.sources import collect_machine, commands, paths
+from advisor.collect.sources import collect_machine, commands, paths, public
 from advisor.host.archive import unpack
 from advisor.host.base import Host, example_path
 from advisor.host.privacy.allowed_answers import command_keeper
 from advisor.host.privacy.allowed_files import file_keeper
+from advisor.host.privacy.allowed_values import PublicLines
 from advisor.host.privacy.anonymise import AnonymousHost
 from advisor.host.privacy.secrets import RedactedHost
 from advisor.host.record import record
@@ -63,7 +64,7 @@ def stuffed() -> Stuffed:
 
 def test_nothing_that_was_planted_is_in_an_anonymised_capture(stuffed: Stuffed) -> None:
     """More than 300 words and addresses in variables, files, names, tables and commands: none in any case or encoding."""
-    data = archive(AnonymousHost(stuffed))
+    data = archive(AnonymousHost(stuffed, public=public()))
     assert len(stuffed.secrets.words) + len(stuffed.secrets.addresses) > 300
     assert found(stuffed.secrets, data) == []
 
@@ -79,19 +80,24 @@ def test_a_plain_capture_keeps_names_and_no_credential(stuffed: Stuffed) -> None
 def test_a_plain_capture_is_cleaned_afterwards_as_well(stuffed: Stuffed) -> None:
     """Read again with --anonymise it gives nothing away either."""
     plain = opened(record(RedactedHost(stuffed), ASKED, LATER, {}))
-    assert found(stuffed.secrets, archive(AnonymousHost(plain))) == []
+    assert found(stuffed.secrets, archive(AnonymousHost(plain, public=public()))) == []
 
 
 @pytest.mark.parametrize("argv", commands(), ids=" ".join)
 def test_of_every_command_it_is_said_what_may_be_given_away(argv: tuple[str, ...]) -> None:
     """Of a command that nobody has thought about nothing is kept: the answers it gives would be lost."""
-    assert "xml" in argv or command_keeper(argv) is not None
+    assert "xml" in argv or PublicLines(public()).of_command(argv) or command_keeper(argv), (
+        f"{' '.join(argv)}: say what of it may be given away: public of its FactSource"
+    )
 
 
 @pytest.mark.parametrize("pattern", sorted(paths()))
 def test_of_every_file_it_is_said_what_may_be_given_away(pattern: str) -> None:
-    """Below /proc and /sys the kernel's values, elsewhere only what is named: host/kept.py."""
-    assert file_keeper(example_path(pattern)) is not None
+    """Below /proc and /sys the kernel's values, elsewhere only what its source or host/privacy names."""
+    path = example_path(pattern)
+    assert PublicLines(public()).of_file(path) or file_keeper(path), (
+        f"{pattern}: say what of it may be given away: public of its FactSource"
+    )
 
 
 def judged_through(host: Host) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
@@ -105,4 +111,4 @@ def judged_through(host: Host) -> tuple[list[tuple[str, str, str, str]], dict[st
 def test_an_anonymised_capture_is_judged_as_the_plain_one(name: str, tmp_path: Path) -> None:
     """Every verdict of every rule, about the same things."""
     host = open_host(str(write_archive(name, tmp_path / "node.tar.gz")))
-    assert judged_through(RedactedHost(host)) == judged_through(AnonymousHost(host))
+    assert judged_through(RedactedHost(host)) == judged_through(AnonymousHost(host, public=public()))

@@ -1,10 +1,13 @@
+from typing import get_args, get_origin, get_type_hints
+
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import in_order
 from advisor.model.hardware.cpu import Cpu, IdleState
-from advisor.model.hardware.firmware import Acpi, MadtEntry
-from advisor.model.hardware.machine import Machine, Source
+from advisor.model.hardware.firmware import Acpi, Bios, MadtEntry
+from advisor.model.hardware.machine import Facts, Machine, Source
 from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
-from advisor.model.hardware.operating_system import Hugepages, Kernel, Limits, Tool
-from advisor.render.audit.page import SECTIONS, UNITS, details
+from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel, Limits, Tool
+from advisor.render.audit.page import details
 from advisor.render.lines import text_of
 from tests.render import made
 
@@ -76,16 +79,25 @@ def test_mitigations() -> None:
     ]
 
 
-def test_every_section_is_shown() -> None:
-    """Every part of a Machine is a section here, but for the topology, which is drawn, and the evidence itself."""
-    rest = {"schema_version", "name", "architecture", "topology", "sources", "gaps"}
-    assert set(SECTIONS) | rest == set(Machine.model_fields)
+def test_every_fact_of_the_machine_is_shown() -> None:
+    """Every fact of a Machine is shown, in the order of the sections, but for the topology, which is drawn."""
+    given = {"bios": Bios(attributes={}), "allocation": Allocation(scheduler="slurm"), "name": "n1", "architecture": "x86_64"}
+    kinds = {name: get_args(kind)[0] for name, kind in get_type_hints(Facts).items() if name in Facts.model_fields}
+    rest = {name: () if get_origin(kind) is tuple else kind() for name, kind in kinds.items() if name not in given}
+    made = Machine.model_validate({**given, **rest})
+    heads = [text.split()[0] for text in shown(made) if text and not text.startswith(" ")]
+    assert [head for head in heads if head in kinds] == [name for name in in_order(Facts) if name != "topology"]
 
 
-def test_units_belong_to_fields() -> None:
-    """Every unit is of a field that there is."""
-    known = str(Machine.model_json_schema())
-    assert [name for name in UNITS if f"'{name.rpartition('.')[2]}'" not in known] == []
+def test_a_plain_fact_of_the_machine_stands_in_one_line() -> None:
+    """What is one value is told behind its name, with where it was read."""
+    machine = Machine(architecture="x86_64", sources=(Source(fact="architecture", where="uname -m"),))
+    assert shown(machine) == ["", "architecture  x86_64  [uname -m]"]
+
+
+def test_numbers_in_lists_have_their_unit() -> None:
+    """A list of numbers is written in the unit that its field declares."""
+    assert shown(Machine(cpu=Cpu(wakeup_limits=(0, 10))))[2] == "wakeup_limits         0 us 10 us"
 
 
 def test_widths_hold() -> None:

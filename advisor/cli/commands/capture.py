@@ -21,7 +21,7 @@ import typer
 
 from advisor import __version__
 from advisor.cli.options import From
-from advisor.collect.sources import commands, counters, paths
+from advisor.collect.sources import commands, counters, identities_of, paths, public
 from advisor.errors import CannotWork, one_line
 from advisor.host.base import ENVIRONMENT_PREFIXES
 from advisor.work.machine import open_machine, progress, say, write_whole
@@ -64,7 +64,8 @@ def _store(source: str | None, output: Path, *, anonymise: bool) -> None:
         "anonymised": "yes" if anonymise else "no",
     }
     with progress("capturing") as step:
-        kept = AnonymousHost(host) if anonymise else RedactedHost(host)
+        identities = identities_of(host) if anonymise else ()
+        kept = AnonymousHost(host, identities=identities, public=public()) if anonymise else RedactedHost(host)
         data = record(kept, paths(), commands(), about, lambda done, of: step(f"{100 * done // of} %"), twice=counters())
     write_whole(output, data, private=True)
     size = f"{len(data) // 1024} KiB"

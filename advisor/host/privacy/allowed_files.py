@@ -1,4 +1,4 @@
-"""What an anonymised capture keeps of each file and each command: what is named here, and nothing that is not.
+"""What an anonymised capture keeps of each file and each command: what is named here or by its source, nothing else.
 
 Files below /proc and /sys that are not named hold values which the kernel writes; of them names and addresses are taken out.
 Of any other file that is not named, and of any other command, only that there was an answer is kept.
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from advisor.host.privacy import allowed_values
-from advisor.host.privacy.allowed_values import COUNTER_KEEPERS
 from advisor.host.privacy.secrets import REMOVED, SLURM_KEYS, boot_options
 
 
@@ -242,7 +241,7 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
         ),
         (r"/sys/.*/kfd/.*/properties", _properties),
         (r"/sys/.*/board_id", _board),
-        *COUNTER_KEEPERS,
+        (r"/proc/driver/nvidia/version", allowed_values.open_or_not),
         (r"/proc/sys/kernel/(?:osrelease|version)", _words),
         (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),
         (

@@ -1,10 +1,11 @@
-"""What an anonymised capture keeps of binary tables (SMBIOS, PCI, ACPI) and of counters, limits and partitions."""
+"""What an anonymised capture keeps of binary tables (SMBIOS, PCI, ACPI), and of what its source declares."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from advisor.host.base import PathPatterns, PublicText
 from advisor.host.privacy.secrets import REMOVED
 
 if TYPE_CHECKING:
@@ -198,40 +199,42 @@ def blank_acpi(table: bytes, signature: str) -> bytes:
     return bytes(data)
 
 
-_COUNTS = re.compile(r"(?m)^[A-Za-z][A-Za-z_ -]{0,40} \d{1,20}$")
-
-
-def _counts(mask: "Mask", text: str) -> str:
-    """Keep what the kernel counts under names of its own: errors of PCIe by their kind."""
-    del mask
-    return "".join(f"{line}\n" for line in _COUNTS.findall(text))
-
-
-def _open_or_not(mask: "Mask", text: str) -> str:
+def open_or_not(mask: "Mask", text: str) -> str:
     """Keep whether NVIDIA's kernel module is the open one, not who built it where."""
     del mask
     kind = "Open Kernel Module" if "Open Kernel Module" in text else "Kernel Module"
     return f"NVRM version: NVIDIA UNIX {kind}\n" if "NVRM" in text else ""
 
 
-def _fitting(pattern: str) -> "Keeper":
-    """Return what keeps a word that the kernel chooses from a few."""
-    fits = re.compile(rf"\s*(?:{pattern})\s*", re.ASCII)
+class PublicLines:
+    """What the sources of facts themselves say may be given away of their files and commands."""
+
+    def __init__(self, public: Collection[PublicText]) -> None:
+        self._files: list[tuple[PathPatterns, re.Pattern[str]]] = []
+        self._commands: dict[tuple[str, ...], re.Pattern[str]] = {}
+        for of, lines in public:
+            if isinstance(of, str):
+                self._files.append((PathPatterns((of,)), re.compile(lines, re.ASCII)))
+            else:
+                self._commands[of] = re.compile(lines, re.ASCII)
+        self._any = PathPatterns(of for of, _ in public if isinstance(of, str))
+
+    def of_file(self, path: str) -> "Keeper | None":
+        """Return what is kept of a file; None where no source says it."""
+        if not self._any.covers(path):
+            return None
+        return next((_lines(allowed) for patterns, allowed in self._files if patterns.covers(path)), None)
+
+    def of_command(self, argv: tuple[str, ...]) -> "Keeper | None":
+        """Return what is kept of a command's answer; None where no source says it."""
+        return _lines(self._commands[argv]) if argv in self._commands else None
+
+
+def _lines(allowed: re.Pattern[str]) -> "Keeper":
+    """Return what keeps the lines that match whole; the names that the machine goes by are taken out of them too."""
 
     def keep(mask: "Mask", text: str) -> str:
-        del mask
-        return text if fits.fullmatch(text) else f"{REMOVED}\n"
+        kept = "".join(f"{mask.text(line)}\n" for line in text.splitlines() if allowed.fullmatch(line.strip()))
+        return kept or (f"{REMOVED}\n" if text.strip() else "")
 
     return keep
-
-
-_NUMBER = _fitting(r"\d{1,20}")
-COUNTER_KEEPERS: tuple[tuple[str, "Keeper"], ...] = (
-    (r"/proc/driver/nvidia/version", _open_or_not),
-    (r"/sys/.*/aer_dev_\w+", _counts),
-    (r"/sys/.*/(?:hw_)?counters/\w+|/sys/.*_count|/sys/.*/dax\d+\.\d+/(?:size|target_node)", _NUMBER),
-    (r"/sys/.*/powercap/.*/constraint_\d_\w+_uw", _NUMBER),
-    (r"/sys/.*/powercap/.*/(?:name|constraint_\d_name)", _fitting(r"(?:package|die)-\d+|long_term|short_term|dram|core|psys")),
-    (r"/sys/.*/current_(?:compute|memory)_partition", _fitting(r"[A-Z]{3}\d?")),
-)
-"""Patterns of paths and what stays of the files."""

@@ -1,14 +1,14 @@
 """A host without what names it: recorded through this, a capture can be given away."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from posixpath import normpath
 
-from advisor.host.base import Host, Ran, Reading, SecondLook, second_look
+from advisor.host.base import Host, PublicText, Ran, Reading, SecondLook, second_look
 from advisor.host.privacy.allowed_answers import kept_answer, kept_variables
-from advisor.host.privacy.allowed_files import kept_file
-from advisor.host.privacy.allowed_values import smbios_strings
+from advisor.host.privacy.allowed_files import kept_file, text_of, whole
+from advisor.host.privacy.allowed_values import PublicLines, smbios_strings
 from advisor.host.privacy.pseudonyms import Scrubber, WordReplacer, is_known_word
 from advisor.host.privacy.secrets import CMDLINE, REMOVED, RedactedHost, boot_options, keeps_variable
 
@@ -41,11 +41,13 @@ _LONGEST = 200
 class AnonymousHost:
     """Another host's answers without serial numbers, addresses, identifiers and names of machines and people."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, *, identities: Iterable[str] = (), public: Collection[PublicText] = ()) -> None:
+        """``identities`` are facts that name this machine; ``public`` is what their sources say may be given away."""
         self._host: Host = RedactedHost(host)
+        self._public = PublicLines(public)
         self._words = WordReplacer()
         self._names = _names_of(host)
-        self._scrub = Scrubber(self._names, _identities(host))
+        self._scrub = Scrubber(self._names, {*_identities(host), *identities})
         self._devices: dict[str, str] = {}
         self._inside: dict[str, str] = {}
         for folder in _DEVICES:
@@ -67,7 +69,10 @@ class AnonymousHost:
         """Return what of a file may be given away."""
         path = self._inward(path)
         reading = self._host.read(path)
-        return reading if reading.why else Reading(kept_file(self, normpath(path), reading.data))
+        if reading.why:
+            return reading
+        keep = self._public.of_file(path)
+        return Reading(whole(keep(self, text_of(reading.data))) if keep else kept_file(self, normpath(path), reading.data))
 
     def list(self, path: str) -> tuple[str, ...]:
         """Return the names in a folder, scrubbed."""
@@ -85,6 +90,9 @@ class AnonymousHost:
         path = None if ran.path is None else self.known(ran.path)
         if argv[0].startswith("lstopo") and "xml" in argv:
             return ran._replace(out=self._xml(ran.out), err=b"", path=path)
+        keep = self._public.of_command(argv)
+        if keep:
+            return ran._replace(out=whole(keep(self, text_of(ran.out))), err=b"", path=path)
         return kept_answer(self, argv, ran._replace(path=path))
 
     @property

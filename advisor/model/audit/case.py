@@ -11,14 +11,10 @@ from pydantic import Field
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.platform import Platform, Scope
 from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Gpu, Link, Nic, PciDevice, Port
+from advisor.model.hardware.devices import Link, Port
 from advisor.model.hardware.fault_counters import Watch
-from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.layout import Layout
-from advisor.model.hardware.memory import DaxDevice, Memory, MemoryTier
-from advisor.model.hardware.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Slurm, SlurmNode, Tool
-from advisor.model.hardware.topology import Topology
+from advisor.model.hardware.machine import Facts
 from advisor.model.value import Value
 
 
@@ -164,29 +160,10 @@ class Standing(Value):
     pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
 
 
-class Case(Value):
-    """Everything a rule may ask about."""
+class Case(Facts):
+    """Everything a rule may ask about: every fact of the Machine, and these beside them."""
 
     scope: Scope = Field(default="mpi", description="what the machine is to be good at")
-    name: str | None = made_from("name", "host name")
-    architecture: str | None = made_from("architecture", "x86_64, aarch64, ...")
-    cpu: Cpu | None = None
-    firmware: Firmware | None = None
-    memory: Memory | None = None
-    topology: Topology | None = None
-    tiers: tuple[MemoryTier, ...] | None = None
-    dax: tuple[DaxDevice, ...] | None = None
-    kernel: Kernel | None = None
-    iommu: Iommu | None = None
-    limits: Limits | None = None
-    environment: Environment | None = None
-    tools: tuple[Tool, ...] | None = None
-    slurm_nodes: tuple[SlurmNode, ...] | None = None
-    slurm_conf: Slurm | None = None
-    allocation: Allocation | None = None
-    pci: tuple[PciDevice, ...] | None = None
-    nics: tuple[Nic, ...] | None = None
-    gpus: tuple[Gpu, ...] | None = None
     layout: Layout | None = made_from("topology", "what the firmware did: cut, numbering, SMT, distances")
     platform: Platform | None = Field(default=None, description="what is known of this processor generation")
     vendor: str | None = made_from("firmware", "dell, hpe, lenovo, ...; None where no vendor sheet fits")

@@ -5,35 +5,37 @@ The latter goes by family and model, and is only what the operating system canno
 
 import re
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import Hertz, Key, Microseconds, Number, Section, Watts
 from advisor.model.value import Value
 
 
 class IdleState(Value):
     """A C-state of the cpuidle driver."""
 
-    name: str = Field(description="POLL, C1, C2, C6")
-    latency: int | None = Field(default=None, description="microseconds to leave it")
+    name: Key[str] = Field(description="POLL, C1, C2, C6")
+    latency: Microseconds | None = Field(default=None, description="microseconds to leave it")
     disabled: CpuSet | None = Field(description="CPUs on which it is switched off; None where the kernel does not say")
 
 
 class PowerCap(Value):
     """What a package's power is held to."""
 
-    name: str = Field(description="package-0")
+    name: Key[str] = Field(description="package-0")
     enabled: bool | None = Field(default=None, description="whether the limit holds")
-    limit: float | None = Field(default=None, description="watts over the long term (PL1)")
-    short: float | None = Field(default=None, description="watts over the short term (PL2)")
-    nominal: float | None = Field(default=None, description="watts that the processor is made for (TDP)")
+    limit: Watts | None = Field(default=None, description="watts over the long term (PL1)")
+    short: Watts | None = Field(default=None, description="watts over the short term (PL2)")
+    nominal: Watts | None = Field(default=None, description="watts that the processor is made for (TDP)")
 
 
 class CoreKind(Value):
     """Cores of one kind, on a machine that has several."""
 
-    name: str = Field(description="P-core, E-core, Cortex-X925")
+    name: Key[str] = Field(description="P-core, E-core, Cortex-X925")
     cpus: CpuSet = Field(description="its CPUs")
 
 
@@ -41,33 +43,37 @@ class Cpu(Value):
     """What every CPU of the machine has in common; a tuple where they differ."""
 
     vendor: str | None = Field(default=None, description="AuthenticAMD, GenuineIntel, ARM implementer, ...")
-    model_name: str | None = Field(default=None, description="the marketing name")
-    family: int | None = None
-    model: int | None = None
-    stepping: int | None = None
+    model_name: Annotated[str | None, Section.MACHINE] = Field(default=None, description="the marketing name")
+    family: Number | None = Field(default=None, description="as CPUID tells it: 25")
+    model: Number | None = Field(default=None, description="as CPUID tells it; of Arm the part number")
+    stepping: Number | None = Field(default=None, description="as CPUID tells it")
     kinds: tuple[CoreKind, ...] | None = Field(
         default=None, description="the kinds of cores; None where all are alike or not told"
     )
     flags: tuple[str, ...] | None = Field(default=None, description="sorted")
-    microcode: tuple[str, ...] | None = Field(default=None, description="revisions in use; several is a fault")
-    base_hz: int | None = None
-    min_hz: int | None = None
-    max_hz: int | None = Field(default=None, description="the highest clock the driver allows now")
-    limit_hz: int | None = Field(default=None, description="the lowest scaling_max_freq of the CPUs: what software caps them at")
+    microcode: Annotated[tuple[str, ...] | None, Section.MACHINE] = Field(
+        default=None, description="revisions in use; several is a fault"
+    )
+    base_hz: Hertz | None = Field(default=None, description="the base clock")
+    min_hz: Hertz | None = Field(default=None, description="the lowest clock")
+    max_hz: Hertz | None = Field(default=None, description="the highest clock the driver allows now")
+    limit_hz: Hertz | None = Field(
+        default=None, description="the lowest scaling_max_freq of the CPUs: what software caps them at"
+    )
     driver: str | None = Field(default=None, description="cpufreq driver: acpi-cpufreq, amd-pstate-epp, intel_pstate")
     pstate: str | None = Field(default=None, description="status of intel_pstate or amd_pstate: active, passive, guided, off")
     governors: tuple[str, ...] | None = Field(default=None, description="governors in use; several is a fault")
     epp: tuple[str, ...] | None = Field(default=None, description="energy performance preferences in use")
-    epb: tuple[int, ...] | None = Field(
+    epb: tuple[Number, ...] | None = Field(
         default=None, description="energy performance bias values in use: 0 performance, 15 power save"
     )
     boost: bool | None = Field(default=None, description="whether the kernel lets cores exceed the base clock")
-    cppc_highest: int | None = Field(default=None, description="highest performance that the firmware's CPPC table names")
-    cppc_nominal: int | None = Field(default=None, description="performance of the base clock in the same units")
+    cppc_highest: Number | None = Field(default=None, description="highest performance that the firmware's CPPC table names")
+    cppc_nominal: Number | None = Field(default=None, description="performance of the base clock in the same units")
     smt_control: str | None = Field(default=None, description="on, off, forceoff, notsupported, notimplemented")
-    idle_driver: str | None = None
+    idle_driver: str | None = Field(default=None, description="cpuidle driver: intel_idle, acpi_idle")
     idle_states: tuple[IdleState, ...] | None = None
-    wakeup_limits: tuple[int, ...] | None = Field(
+    wakeup_limits: tuple[Microseconds, ...] | None = Field(
         default=None,
         description="microseconds that waking may take on CPUs that PM QoS limits one by one; () where none is limited",
     )

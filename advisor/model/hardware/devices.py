@@ -6,7 +6,22 @@ from typing import Final
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.value import DeviceName, Value
+from advisor.model.fact import (
+    BitsPerSecond,
+    Bytes,
+    BytesPerSecond,
+    Count,
+    Hertz,
+    Key,
+    LaneTransfers,
+    Number,
+    PacketBytes,
+    PciClass,
+    PciId,
+    Volatile,
+    Watts,
+)
+from advisor.model.value import DeviceName, Value, Whole
 
 INFINIBAND: Final = "infiniband"
 ETHERNET: Final = "ethernet"
@@ -14,18 +29,18 @@ OMNI_PATH: Final = "omni-path"
 SLINGSHOT: Final = "slingshot"
 
 
-class Link(Value):
+class Link(Whole):
     """A PCIe link: transfers a second and lanes."""
 
-    speed: float | None = Field(default=None, description="transfers a second of one lane: 16e9")
-    width: int | None = Field(default=None, description="lanes")
-    bandwidth: int | None = Field(default=None, description="bytes a second one way after line coding")
+    speed: LaneTransfers | None = Field(default=None, description="transfers a second of one lane: 16e9")
+    width: Count | None = Field(default=None, description="lanes")
+    bandwidth: BytesPerSecond | None = Field(default=None, description="bytes a second one way after line coding")
 
 
-class Locality(Value):
+class Locality(Whole):
     """Where a device is."""
 
-    numa_nodes: tuple[int, ...] = Field(
+    numa_nodes: tuple[Number, ...] = Field(
         description="CPU nodes it is local to; several where it hangs off a whole socket or machine"
     )
     inferred: str | None = Field(default=None, description="the reason, where the firmware said nothing (numa_node is -1)")
@@ -40,13 +55,13 @@ class Locality(Value):
 class PciDevice(Value):
     """A device worth a sysadmin's look: HCA, NIC, GPU, NVMe, accelerator."""
 
-    address: DeviceName = Field(description="0000:61:00.0")
+    address: Key[DeviceName] = Field(description="0000:61:00.0")
     kind: str = Field(description="hca, nic, gpu, nvme, accelerator, bridge or other")
-    class_code: int = Field(description="PCI class: 0x020700")
-    vendor: int
-    device: int
+    class_code: PciClass = Field(description="PCI class: 0x020700")
+    vendor: PciId = Field(description="the maker: 0x15b3")
+    device: PciId = Field(description="the maker's number of the product")
     name: str | None = Field(default=None, description="vendor and device in words where a source has them")
-    driver: DeviceName | None = None
+    driver: DeviceName | None = Field(default=None, description="kernel driver")
     locality: Locality | None = None
     upstream: tuple[DeviceName, ...] | None = Field(
         default=None, description="what is between it and the processor, the root's side first: pci0000:60, 0000:60:01.1"
@@ -62,30 +77,34 @@ class PciDevice(Value):
         description="address of the port above the path's narrowest link, nearest to the root of several; None where the card "
         "itself could do no more",
     )
-    max_read_request: int | None = Field(default=None, description="bytes; known to root only, and not of virtual functions")
+    max_read_request: PacketBytes | None = Field(
+        default=None, description="bytes; known to root only, and not of virtual functions"
+    )
     relaxed_ordering: bool | None = Field(default=None, description="whether the card may; known as max_read_request is")
-    virtual_functions: int | None = Field(default=None, description="SR-IOV functions enabled")
-    max_virtual_functions: int | None = Field(default=None, description="SR-IOV functions the card offers")
-    is_virtual_function: bool = False
+    virtual_functions: Count | None = Field(default=None, description="SR-IOV functions enabled")
+    max_virtual_functions: Count | None = Field(default=None, description="SR-IOV functions the card offers")
+    is_virtual_function: bool = Field(default=False, description="whether it is a virtual function of another")
 
 
 class Port(Value):
     """A port of an HCA."""
 
-    number: int
+    number: Key[Number] = Field(description="from 1")
     state: str | None = Field(default=None, description="active, init, down, armed")
     physical: str | None = Field(default=None, description="linkup, polling, disabled, ...")
-    rate: int | None = Field(default=None, description="bits a second: 100e9")
+    rate: BitsPerSecond | None = Field(default=None, description="bits a second: 100e9")
     rate_name: str | None = Field(default=None, description="4X EDR")
     link_layer: str | None = Field(default=None, description="infiniband, ethernet, omni-path or slingshot")
-    netdev: DeviceName | None = None
-    lid: int | None = None
+    netdev: DeviceName | None = Field(default=None, description="the network interface on it")
+    lid: Volatile[Number | None] = Field(
+        default=None, description="the local identifier that the subnet manager gave it; another at each start"
+    )
 
 
 class Irq(Value):
     """An interrupt of a device and the CPUs it may arrive at."""
 
-    number: int
+    number: Key[Number] = Field(description="the kernel's number")
     cpus: CpuSet = Field(description="the CPUs that smp_affinity allows it")
     effective: CpuSet | None = Field(default=None, description="those of them that the interrupt controller sends it to")
 
@@ -93,19 +112,19 @@ class Irq(Value):
 class Hca(Value):
     """An adapter that programs send messages by: InfiniBand, RoCE, Omni-Path, Slingshot."""
 
-    name: DeviceName = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
+    name: Key[DeviceName] = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
     address: DeviceName | None = Field(default=None, description="PCI address; None for a soft device without one")
     locality: Locality | None = None
-    firmware: str | None = None
+    firmware: str | None = Field(default=None, description="version: 16.35.3502")
     board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
-    board: int | None = Field(
+    board: Number | None = Field(
         default=None,
         description="number of the physical card: functions in several slots with one number are one card (Socket Direct)",
     )
     kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
-    ports: tuple[Port, ...] | None = None
+    ports: tuple[Port, ...] | None = Field(default=None, description="its ports")
     layer: str | None = Field(default=None, description="link layer as its card's class or its name tell it, where no port does")
-    irqs: tuple[Irq, ...] | None = None
+    irqs: Volatile[tuple[Irq, ...] | None] = Field(default=None, description="its interrupts")
     firmware_options: dict[str, str] | None = Field(
         default=None,
         description="options of its firmware at the next start: PCI_WR_ORDERING -> per_mkey; root alone sees them",
@@ -115,35 +134,35 @@ class Hca(Value):
 class Nic(Value):
     """A network interface with hardware behind it."""
 
-    name: DeviceName
-    address: DeviceName | None = None
+    name: Key[DeviceName] = Field(description="eno1, ib0")
+    address: DeviceName | None = Field(default=None, description="PCI address")
     locality: Locality | None = None
-    speed: int | None = Field(default=None, description="bits a second")
+    speed: BitsPerSecond | None = Field(default=None, description="bits a second")
     state: str | None = Field(default=None, description="up, down")
-    mtu: int | None = None
+    mtu: PacketBytes | None = Field(default=None, description="the largest packet")
 
 
 class Gpu(Value):
     """A graphics processor or accelerator; a partition of one where the driver shows it as a device of its own."""
 
-    address: DeviceName = Field(
+    address: Key[DeviceName] = Field(
         description="PCI address; of a partition the card's with the partition in place of the function, as rocm-smi prints it"
     )
     card: DeviceName | None = Field(default=None, description="PCI address of the card that a partition is of")
     vendor: str | None = Field(default=None, description="nvidia, amd, intel")
-    model: str | None = None
+    model: str | None = Field(default=None, description="in words: NVIDIA H100 80GB HBM3")
     locality: Locality | None = None
-    memory: int | None = None
-    driver_version: str | None = None
-    index: int | None = Field(default=None, description="the vendor tool's number")
+    memory: Bytes | None = Field(default=None, description="bytes of its own")
+    driver_version: str | None = Field(default=None, description="version of its driver")
+    index: Number | None = Field(default=None, description="the vendor tool's number")
     persistence: bool | None = Field(default=None, description="whether its driver stays loaded while nobody uses it (NVIDIA)")
     ecc: bool | None = Field(default=None, description="whether its memory corrects errors")
     ecc_pending: bool | None = Field(default=None, description="the same after its next reset")
-    max_hz: int | None = Field(default=None, description="the highest clock of its cores")
-    power_limit: float | None = Field(default=None, description="watts that it may take")
-    power_default: float | None = Field(default=None, description="watts that it may take as it was made")
-    nvlinks: int | None = Field(default=None, description="its NVLinks, up or not; None where its tool shows none")
-    nvlinks_up: int | None = Field(default=None, description="those of them that are up")
+    max_hz: Hertz | None = Field(default=None, description="the highest clock of its cores")
+    power_limit: Watts | None = Field(default=None, description="watts that it may take")
+    power_default: Watts | None = Field(default=None, description="watts that it may take as it was made")
+    nvlinks: Count | None = Field(default=None, description="its NVLinks, up or not; None where its tool shows none")
+    nvlinks_up: Count | None = Field(default=None, description="those of them that are up")
     repair_pending: bool | None = Field(
         default=None, description="whether rows of its memory wait for a reset to be replaced, or could not be replaced"
     )

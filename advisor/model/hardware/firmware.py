@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from advisor.model.fact import Bytes, MemoryAddress, Number, PerCpu, SecondsOrBandwidth
 from advisor.model.value import Value
 
 
@@ -12,10 +13,10 @@ class Firmware(Value):
 
     system_vendor: str | None = Field(default=None, description="maker of the system: Dell Inc.")
     product: str | None = Field(default=None, description="product name: PowerEdge R7425")
-    product_version: str | None = None
-    board_vendor: str | None = None
+    product_version: str | None = Field(default=None, description="the maker's version of the product")
+    board_vendor: str | None = Field(default=None, description="maker of the board")
     board: str | None = Field(default=None, description="board name: 02MJ3T")
-    bios_vendor: str | None = None
+    bios_vendor: str | None = Field(default=None, description="maker of the BIOS")
     bios_version: str | None = Field(default=None, description="1.26.0")
     bios_date: str | None = Field(default=None, description="ISO date: 2024-01-01")
     smbios: str | None = Field(default=None, description="version of the SMBIOS table: 3.3; root alone can read it")
@@ -121,9 +122,9 @@ class Registry(Value):
 class MadtEntry(Value):
     """A processor in the order in which the firmware lists it."""
 
-    apic_id: int = Field(description="APIC ID; on Arm the MPIDR")
-    uid: int = Field(description="ACPI processor UID")
-    enabled: bool
+    apic_id: Number = Field(description="APIC ID; on Arm the MPIDR")
+    uid: Number = Field(description="ACPI processor UID")
+    enabled: bool = Field(description="whether it may be used from the start")
     online_capable: bool = Field(default=False, description="may be enabled later, at run time")
     x2apic: bool = Field(default=False, description="listed as a Local x2APIC (type 9)")
 
@@ -131,39 +132,39 @@ class MadtEntry(Value):
 class SratCpu(Value):
     """Which proximity domain a processor is in."""
 
-    apic_id: int | None = Field(default=None, description="None where the table names the UID instead (Arm)")
-    uid: int | None = Field(default=None, description="ACPI processor UID, as in the MADT; None on x86")
-    domain: int
-    enabled: bool
+    apic_id: Number | None = Field(default=None, description="None where the table names the UID instead (Arm)")
+    uid: Number | None = Field(default=None, description="ACPI processor UID, as in the MADT; None on x86")
+    domain: Number = Field(description="proximity domain")
+    enabled: bool = Field(description="whether the entry counts")
 
 
 class SratMemory(Value):
     """A range of memory and its proximity domain."""
 
-    domain: int
-    base: int = Field(description="first physical address")
-    size: int = Field(description="bytes")
-    enabled: bool
-    hotplug: bool
-    non_volatile: bool
+    domain: Number = Field(description="proximity domain")
+    base: MemoryAddress = Field(description="first physical address")
+    size: Bytes = Field(description="bytes")
+    enabled: bool = Field(description="whether the entry counts")
+    hotplug: bool = Field(description="whether memory may come in at run time")
+    non_volatile: bool = Field(description="whether it keeps its content without power")
 
 
 class HmatEntry(Value):
     """One latency or bandwidth of the HMAT, of the memory itself and not of a cache in front of it."""
 
-    initiator: int = Field(description="proximity domain that accesses")
-    target: int = Field(description="proximity domain of the memory")
+    initiator: Number = Field(description="proximity domain that accesses")
+    target: Number = Field(description="proximity domain of the memory")
     kind: str = Field(
         description="access-latency, read-latency, write-latency, access-bandwidth, read-bandwidth, write-bandwidth"
     )
-    value: float = Field(description="seconds or bytes a second")
+    value: SecondsOrBandwidth = Field(description="seconds or bytes a second")
 
 
 class Acpi(Value):
     """The tables that could be read; None for each that could not, () for each that the firmware does not have."""
 
-    madt: tuple[MadtEntry, ...] | None = Field(default=None, description="the APIC table's processors, in its order")
-    srat_cpus: tuple[SratCpu, ...] | None = None
+    madt: PerCpu[tuple[MadtEntry, ...] | None] = Field(default=None, description="the APIC table's processors, in its order")
+    srat_cpus: PerCpu[tuple[SratCpu, ...] | None] = None
     srat_memory: tuple[SratMemory, ...] | None = None
-    slit: tuple[tuple[int, ...], ...] | None = Field(default=None, description="distances, one row a proximity domain")
+    slit: tuple[tuple[Number, ...], ...] | None = Field(default=None, description="distances, one row a proximity domain")
     hmat: tuple[HmatEntry, ...] | None = None

@@ -4,17 +4,18 @@ Every source yields a part; merged they are the whole: the first source that kno
 """
 
 from functools import reduce
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
+from advisor.model.fact import Identity, Key, Section, Volatile, keys
 from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, Nic, PciDevice
+from advisor.model.hardware.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.hardware.firmware import Acpi, Bios, Firmware
 from advisor.model.hardware.memory import DaxDevice, Memory, MemoryTier
 from advisor.model.hardware.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Slurm, SlurmNode, Tool
 from advisor.model.hardware.topology import Topology
-from advisor.model.value import HostName, Value
+from advisor.model.value import HostName, Value, Whole
 
 NOT_OFFERED = "this kernel or platform does not offer it"
 """The help of a gap that no permission and no package would close."""
@@ -23,7 +24,7 @@ NOT_OFFERED = "this kernel or platform does not offer it"
 class Source(Value):
     """Where a fact or a group of facts was read."""
 
-    fact: str = Field(description="dotted name of the fact, or of the section that holds it: kernel.thp, memory")
+    fact: Key[str] = Field(description="dotted name of the fact, or of the section that holds it: kernel.thp, memory")
     where: str = Field(description="file or command")
 
 
@@ -39,58 +40,56 @@ SCHEMA: Final = 1
 """Raised when a field changes meaning or goes; a reader refuses a newer one."""
 
 
-class Machine(Value):
-    """Everything the sources said; None where none did."""
+class Facts(Value):
+    """What the sources say; None where none did. Rules may ask of all of it: the Case has the same fields."""
 
-    schema_version: Literal[1] = SCHEMA
-    name: HostName | None = Field(default=None, description="host name")
-    architecture: str | None = Field(default=None, description="x86_64, aarch64, ...")
-    topology: Topology | None = None
-    tiers: tuple[MemoryTier, ...] | None = None
-    dax: tuple[DaxDevice, ...] | None = Field(default=None, description="memory kept apart from the system's: CXL, NVDIMM, HBM")
-    cpu: Cpu | None = None
-    firmware: Firmware | None = None
-    bios: Bios | None = Field(default=None, description="the BIOS attributes that the management controller gives")
-    memory: Memory | None = None
-    acpi: Acpi | None = None
-    pci: tuple[PciDevice, ...] | None = None
-    hcas: tuple[Hca, ...] | None = None
-    nics: tuple[Nic, ...] | None = None
-    gpus: tuple[Gpu, ...] | None = None
-    kernel: Kernel | None = None
-    iommu: Iommu | None = None
-    limits: Limits | None = None
-    environment: Environment | None = None
-    tools: tuple[Tool, ...] | None = None
-    slurm_nodes: tuple[SlurmNode, ...] | None = None
-    slurm_conf: Slurm | None = None
-    allocation: Allocation | None = None
-    sources: tuple[Source, ...] = ()
-    gaps: tuple[Gap, ...] = ()
+    name: Annotated[Identity[HostName | None], Section.MACHINE] = Field(default=None, description="host name")
+    architecture: Annotated[str | None, Section.MACHINE] = Field(default=None, description="x86_64, aarch64, ...")
+    topology: Annotated[Topology | None, Section.TOPOLOGY] = None
+    tiers: Annotated[tuple[MemoryTier, ...] | None, Section.MEMORY_KINDS] = None
+    dax: Annotated[tuple[DaxDevice, ...] | None, Section.MEMORY_KINDS] = Field(
+        default=None, description="memory kept apart from the system's: CXL, NVDIMM, HBM"
+    )
+    cpu: Annotated[Cpu | None, Section.PROCESSOR] = None
+    firmware: Annotated[Firmware | None, Section.FIRMWARE] = None
+    bios: Annotated[Bios | None, Section.BIOS] = Field(
+        default=None, description="the BIOS attributes that the management controller gives"
+    )
+    memory: Annotated[Memory | None, Section.MEMORY] = None
+    acpi: Annotated[Acpi | None, Section.TABLES] = None
+    pci: Annotated[tuple[PciDevice, ...] | None, Section.DEVICES] = None
+    hcas: Annotated[tuple[Hca, ...] | None, Section.DEVICES] = None
+    nics: Annotated[tuple[Nic, ...] | None, Section.DEVICES] = None
+    gpus: Annotated[tuple[Gpu, ...] | None, Section.DEVICES] = None
+    kernel: Annotated[Kernel | None, Section.SYSTEM] = None
+    iommu: Annotated[Iommu | None, Section.SYSTEM] = None
+    limits: Annotated[Limits | None, Section.SYSTEM] = None
+    environment: Annotated[Environment | None, Section.SYSTEM] = None
+    tools: Annotated[tuple[Tool, ...] | None, Section.SYSTEM] = None
+    slurm_nodes: Annotated[tuple[SlurmNode, ...] | None, Section.SCHEDULER] = None
+    slurm_conf: Annotated[Slurm | None, Section.SCHEDULER] = None
+    allocation: Annotated[Volatile[Allocation | None], Section.SCHEDULER] = None
 
 
-_KEY: dict[type[Value], str] = {
-    PciDevice: "address",
-    Hca: "name",
-    Nic: "name",
-    Gpu: "address",
-    MemoryTier: "node",
-    DaxDevice: "name",
-    Tool: "name",
-    SlurmNode: "source",
-    Source: "fact",
-}
-"""By what two sources' records of the same thing are known to be the same."""
+class _Versioned(Value):
+    """What a reader looks at first."""
+
+    schema_version: Annotated[Literal[1], Section.EVIDENCE] = Field(default=SCHEMA, description="of this document")
+
+
+class Machine(Facts, _Versioned):
+    """Everything the sources said, with where it was read and what could not be."""
+
+    sources: Annotated[tuple[Source, ...], Section.EVIDENCE] = ()
+    gaps: Annotated[tuple[Gap, ...], Section.EVIDENCE] = ()
+
 
 V = TypeVar("V", bound=Value)
-
-_WHOLE = (Topology, Locality, Link)
-"""Values that come from one source whole: halves of two topologies would be a machine that does not exist."""
 
 
 def merge(parts: tuple[Machine, ...]) -> Machine:
     """Return the machine that the parts describe together; an earlier part's word counts more."""
-    whole = reduce(_join, parts, Machine())
+    whole = reduce(lambda first, second: _join(first, second, lists=True), parts, Machine())
     return whole.model_copy(update={"gaps": tuple(gap for gap in whole.gaps if not known(whole, gap.fact))})
 
 
@@ -104,21 +103,22 @@ def known(machine: Machine, fact: str) -> bool:
     return True
 
 
-def _join(first: V, second: V) -> V:
+def _join(first: V, second: V, *, lists: bool = False) -> V:
+    """Return a record with what the second knows where the first does not; only a Machine's own lists are joined."""
     update = {
-        name: _choose(getattr(first, name), getattr(second, name))
+        name: _choose(getattr(first, name), getattr(second, name), lists=lists)
         for name in type(first).model_fields
         if getattr(second, name) is not None
     }
     return first.model_copy(update=update)
 
 
-def _choose(first: Any, second: Any) -> Any:
+def _choose(first: Any, second: Any, *, lists: bool) -> Any:
     if first is None or second is None:
         return second if first is None else first
-    if isinstance(first, Value) and not isinstance(first, _WHOLE) and type(first) is type(second):
+    if isinstance(first, Value) and not isinstance(first, Whole) and type(first) is type(second):
         return _join(first, second)
-    if isinstance(first, tuple) and isinstance(second, tuple):
+    if lists and isinstance(first, tuple) and isinstance(second, tuple):
         return _join_records(first, second)
     return first
 
@@ -127,11 +127,11 @@ def _join_records(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any,
     sample: Any = next(iter(first or second), None)
     if isinstance(sample, Gap):
         return tuple(dict.fromkeys((*first, *second)))
-    key = _KEY.get(type(sample)) if isinstance(sample, Value) else None
-    if key is None:
+    names = keys(type(sample)) if isinstance(sample, Value) else ()
+    if not names:
         return first
-    records = {getattr(record, key): record for record in first}
+    records = {tuple(getattr(record, name) for name in names): record for record in first}
     for record in second:
-        name = getattr(record, key)
-        records[name] = _join(records[name], record) if name in records else record
+        key = tuple(getattr(record, name) for name in names)
+        records[key] = _join(records[key], record) if key in records else record
     return tuple(records.values())

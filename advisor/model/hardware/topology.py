@@ -7,20 +7,21 @@ from pydantic import Field, model_validator
 
 from advisor.errors import BadValue
 from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.value import Value
+from advisor.model.fact import Bytes, Number
+from advisor.model.value import Value, Whole
 
 
 class Package(Value):
     """A socket, as the kernel reports it."""
 
-    os_index: int | None = Field(description="the kernel's physical_package_id")
+    os_index: Number | None = Field(description="the kernel's physical_package_id")
     cpuset: CpuSet = Field(description="its CPUs")
 
 
 class Die(Value):
     """A die of a package that has several."""
 
-    os_index: int | None = Field(description="the kernel's die_id")
+    os_index: Number | None = Field(description="the kernel's die_id")
     cpuset: CpuSet = Field(description="its CPUs")
 
 
@@ -28,7 +29,7 @@ class L3(Value):
     """CPUs that share one last level cache: a CCX on EPYC, a socket or a cluster on Xeon."""
 
     cpuset: CpuSet = Field(description="the CPUs that share it")
-    size: int | None = Field(description="bytes")
+    size: Bytes | None = Field(description="bytes")
 
 
 class SharedL2(Value):
@@ -40,25 +41,25 @@ class SharedL2(Value):
 class NumaNode(Value):
     """Memory at one distance from its CPUs."""
 
-    os_index: int = Field(description="the kernel's node number", ge=0, lt=LIMIT)
+    os_index: Number = Field(description="the kernel's node number", ge=0, lt=LIMIT)
     cpuset: CpuSet = Field(description="the node's own CPUs; empty for a node of memory alone")
     near: CpuSet = Field(description="the CPUs closest to this memory; the same as cpuset where it has CPUs")
-    memory: int | None = Field(description="bytes; 0 where the node has no memory")
+    memory: Bytes | None = Field(description="bytes; 0 where the node has no memory")
     kind: str | None = Field(default=None, description="dram, hbm, cxl, nvdimm or gpu where the source says so")
 
 
 class Core(Value):
     """A core and its hardware threads."""
 
-    os_index: int | None = Field(description="the kernel's core_id, unique in its package at most")
+    os_index: Number | None = Field(description="the kernel's core_id, unique in its package at most")
     cpuset: CpuSet = Field(description="its hardware threads")
 
 
 class Distances(Value):
     """The table of relative memory latencies the firmware gave (SLIT): 10 means local."""
 
-    nodes: tuple[int, ...] = Field(description="node numbers, in the order of rows and columns")
-    rows: tuple[tuple[int, ...], ...] = Field(description="one row a node")
+    nodes: tuple[Number, ...] = Field(description="node numbers, in the order of rows and columns")
+    rows: tuple[tuple[Number, ...], ...] = Field(description="one row a node")
 
     @model_validator(mode="after")
     def _is_square(self) -> "Distances":
@@ -78,7 +79,7 @@ _HasCpus = Package | Die | NumaNode | L3 | SharedL2 | Core
 _Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 
 
-class Topology(Value):
+class Topology(Whole):
     """The whole machine; ``inside`` is the part that a cgroup leaves to this process."""
 
     packages: tuple[Package, ...] = ()
@@ -87,7 +88,7 @@ class Topology(Value):
     l3: tuple[L3, ...] = ()
     shared_l2: tuple[SharedL2, ...] = Field(default=(), description="only those of several cores, or of a part of one")
     cores: tuple[Core, ...] = ()
-    own_caches: tuple[int, ...] = Field(
+    own_caches: tuple[Number, ...] = Field(
         default=(), description="levels of cache, 1 and 2, of which each core is known to have one of its own"
     )
     pus: CpuSet = Field(default=CpuSet(), description="CPUs online")

@@ -1,17 +1,17 @@
 """The page of an audit: one screen, or everything, with each fact of the machine and where it was read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from rich.cells import cell_len
 
-from advisor.language.units import binary, bit_rate, clock, duration, link, memory_clock, plain, throughput
+from advisor.language.units import in_unit, link, plain
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.rule import Publication
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import Declared, Section, Unit, declarations, in_order, keys
 from advisor.model.hardware.devices import Link
 from advisor.model.hardware.layout import Layout
-from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.machine import Facts, Machine
 from advisor.model.value import Value
 from advisor.render.audit.findings import unknown_facts
 from advisor.render.audit.screen import Shown, rules_line, screen
@@ -20,33 +20,6 @@ from advisor.render.audit.verdicts import all_settings, full_findings, other_ver
 from advisor.render.commandline import folded, word
 from advisor.render.lines import Line, Page, Span, labelled, wrapped
 from advisor.render.topology.picture import picture
-
-SECTIONS = (
-    *("firmware", "bios", "cpu", "memory", "tiers", "dax", "acpi", "pci", "hcas", "nics", "gpus"),
-    *("kernel", "iommu", "limits", "environment", "tools", "slurm_nodes", "slurm_conf", "allocation"),
-)
-"""Sections in the order in which they are shown; the topology is drawn by another command."""
-
-UNITS: Mapping[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("base_hz", "min_hz", "max_hz", "limit_hz"), clock),
-    **dict.fromkeys(
-        ("Dimm.size", "SocketMemory.size", "SratMemory.size", "DaxDevice.size", "memory", "page", "min_free", "cache"), binary
-    ),
-    **dict.fromkeys(("rated", "configured"), memory_clock),
-    **dict.fromkeys(("bandwidth", "read_bandwidth", "write_bandwidth"), throughput),
-    **dict.fromkeys(("read_latency", "write_latency"), duration),
-    **dict.fromkeys(("rate", "Nic.speed"), bit_rate),
-    **dict.fromkeys(("memlock", "stack"), lambda value: "unlimited" if value < 0 else binary(value)),
-    **dict.fromkeys(("PciDevice.vendor", "PciDevice.device"), "{:#06x}".format),
-    **dict.fromkeys(("class_code", "base"), "{:#08x}".format),
-    **dict.fromkeys(("PowerCap.limit", "short", "nominal", "power_limit", "power_default"), "{:g} W".format),
-    "IdleState.latency": lambda value: f"{value} us",
-    "max_read_request": lambda value: f"{value} B",
-}
-"""How a number is written, by its field's name, or by that of its value and field where the name alone may mean two."""
-
-COUNTED = ("madt", "srat_cpus")
-"""Lists with an entry for each CPU: their length says enough."""
 
 LABEL, ENTRIES = 22, 64
 """Columns of a fact's name; and so many entries of one list are shown."""
@@ -60,13 +33,18 @@ def details(machine: Machine, width: int) -> list[Line]:
     places: dict[str, list[str]] = {}
     for source in machine.sources:
         places.setdefault(source.fact, []).append(plain(source.where))
-    known = [(name, value) for name in SECTIONS if (value := getattr(machine, name)) is not None]
-    return [line for name, value in known for line in _section(name, value, places, width)]
+    return [line for name in in_order(Facts) for line in _shown(machine, name, places, width)]
 
 
-def _section(name: str, value: object, places: Mapping[str, list[str]], width: int) -> list[Line]:
-    head = [(name, "heading"), *_read(places.get(name, ()))]
-    result: list[Line] = [(), *wrapped(head, width)]
+def _shown(machine: Machine, name: str, places: Mapping[str, list[str]], width: int) -> list[Line]:
+    """Return one fact of the machine itself, with all that is in it; the topology is drawn by another command."""
+    value, declared = getattr(machine, name), declarations(Facts)[name]
+    if value is None or declared.section == Section.TOPOLOGY:
+        return []
+    head, read = (name, "heading"), _read(places.get(name, ()))
+    if not isinstance(value, (tuple, Value)):
+        return [(), *wrapped([head, (f"  {_text(value, declared.unit)}", ""), *read], width)]
+    result: list[Line] = [(), *wrapped([head, *read], width)]
     rows = list(_rows(value))
     room = min(2 * LABEL, max(LABEL, *(len(label) + 2 for label, _ in rows), LABEL))
     for label, text in rows:
@@ -90,16 +68,16 @@ def _rows(value: object) -> Iterator[Row]:
         yield from _entries(value)
     elif isinstance(value, Value):
         for field in type(value).model_fields:
-            yield from _field(value, field, getattr(value, field))
+            yield from _field(field, getattr(value, field), declarations(type(value))[field])
 
 
 def _entries(values: tuple[object, ...]) -> Iterator[Row]:
-    """Yield a row for each entry of a list, labelled with what comes first in it: its name, address or number."""
+    """Yield a row for each entry of a list, labelled with what identifies it: its name, address or number."""
     for value in values[:ENTRIES]:
         if not isinstance(value, Value):
             yield "", _plain(value)
             continue
-        first = next(iter(type(value).model_fields))
+        first = next(iter((*keys(type(value)), *type(value).model_fields)))
         name = getattr(value, first)
         yield str(plain(name)) if isinstance(name, str) else f"{first} {name}", _entry(value, but=first)
     if len(values) > ENTRIES:
@@ -108,32 +86,34 @@ def _entries(values: tuple[object, ...]) -> Iterator[Row]:
         yield "", "none"
 
 
-def _field(owner: Value, field: str, value: object) -> Iterator[Row]:
+def _field(field: str, value: object, declared: Declared) -> Iterator[Row]:
     if value is None:
         return
-    if field in COUNTED and isinstance(value, tuple) and value:
+    if declared.per_cpu and isinstance(value, tuple) and value:
         yield field, f"{len(value)} entries; --json has them"
     elif isinstance(value, dict):
         yield field, ""
         yield from ((f"  {plain(str(key))}", plain(str(told))) for key, told in value.items())
-    elif isinstance(value, tuple) and value and (isinstance(value[0], Value) or field == "slit"):
+    elif isinstance(value, tuple) and value and (isinstance(value[0], Value) or (declared.unit and isinstance(value[0], tuple))):
         yield field, ""
         yield from ((f"  {label}", text) for label, text in _entries(value))
     else:
-        yield field, _text(owner, field, value)
+        yield field, _text(value, declared.unit)
 
 
 def _entry(value: Value, but: str = "") -> str:
     """Return one entry of a list in one line; what is not known of it, or is not so, is left out."""
-    fields = ((field, getattr(value, field)) for field in type(value).model_fields if field != but)
-    known = ((field, inner) for field, inner in fields if inner is not None and inner is not False)
-    return ", ".join(f"{field} {_text(value, field, inner)}" for field, inner in known)
+    every = declarations(type(value)).items()
+    fields = ((field, getattr(value, field), declared.unit) for field, declared in every if field != but)
+    known = ((field, inner, unit) for field, inner, unit in fields if inner is not None and inner is not False)
+    return ", ".join(f"{field} {_text(inner, unit)}" for field, inner, unit in known)
 
 
-def _text(owner: Value, field: str, value: object) -> str:
-    unit = UNITS.get(f"{type(owner).__name__}.{field}") or UNITS.get(field)
-    if unit and isinstance(value, int | float | str) and not isinstance(value, bool):
-        return unit(value)
+def _text(value: object, unit: Unit | None) -> str:
+    if unit and isinstance(value, int | float):
+        return in_unit(value, unit)
+    if unit and isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
+        return " ".join(in_unit(each, unit) for each in value) or "none"
     return _plain(value)
 
 

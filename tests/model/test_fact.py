@@ -1,0 +1,160 @@
+from typing import Annotated
+
+from pydantic import Field
+
+from advisor.model.audit.case import Case
+from advisor.model.cpuset import CpuSet
+from advisor.model.fact import (
+    Bytes,
+    Celsius,
+    Declared,
+    Identity,
+    Key,
+    Number,
+    Section,
+    Unit,
+    Volatile,
+    comparable,
+    declarations,
+    identities,
+    in_order,
+    keys,
+    undeclared,
+)
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.devices import Hca, Irq, Port
+from advisor.model.hardware.machine import Facts, Machine
+from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel
+from advisor.model.value import Value
+
+
+class Sensor(Value):
+    """A sensor of the board."""
+
+    chip: Key[str] = Field(description="k10temp")
+    number: Key[Number] = Field(description="from 1")
+    critical: Celsius | None = Field(default=None, description="where the processor slows down")
+    now: Volatile[Celsius | None] = Field(default=None, description="as it was read")
+    serial: Identity[str | None] = Field(default=None, description="of the chip")
+
+
+class Board(Value):
+    """What a board holds."""
+
+    sensors: Annotated[tuple[Sensor, ...] | None, Section.MACHINE] = None
+    steps: tuple[Bytes, ...] | None = Field(default=None, description="sizes")
+
+
+SENSOR = Sensor(chip="k10temp", number=1, critical=95.0, now=41.5, serial="S17")
+
+
+def told(value: Value) -> list[tuple[str, object]]:
+    """Return what may be compared, by name."""
+    return [(fact.name, fact.value) for fact in comparable(value)]
+
+
+def test_a_declaration_stands_in_the_annotation() -> None:
+    """Unit, section and role are read from a field's type, inside of unions and tuples too."""
+    assert declarations(Sensor)["critical"] == Declared(unit=Unit("degrees Celsius"))
+    assert declarations(Sensor)["now"] == Declared(unit=Unit("degrees Celsius"), volatile=True)
+    assert declarations(Sensor)["serial"] == Declared(identity=True)
+    assert declarations(Board)["sensors"] == Declared(section=Section.MACHINE)
+    assert declarations(Board)["steps"] == Declared(unit=Unit("bytes"))
+    assert keys(Sensor) == ("chip", "number")
+
+
+def test_neither_identity_nor_what_changes_by_itself_is_compared() -> None:
+    """A current temperature and a serial number are no part of what two machines are compared by."""
+    assert told(Board(sensors=(SENSOR,))) == [
+        ("sensors.k10temp 1.chip", "k10temp"),
+        ("sensors.k10temp 1.number", 1),
+        ("sensors.k10temp 1.critical", 95.0),
+    ]
+    assert told(Machine(name="n1", allocation=Allocation(scheduler="slurm", job="7"))) == []
+    irqs = (Irq(number=1, cpus=CpuSet([0])),)
+    assert told(Machine(hcas=(Hca(name="mlx5_0", irqs=irqs, ports=(Port(number=1, lid=3),)),))) == [
+        ("hcas.mlx5_0.name", "mlx5_0"),
+        ("hcas.mlx5_0.ports.1.number", 1),
+    ]
+
+
+def test_equal_nodes_are_equal_in_any_order() -> None:
+    """Two nodes that differ in name, job and the order of their adapters are comparably the same."""
+    one, two = Hca(name="mlx5_0", firmware="1"), Hca(name="mlx5_1", firmware="2")
+    a, b = Machine(name="n1", hcas=(one, two)), Machine(name="n2", hcas=(two, one), allocation=Allocation(scheduler="slurm"))
+    assert sorted(told(a)) == sorted(told(b))
+
+
+def test_elements_with_two_keys_are_told_apart() -> None:
+    """Two sizes of hugepages on one node are two elements."""
+    pages = (Hugepages(node=0, page=2 << 20, count=4), Hugepages(node=0, page=1 << 30, count=1))
+    counts = [fact for fact in told(Machine(kernel=Kernel(hugepages=pages))) if fact[0].endswith(".count")]
+    assert counts == [("kernel.hugepages.0 2097152.count", 4), ("kernel.hugepages.0 1073741824.count", 1)]
+
+
+def test_a_fact_inherits_its_section_or_has_its_own() -> None:
+    """What a processor is called belongs to the machine, its clocks to the processor."""
+    sections = {fact.name: fact.section for fact in comparable(Machine(cpu=Cpu(model_name="EPYC", base_hz=2)))}
+    assert sections == {"cpu.model_name": Section.MACHINE, "cpu.base_hz": Section.PROCESSOR}
+
+
+def test_sections_can_be_left_out() -> None:
+    """Of a section that is left out no fact is told."""
+    assert list(comparable(Machine(architecture="x86_64", cpu=Cpu(model_name="EPYC")), but=(Section.MACHINE,))) == []
+
+
+def test_identities_are_found_wherever_they_stand() -> None:
+    """What names a machine or a part of it is told, for whoever takes names out."""
+    assert list(identities(Machine(name="n1"))) == ["n1"]
+    assert list(identities(Board(sensors=(SENSOR, SENSOR.model_copy(update={"serial": None}))))) == ["S17"]
+
+
+def test_sections_give_the_order() -> None:
+    """Facts are shown by section: firmware before the processor, adapters before the operating system, the topology last."""
+    names = in_order(Facts)
+    wanted = ("name", "firmware", "cpu", "memory", "tiers", "hcas", "kernel", "slurm_conf", "topology")
+    assert tuple(name for name in names if name in wanted) == wanted
+
+
+def test_what_a_declaration_lacks_is_told_in_one_line_each() -> None:
+    """No section, no description, no unit, no key: each is a line that names the fact and what to write."""
+
+    class Fan(Value):
+        speed: int | None = Field(default=None, description="turns a minute")
+        label: str | None = None
+
+    class Bare(Value):
+        fans: tuple[Fan, ...] | None = None
+        heat: Annotated[dict[str, float] | None, Section.MACHINE] = Field(default=None, description="of each part")
+        cooled: Annotated[tuple[Fan, ...], Section.MACHINE] = Field(default=(), description="fans")
+
+    lines = list(undeclared(Bare))
+    assert [line.split("; ")[0] for line in lines] == [
+        "fans: no section",
+        "fans: no description",
+        "fans[].speed: a number without a unit",
+        "fans[].label: no description",
+        "heat: a number without a unit",
+        "cooled: nothing identifies an element of the list",
+        "cooled[].speed: a number without a unit",
+        "cooled[].label: no description",
+    ]
+    assert [line for line in lines if "\n" in line] == []
+
+
+def test_a_declared_board_lacks_its_section_alone() -> None:
+    """What is declared is not complained of."""
+    assert [line.split("; ")[0] for line in undeclared(Board)] == ["steps: no section"]
+
+
+def test_every_fact_of_the_machine_is_one_of_the_case() -> None:
+    """Rules know every fact, of the same type; what the Case makes beside them has names of its own."""
+    same = [name for name, field in Facts.model_fields.items() if Case.model_fields[name].annotation == field.annotation]
+    assert same == list(Facts.model_fields)
+    assert [name for name in Case.__annotations__ if name in Facts.model_fields] == []
+
+
+def test_the_document_of_a_machine_is_in_its_old_order() -> None:
+    """The version stands first, sources and gaps last."""
+    names = list(Machine().model_dump())
+    assert (names[0], names[1], names[-2:]) == ("schema_version", "name", ["sources", "gaps"])
