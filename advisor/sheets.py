@@ -20,7 +20,6 @@ from pydantic import BaseModel, ValidationError
 from yaml.events import (
     AliasEvent,
     CollectionEndEvent,
-    CollectionStartEvent,
     DocumentStartEvent,
     MappingStartEvent,
     NodeEvent,
@@ -69,11 +68,12 @@ class Sheet(NamedTuple):
         return BadSheet(problem, file=self.file, place=f"line {self.line(place)}", cure=cure)
 
 
-def read_sheet(path: Path, without: frozenset[str] = frozenset()) -> Sheet:
-    """Return what a YAML file says, ``without`` what stands under some keys: it is passed over, and costs little."""
+def read_sheet(path: Path, without: str | None = None) -> Sheet:
+    """Return what a YAML file says; ``without`` what stands indented under a key, of a file that is known to be right."""
     data = _bytes(path)
     try:
-        return parse_sheet(data.decode("utf-8"), str(path), without)
+        text = data.decode("utf-8")
+        return parse_sheet(_blanked(text, without) if without else text, str(path))
     except UnicodeDecodeError as error:
         raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
 
@@ -97,16 +97,31 @@ def _bytes(path: Path) -> bytes:
 _CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
 
 
-def parse_sheet(text: str, file: str, without: frozenset[str] = frozenset()) -> Sheet:
-    """Return what a YAML text says, ``without`` what stands under some keys."""
+def _blanked(text: str, key: str) -> str:
+    """Return a text with empty lines in place of a key and all that is indented under it: parsing them costs most."""
+    under = rf"^( *){key}: *\n(?:(?:\1(?: |- ).*| *)\n)*"
+    return re.sub(under, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE)
+
+
+def parse_sheet(text: str, file: str) -> Sheet:
+    """Return what a YAML text says."""
     try:
-        return _Builder(file, without).build(yaml.parse(text.removeprefix("\ufeff"), Loader=_LOADER))
+        return _Builder(file).build(_events(text.removeprefix("\ufeff")))
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = f"line {mark.line + 1}" if mark else None
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).splitlines()[0]
         cure = next((cure for words, cure in _MENDS if words in problem), "check indentation and quotes")
         raise BadSheet(f"not YAML: {problem}"[:200], file=file, place=place, cure=cure) from error
+
+
+def _events(text: str) -> Iterator[Any]:
+    """Yield what a parser sees; PyYAML's own loop asks it twice for each."""
+    parser = _LOADER(text)
+    try:
+        yield from iter(parser.get_event, None)
+    finally:
+        parser.dispose()
 
 
 _MENDS: Final = (
@@ -121,10 +136,9 @@ _MENDS: Final = (
 class _Builder:
     """Makes values of events, each looked at before anything is made of it; remembers the line of every value."""
 
-    def __init__(self, file: str, without: frozenset[str]) -> None:
+    def __init__(self, file: str) -> None:
         self.sheet = Sheet(file, None, {})
         self.values = 0
-        self._without = without
 
     def build(self, events: Iterator[Any]) -> Sheet:
         """Return the sheet that the events of one document tell."""
@@ -184,20 +198,9 @@ class _Builder:
             name = self.key(event, place)
             if name in result:
                 raise self.wrong(event, f"key {name[:60]} stands twice", "keep one of them")
-            if name in self._without:
-                self._pass_over()
-                continue
             result[name] = self.value(next(self.events), (*place, name))
             self.sheet.lines[(*place, name)] = event.start_mark.line + 1
         return result
-
-    def _pass_over(self) -> None:
-        """Go past the next value, whatever it holds."""
-        depth = 0
-        for event in self.events:
-            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-            if depth == 0:
-                return
 
     def key(self, event: Any, place: Place) -> str:
         """Return the one word that a key is."""

@@ -37,8 +37,13 @@ def commands() -> dict[str, About]:
     return {info.name.replace("_", " "): _about(folder / f"{info.name}.py") for info in pkgutil.iter_modules([str(folder)])}
 
 
+_QUOTES = '"""'
+
+
 def _about(path: Path) -> About:
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    text = path.read_text(encoding="utf-8")
+    end = text.find(_QUOTES, len(_QUOTES)) + len(_QUOTES) if text.startswith(_QUOTES) else len(text)
+    doc = ast.get_docstring(ast.parse(text[:end])) or ""  # parsing the code below it would take ten times as long
     lines = doc.splitlines()
     marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in ("Group", "Example")}
     text = "\n".join(line for line in lines if not line.startswith(("Group: ", "Example: "))).strip()

@@ -40,7 +40,7 @@ def judge(case: Case, rules: Iterable[Rule], settings: Mapping[str, Setting], or
 def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
     """Yield the verdicts of one rule, one for each item it runs over."""
     if case.scope not in rule.text.scope:
-        yield Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
+        yield _of_other_work(rule, case, env)
         return
     env = {**env, "_steps": [STEPS]}
     if rule.each is None:
@@ -64,6 +64,20 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
             yield _one(rule, inner, _name(rule.each.name, item))
 
 
+def ask_of_any(rule: Rule, case: Case, env: Env) -> Asked:
+    """Return the verdict of a rule; one that runs over a list is asked once, of an item of which nothing is known."""
+    if case.scope not in rule.text.scope:
+        return _of_other_work(rule, case, env)
+    env = {**env, "_steps": [STEPS]}
+    if rule.each:
+        env[rule.each.name] = Unknown(frozenset({rule.each.fact}))
+    return _one(rule, env, None)
+
+
+def _of_other_work(rule: Rule, case: Case, env: Env) -> Asked:
+    return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
+
+
 def _name(variable: str, item: Any) -> str:
     """Return what an item is called: its name, or the variable and its number."""
     if not isinstance(item, (Mapping, BaseModel)):
@@ -81,7 +95,7 @@ def _one(rule: Rule, env: Env, subject: str | None) -> Asked:
     try:
         for name, node in rule.let:
             env[name] = node.value(env)
-        if rule.subject:
+        if rule.subject and not (rule.each and isinstance(env[rule.each.name], Unknown)):
             subject = rule.subject.fill(env)
         applies = rule.only.value(env) if rule.only else True
         if isinstance(applies, Unknown):
@@ -137,8 +151,12 @@ def _grounds(rule: Rule) -> list[Node]:
 
 def lacks(asked: Asked, origins: Origins) -> tuple[Lack, ...]:
     """Return why facts that a verdict misses are not known; all that the rule looks at tells which measurement it is about."""
-    looked = (fact for node in _grounds(asked.rule) for fact in facts_of(node))
-    return origins.lacks(_facts(asked.rule, asked.missing), _facts(asked.rule, looked) if asked.missing else ())
+    return origins.lacks(_facts(asked.rule, asked.missing), _looked(asked.rule)) if asked.missing else ()
+
+
+def _looked(rule: Rule) -> Iterator[str]:
+    """Yield what a rule may look at; its expressions are read only if somebody asks."""
+    yield from _facts(rule, (fact for node in _grounds(rule) for fact in facts_of(node)))
 
 
 def _facts(rule: Rule, names: Iterable[str], *, keep: bool = False) -> set[str]:

@@ -1,8 +1,9 @@
-"""A rule that was checked against the facts there are: every path, kind, verb, setting and publication in it exists."""
+"""A rule, checked against the facts there are: every path, kind, verb, setting and publication in it exists."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from advisor.errors import BadValue, did_you_mean
@@ -10,7 +11,7 @@ from advisor.judge.scope import BadExampleFact, example_facts
 from advisor.judge.settings import wanted_node
 from advisor.language.expression import Name, Scope, parse, require
 from advisor.language.functions import fact_of, items_of
-from advisor.language.kinds import NUMBER, TEXT, TRUTH, Kind, Text
+from advisor.language.kinds import NOTHING, NUMBER, TEXT, TRUTH, Kind, Text
 from advisor.language.sentences import Sentence, read_sentence
 from advisor.language.syntax import unfit
 from advisor.language.tree import Constant, Fact, Node
@@ -45,43 +46,12 @@ class Each:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A checked rule."""
-
-    text: RuleText
-    topic: str
-    file: str
-    line: int
-    where: Where
-    each: Each | None
-    let: tuple[tuple[str, Node], ...]
-    only: Node | None
-    when: Node
-    say: Sentence
-    subject: Sentence | None
-    gain: Node | None
-    measured: Node | None
-    wants: tuple[tuple[str, Node], ...]
-    fix: Sentence | None
-    check: Sentence
-    undo: Sentence | None
-
-    @property
-    def id(self) -> str:
-        """The rule's id."""
-        return self.text.id
-
-
-@dataclass(frozen=True)
 class Words:
     """What rules are checked against: facts, settings, publications."""
 
     scope: Scope
     settings: Mapping[str, Setting]
     publications: Collection[str]
-
-
-_EACH = re.compile(r"([a-z][a-z0-9_]{0,30}) in (.+)", re.ASCII | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -93,65 +63,144 @@ class Stand:
     line: int
 
 
-def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str] | None = None) -> Rule:
-    """Return the checked rule; raise Misplaced, naming the part, where something in it does not fit.
-
-    ``let`` holds a site's own values for what the rule's let names.
-    """
-    scope = dict(words.scope)
-    each = _at(("each",), _each, text, scope)
-    lets = _lets(text, scope, let or {})
-    _cite(text, words)
-    _try_given(text, words.scope)
-    return Rule(
-        text=text,
-        topic=stand.topic,
-        file=stand.file,
-        line=stand.line,
-        where=_at(("where",), _where, text, words.settings),
-        each=each,
-        let=lets,
-        only=_expression(("only",), text.only, scope, TRUTH),
-        when=_at(("when",), _typed, text.when, scope, TRUTH),
-        say=_at(("say",), read_sentence, text.say, scope),
-        subject=_sentence("subject", text.subject, scope),
-        gain=_expression(("cost", "gain"), text.cost.gain if text.cost else None, scope, NUMBER),
-        measured=_expression(("cost", "measured"), text.cost.measured if text.cost else None, scope, NUMBER),
-        wants=tuple(
-            (name, _at(("set", name), wanted_node, name, value, scope, words.settings)) for name, value in text.set.items()
-        ),
-        fix=_sentence("fix", text.fix, scope),
-        check=_at(("check",), read_sentence, text.check, scope),
-        undo=_sentence("undo", text.undo, scope),
-    )
+_EACH = re.compile(r"([a-z][a-z0-9_]{0,30}) in (.+)", re.ASCII | re.DOTALL)
 
 
 T = TypeVar("T")
 
 
-def _at(place: Place, read: Callable[..., T], *arguments: object) -> T:
-    """Return what a reader makes of a part of the rule; its mistake names that part."""
-    try:
-        return read(*arguments)
-    except Misplaced:
-        raise
-    except BadValue as error:
-        raise Misplaced(place, error) from error
+class Rule:
+    """A rule: what its sheet says, and its expressions, each read and checked when it is first asked for.
+
+    A part that does not fit the facts raises Misplaced; ``check_rule`` asks for every part.
+    """
+
+    def __init__(self, text: RuleText, words: Words, stand: Stand, let: Mapping[str, str] | None = None) -> None:
+        self.text, self._words, self._changed = text, words, let or {}
+        self.id, self.topic, self.file, self.line = text.id, stand.topic, stand.file, stand.line
+
+    def _at(self, place: Place, read: Callable[..., T], *arguments: object) -> T:
+        """Return what a reader makes of a part of the rule; its mistake names that part, and where the rule stands."""
+        try:
+            return read(*arguments)
+        except BadValue as error:
+            mistake = error if isinstance(error, Misplaced) else Misplaced(place, error)
+            mistake.file, mistake.place = self.file, f"line {self.line}: {self.id}: {'.'.join(map(str, mistake.inside))}"
+            raise mistake from error
+
+    def _expression(self, place: Place, text: str, kind: Kind) -> Node:
+        return self._at(place, _typed, text, self._scope, kind)
+
+    def _sentence(self, name: str, text: str) -> Sentence:
+        return self._at((name,), read_sentence, text, self._scope)
+
+    @cached_property
+    def where(self) -> Where:
+        """Where what it asks for is set."""
+        return self._at(("where",), _where, self.text, self._words.settings)
+
+    @cached_property
+    def each(self) -> Each | None:
+        """The list that it runs over."""
+        return self._at(("each",), _each, self.text, self._words.scope)
+
+    @cached_property
+    def _lets(self) -> tuple[tuple[tuple[str, Node], ...], Scope]:
+        """The named values, and every name that its expressions may use."""
+        scope = dict(self._words.scope)
+        if self.each:
+            scope[self.each.name] = Name(items_of(self.each.over.kind) or NOTHING, self.each.fact)
+        return self._at(("let",), _lets, self.text, scope, self._changed), scope
+
+    @property
+    def let(self) -> tuple[tuple[str, Node], ...]:
+        """The named values in order, each usable in the next."""
+        return self._lets[0]
+
+    @property
+    def _scope(self) -> Scope:
+        return self._lets[1]
+
+    @cached_property
+    def only(self) -> Node | None:
+        """Whether it applies."""
+        return self._expression(("only",), self.text.only, TRUTH) if self.text.only else None
+
+    @cached_property
+    def when(self) -> Node:
+        """Whether it fires."""
+        return self._expression(("when",), self.text.when, TRUTH)
+
+    @cached_property
+    def say(self) -> Sentence:
+        """What it claims."""
+        return self._sentence("say", self.text.say)
+
+    @cached_property
+    def subject(self) -> Sentence | None:
+        """What it is about."""
+        return self._sentence("subject", self.text.subject) if self.text.subject else None
+
+    @cached_property
+    def gain(self) -> Node | None:
+        """What is lost, as published."""
+        cost = self.text.cost
+        return self._expression(("cost", "gain"), cost.gain, NUMBER) if cost and cost.gain else None
+
+    @cached_property
+    def measured(self) -> Node | None:
+        """What is lost, as measured here."""
+        cost = self.text.cost
+        return self._expression(("cost", "measured"), cost.measured, NUMBER) if cost and cost.measured else None
+
+    @cached_property
+    def wants(self) -> tuple[tuple[str, Node], ...]:
+        """The settings that it asks for, each with its value."""
+        known = self._words.settings
+        return tuple(
+            (name, self._at(("set", name), wanted_node, name, value, self._scope, known)) for name, value in self.text.set.items()
+        )
+
+    @cached_property
+    def fix(self) -> Sentence | None:
+        """What to do."""
+        return self._sentence("fix", self.text.fix) if self.text.fix else None
+
+    @cached_property
+    def check(self) -> Sentence:
+        """How to see that it was done."""
+        return self._sentence("check", self.text.check)
+
+    @cached_property
+    def undo(self) -> Sentence | None:
+        """How to go back."""
+        return self._sentence("undo", self.text.undo) if self.text.undo else None
+
+
+_PARTS = ("where", "only", "when", "say", "subject", "gain", "measured", "wants", "fix", "check", "undo")
+"""The parts of a rule that can be wrong though its sheet is well-formed, beside the names that they use."""
+
+
+def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str] | None = None) -> Rule:
+    """Return the rule with every part read; raise Misplaced, naming the part, where something in it does not fit.
+
+    ``let`` holds a site's own values for what the rule's let names.
+    """
+    rule = Rule(text, words, stand, let)
+    for part in ("each", "let"):
+        getattr(rule, part)
+    _cite(text, words)
+    _try_given(text, words.scope)
+    for part in _PARTS:
+        getattr(rule, part)
+    return rule
 
 
 def _typed(text: str, scope: Scope, kind: Kind) -> Node:
     return require(parse(text, scope), kind, text[:60])
 
 
-def _expression(place: Place, text: str | None, scope: Scope, kind: Kind) -> Node | None:
-    return _at(place, _typed, text, scope, kind) if text else None
-
-
-def _sentence(name: str, text: str | None, scope: Scope) -> Sentence | None:
-    return _at((name,), read_sentence, text, scope) if text else None
-
-
-def _each(text: RuleText, scope: dict[str, Name]) -> Each | None:
+def _each(text: RuleText, scope: Scope) -> Each | None:
     if text.each is None:
         return None
     match = _EACH.fullmatch(text.each)
@@ -164,7 +213,6 @@ def _each(text: RuleText, scope: dict[str, Name]) -> Each | None:
     problem = unfit(name, scope)
     if problem:
         raise BadValue(problem, cure="take another name")
-    scope[name] = Name(item, fact_of(over))
     return Each(name, over, fact_of(over))
 
 
@@ -179,7 +227,10 @@ def _lets(text: RuleText, scope: dict[str, Name], changed: Mapping[str, str]) ->
         problem = unfit(name, scope)
         if problem:
             raise Misplaced(("let", name), BadValue(problem, cure="take another name"))
-        node = _at(("let", name), parse, value, scope)
+        try:
+            node = parse(value, scope)
+        except BadValue as error:
+            raise Misplaced(("let", name), error) from error
         if name in changed:
             node = _changed(name, changed[name], scope, node.kind)
         scope[name] = Name(_widened(node), node.fact if isinstance(node, Fact) else name)

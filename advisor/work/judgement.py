@@ -1,25 +1,24 @@
 """Judges a machine, or hardware on order: sheets, rules and facts become findings and settings."""
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.judge.case import case_of, with_standings
-from advisor.judge.engine import Asked, ask, finding, judge, waive
+from advisor.judge.engine import ask_of_any, finding, judge, waive
 from advisor.judge.evidence import Origins
 from advisor.judge.measured.facts import with_measurements
-from advisor.judge.rule import Rule, Words
+from advisor.judge.rule import Words
 from advisor.judge.rulebook import Rulebook, load_rules, rule_files
 from advisor.judge.scope import env_of, scope_with
 from advisor.judge.settings import setting_readers, settings_in_effect, settings_table
 from advisor.know.platforms import match_platform
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
-from advisor.language.logic import Unknown
 from advisor.model.audit.case import Case
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.platform import Platform, Scope, best_cut
@@ -30,7 +29,6 @@ from advisor.paths import rules as rules_folder
 
 if TYPE_CHECKING:
     from advisor.know.platforms import Model
-    from advisor.language.tree import Env
     from advisor.model.audit.findings import Finding
     from advisor.model.audit.setting import Maker, Neutral
     from advisor.model.audit.vendor import Vendor
@@ -199,7 +197,7 @@ def judged_platform(
     case = _with_bios(_case(platform, vendor, scope), vendor, bios)
     env = env_of(case, settings())
     origins = Origins((), (), case, settings())
-    asked = (finding(each, origins) for rule in rulebook(site).rules for each in _asked(rule, case, env))
+    asked = (finding(ask_of_any(rule, case, env), origins) for rule in rulebook(site).rules)
     found = tuple(each for each in asked if _of_order(each, platform))
     audit = Audit(
         scope=scope,
@@ -262,14 +260,6 @@ def _with_bios(case: Case, vendor: "Vendor", bios: "Bios | None") -> Case:
 
     applied = neutral_values(vendor, case.platform.id if case.platform else None, bios)
     return with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
-
-
-def _asked(rule: Rule, case: Case, env: "Env") -> Iterator[Asked]:
-    """Yield the verdict of a rule; one that runs over a list is asked once, of an item of which nothing is known."""
-    if rule.each is not None:
-        env = {**env, rule.each.name: Unknown(frozenset({rule.each.fact}))}
-        rule = replace(rule, each=None, subject=None)
-    yield from ask(rule, case, env)
 
 
 def _hints(platform: "Platform | None", scope: "Scope") -> dict[str, str]:

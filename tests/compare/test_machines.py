@@ -71,6 +71,12 @@ def test_a_fact_that_one_side_does_not_tell_is_no_difference() -> None:
     assert facts(Machine(), b) == ()
 
 
+def test_a_limit_of_nothing_is_no_unlimited_one() -> None:
+    """Only a limit below zero is unlimited; zero bytes and zero files are what they say."""
+    a, b = Machine(limits=Limits(memlock=0, files=0)), Machine(limits=Limits(memlock=-1, files=1024))
+    assert said(facts(a, b)) == [("limits.memlock", "0 B", "unlimited"), ("limits.files", "0", "1024")]
+
+
 def test_boot_options_are_compared_as_one_line() -> None:
     """The kernel command line is shown as it was typed."""
     a = Machine(kernel=Kernel(cmdline=(("quiet", None),)))

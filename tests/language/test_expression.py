@@ -11,6 +11,7 @@ from advisor.language.kinds import NUMBER, TRUTH
 from advisor.language.logic import Trouble, Unknown
 from advisor.language.tree import STEPS, facts_of
 from advisor.model.cpuset import CpuSet
+from tests.conftest import Golden
 from tests.language.words import SCOPE, value
 
 FACTS: dict[str, Any] = {
@@ -46,6 +47,11 @@ CANONICAL = [
     ("a == 7 and not q", True),
     ("a != 7 or q", False),
     ("1 < b <= 2 < a", True),
+    ("3 < b < a", False),
+    ("1 < b < 2 < a", False),
+    ("1 < b < a < 7", False),
+    ("1 < b == 2 != a", True),
+    ("1 < b == 2 != 2", False),
     ("a >= 8", False),
     ("a in [1, 7]", True),
     ("a not in [1, 7]", False),
@@ -112,6 +118,9 @@ UNKNOWN = [
     ("1 in [2, b]", ["b"]),
     ("[a] == [1]", ["a"]),
     ("[a] != [1]", ["a"]),
+    ("1 < a < b", ["a", "b"]),
+    ("1 < 2 < a", ["a"]),
+    ("a < 2 < 3", ["a"]),
     ("entry(table, 'x')", ["table"]),
     ("max(numbers)", ["numbers"]),
     ("unknown", []),
@@ -129,6 +138,9 @@ def test_unknown_spreads_and_names_the_facts(text: str, expected: list[str]) -> 
     [
         ("p and False", False),
         ("p or True", True),
+        ("3 < 2 < a", False),
+        ("a < 3 < 2", False),
+        ("1 < a < 3 < 2", False),
         ("1 in [a, 1]", True),
         ("any(x.on for x in things)", True),
         ("known(a)", False),
@@ -163,6 +175,12 @@ WRONG = [
     ("a + text", "text is a text, arithmetic needs numbers"),
     ("a < text", "they cannot be compared"),
     ("text < 'b'", "have no order"),
+    ("1 < a < text", "a is a number, text a text"),
+    ("1 < 2 in [2]", "they cannot be compared"),
+    ("!p", "write not for !"),
+    ("p || q", "write or for ||"),
+    ("2 in numbers in numbers", "in does not stand in a chain"),
+    ("any(x > 1 for x in numbers if p if q)", "one for and at most one if"),
     ("cpus == []", "size(...) == 0"),
     ("a and p", "a is a number, a truth value is expected"),
     ("not a", "a truth value is expected"),
@@ -221,6 +239,16 @@ def test_what_is_not_of_the_language_is_refused(text: str, words: str) -> None:
     with pytest.raises(BadValue) as error:
         parse(text, SCOPE)
     assert words in str(error.value)
+
+
+def test_each_refusal_to_the_letter(golden: Golden) -> None:
+    """What a writer of rules reads: where the mistake is, what is wrong, and what to write instead."""
+    lines = []
+    for text, _ in WRONG:
+        with pytest.raises(BadValue) as error:
+            parse(text, SCOPE)
+        lines.append(f"{text[:60]!r}\n  {str(error.value)[:300]}\n")
+    golden("refusals.txt", "".join(lines))
 
 
 @pytest.mark.parametrize("text", ["a / (b - b)", "a % (b - b)", "1e29 * 1e29 * a"])

@@ -9,6 +9,7 @@ from advisor.language.logic import Unknown
 from advisor.language.sentences import FORMATS, read_sentence, written_value
 from advisor.language.tree import STEPS
 from advisor.model.cpuset import CpuSet
+from tests.conftest import Golden
 from tests.language.words import SCOPE
 
 
@@ -58,20 +59,30 @@ def test_hostile_texts_steer_no_terminal() -> None:
     assert written_value(Unknown()) == "?"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{a", "a brace without its other"), ("a}", "a brace without its other"), ("{{a}}", "a brace without its other"),
-        ("{a:sise}", "did you mean size?"), ("{a:.2f}", "there is no format .2f"), ("{text:size}", "size needs a number"),
-        ("{thing}", "such as thing.n"), ("{things}", "name a fact of things"), ("{wrod}", "did you mean word?"),
-        ("{}", "an expression is expected"), ("x" * 2001, "at most 2000"),
-    ],
-)  # fmt: skip
+WRONG = [
+    ("{a", "a brace without its other"), ("a}", "a brace without its other"), ("{{a}}", "a brace without its other"),
+    ("{a:sise}", "did you mean size?"), ("{a:.2f}", "there is no format .2f"), ("{text:size}", "size needs a number"),
+    ("{thing}", "such as thing.n"), ("{things}", "name a fact of things"), ("{wrod}", "did you mean word?"),
+    ("{}", "an expression is expected"), ("x" * 2001, "at most 2000"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG)
 def test_a_wrong_sentence_is_refused(text: str, words: str) -> None:
     """Braces hold expressions and formats that there are."""
     with pytest.raises(BadValue) as error:
         read_sentence(text, SCOPE)
     assert words in str(error.value)
+
+
+def test_each_wrong_sentence_to_the_letter(golden: Golden) -> None:
+    """What a writer of rules reads of a sentence with a mistake in it."""
+    lines = []
+    for text, _ in WRONG:
+        with pytest.raises(BadValue) as error:
+            read_sentence(text, SCOPE)
+        lines.append(f"{text[:60]!r}\n  {str(error.value)[:300]}\n")
+    golden("sentences.txt", "".join(lines))
 
 
 @given(st.lists(st.sampled_from(["{", "}", "a", ":", "size", " ", "text", "'", '"', "(", "\n", "$"]), max_size=12).map("".join))

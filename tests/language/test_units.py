@@ -17,11 +17,26 @@ from advisor.model.hardware.devices import Link
         ("204.8 GB/s", units.throughput(204.8e9)),
         ("100 Gb/s", units.bit_rate(100e9)),
         ("2933 MT/s", units.memory_clock(2933e6)),
+        ("150 Mmsg/s", units.message_rate(150e6)),
+        ("16 GT/s", units.lane_speed(16e9)),
+        ("1133 GFLOP/s", units.flop_rate(1133e9)),
+        ("?", units.flop_rate(None)),
+        ("?", units.memory_clock(None)),
+        ("?", units.duration(None)),
         ("95 ns", units.duration(95e-9)),
+        ("999 ns", units.duration(999e-9)),
         ("1 us", units.duration(1e-6)),
+        ("1.5 us", units.duration(1.5e-6)),
+        ("20 ms", units.duration(0.02)),
         ("2 s", units.duration(2)),
+        ("9.99 GHz", units.clock(9.99e9)),
+        ("10 GHz", units.clock(9.996e9)),
+        ("1023 B", units.binary(1023)),
+        ("1000 PB", units.decimal(10**18)),
         ("1 core", units.count(1, "core")),
         ("2 cores", units.count(2, "core")),
+        ("0 cores", units.count(0, "core")),
+        ("2 addresses", units.count(2, "address", "addresses")),
     ],
 )
 def test_words(expected: str, actual: str) -> None:
@@ -35,6 +50,7 @@ def test_words(expected: str, actual: str) -> None:
         ("PCIe 4.0 x16", Link(speed=16e9, width=16)),
         ("PCIe 1.0 x?", Link(speed=2.5e9)),
         ("PCIe ? x4", Link(width=4)),
+        ("PCIe 5.0 x?", Link(speed=32e9, bandwidth=1)),
         ("PCIe 15.8 GB/s", Link(bandwidth=15_754_000_000)),
         ("PCIe ?", Link()),
         ("PCIe 20 GT/s x16", Link(speed=20e9, width=16)),
@@ -53,8 +69,14 @@ def test_link_below_the_card() -> None:
 
 
 def test_unknown_speed_is_not_slow() -> None:
-    """A link whose state is not known is not called slow."""
-    assert not units.slower(Link(), Link(speed=16e9, width=16))
+    """A link whose state is not known is not called slow, nor one as fast as the card."""
+    card = Link(speed=16e9, width=16)
+    assert [units.slower(now, card) for now in (Link(), None, card, Link(speed=32e9, width=16))] == [False] * 4
+    assert [units.slower(Link(speed=8e9), card), units.slower(Link(width=8), card), units.slower(card, None)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -75,4 +97,4 @@ def test_span(expected: str, sizes: tuple[int | None, ...]) -> None:
 def test_hostile_text() -> None:
     """What could steer a terminal becomes a question mark, and a text has an end."""
     assert units.plain("a\x1b[2J\n b\u202e") == "a?[2J b?"
-    assert units.plain("x" * 300, 10) == "xxxxxxxxx…"
+    assert (units.plain("x" * 300, 10), units.plain("x" * 10, 10)) == ("xxxxxxxxx…", "x" * 10)
