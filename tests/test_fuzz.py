@@ -24,7 +24,9 @@ from advisor.host.source import open_host
 from advisor.host.tree import Entry, Link
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
+from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
+from advisor.render.audit.screen import Shown
 from advisor.render.schema import audit_document, topology_document
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
@@ -348,7 +350,7 @@ def shown(machine: Machine) -> None:
     documents = [topology_document(machine, layout)]
     if next(SHOWN) % 4 == 0:
         audit = judged(machine).audit
-        console.print(audit_page(audit, machine, layout))
+        console.print(audit_page(Shown(audit, machine, layout, None, Asker())))
         console.print(whole_audit_page(audit, machine, layout, {}))
         documents.append(audit_document(machine, layout, audit))
     svg = draw_svg(picture(machine, layout))

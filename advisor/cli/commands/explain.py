@@ -1,8 +1,8 @@
 """Show how a rule came to its verdict: every expression with its values, and where each was read.
 
-RULE is the number that an audit gives a finding, or the id of a rule. Each part of an expression stands with its value; what decided stands out,
-the rest is dim. Of an unknown verdict it says which facts lack and what would make them known. --why-not shows only what
-decided where nothing was found: why it passed, does not apply, or cannot be told.
+RULE is the number that an audit gives a finding, or the id of a rule. Each part of an expression stands with its value;
+what decided stands out, the rest is dim. Of an unknown verdict it says which facts lack and what would make them known.
+--why-not shows only what decided where nothing was found: why it passed, does not apply, or cannot be told.
 
 Group: Know why
 Example: advisor explain 1
