@@ -119,7 +119,8 @@ class _Header:
     def _variant(self, at: int, words: Sequence[str]) -> Variant:
         name = words[0]
         if len(words) < 2 or re.fullmatch(UNIT, words[1]) is None:
-            raise self._wrong(at, f"{name[:40]} has no unit: seconds, hertz, or something a second such as bytes/s")
+            lacks = "has no unit" if len(words) < 2 or words[1].isdecimal() else f"has the unit {words[1][:20]}"
+            raise self._wrong(at, f"{name[:40]} {lacks}: it is seconds, hertz, or something a second such as bytes/s")
         if len(words) < len(_COLUMNS):
             raise self._wrong(at, f"{name[:40]} has no {_COLUMNS[len(words)]}; its row wants {' '.join(_COLUMNS)}")
         amounts = dict(zip(_COLUMNS[2:6], words[2:6], strict=True))

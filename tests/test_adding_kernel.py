@@ -12,7 +12,7 @@ import pytest
 
 from advisor.paths import kernels
 
-PROJECT = kernels().parent
+PROJECT = Path(__file__).parents[1]
 EXAMPLE = PROJECT / "docs" / "examples" / "gups.c"
 CPU = str(min(os.sched_getaffinity(0)))
 RUN = ("measure", "gups", "--busy-ok", "--cpus", CPU, "--repeats", "2")
