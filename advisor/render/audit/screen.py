@@ -23,7 +23,7 @@ ROOM = 10
 """Columns of the word that stands before a section, or of number and severity before a finding."""
 
 IN_FULL = 3
-"""So many fixes are shown with cost, steps, check and way back."""
+"""So many fixes are shown with cost, steps, check and undo."""
 
 LITTLE = 1 / 4
 """Where fewer of the rules that apply have an answer, the screen says first that little is known."""
@@ -122,11 +122,11 @@ def _restarts(harmful: Sequence[tuple[Finding, ...]]) -> str:
 
 
 def _change(audit: Audit, finding: Finding) -> str | None:
-    """Return what would be set: ``NUMA nodes per socket 1 -> 4``; None where no setting's value is known."""
+    """Return what would be set: ``NPS 1 -> 4``; None where no setting's value is known."""
     rows = {row.name: row for row in audit.settings}
     named = [(rows.get(want.setting), want.value) for want in finding.wants]
     said = [
-        f"{plain(row.title, 60)} {plain(row.current, 30)} -> {plain(value, 30)}"
+        f"{plain(row.term, 60)} {plain(row.current, 30)} -> {plain(value, 30)}"
         for row, value in named
         if row is not None and row.current is not None and value is not None
     ]
@@ -173,7 +173,7 @@ def _takes(head: Finding) -> str:
 
 
 def _undo(head: Finding) -> str:
-    """Return the way back; empty where there is nothing to undo."""
+    """Return how to undo it; empty where there is nothing to undo."""
     text = head.undo or next((step.undo for step in head.fix if step.undo), "")
     return "" if text.startswith("nothing") else text
 
@@ -209,8 +209,7 @@ def _pending(audit: Audit) -> list[str]:
     """Return what the next restart brings, where the BIOS holds other values than those in effect."""
     rows = [row for row in audit.settings if row.pending is not None and row.pending != row.current]
     return [
-        f"{plain(row.title, 60)} {plain(row.current or '?', 30)} -> {plain(str(row.pending), 30)} at the next boot"
-        for row in rows
+        f"{plain(row.term, 60)} {plain(row.current or '?', 30)} -> {plain(str(row.pending), 30)} at the next boot" for row in rows
     ]
 
 
