@@ -190,7 +190,7 @@ def test_files_and_hpl_go_together(fakes: Fakes, tmp_path: Path) -> None:
 def test_hosts_that_are_not_this_machine_are_told(fakes: Fakes, capsys: Capture) -> None:
     """Two other hosts count as machines like this one, and it says so."""
     assert status(["audit", "--network", "n1,n2"]) == 0
-    assert "neither n1 nor n2 is called as this machine is" in capsys.readouterr().err
+    assert "neither n1 nor n2 is the name of this machine" in capsys.readouterr().err
 
 
 def test_a_busy_machine_is_measured_where_that_is_wished(fakes: Fakes) -> None:

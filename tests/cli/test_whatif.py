@@ -58,7 +58,7 @@ def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Ca
 def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
     """One line where nothing would change."""
     assert status(["whatif", "--from", str(nps1), "--nps", "1"]) == 0
-    assert "set so already" in capsys.readouterr().out
+    assert "these settings already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

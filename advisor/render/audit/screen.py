@@ -109,7 +109,7 @@ def _verdict(audit: Audit, harmful: Sequence[tuple[Finding, ...]], width: int) -
 def _headline(audit: Audit, found: Sequence[Finding]) -> str:
     head = found[0]
     gain = _gain(head).partition(",")[0]
-    return f"{_change(audit, head) or plain(head.title, 100)}{f': {gain}' if gain else ''}"
+    return f"{_change(audit, head, explained=True) or plain(head.title, 100)}{f': {gain}' if gain else ''}"
 
 
 def _gain(head: Finding) -> str:
@@ -121,12 +121,12 @@ def _restarts(harmful: Sequence[tuple[Finding, ...]]) -> str:
     return "; one power cycle" if "power-cycle" in steps else "; one reboot" if "yes" in steps else ""
 
 
-def _change(audit: Audit, finding: Finding) -> str | None:
+def _change(audit: Audit, finding: Finding, *, explained: bool = False) -> str | None:
     """Return what would be set: ``NPS 1 -> 4``; None where no setting's value is known."""
     rows = {row.name: row for row in audit.settings}
     named = [(rows.get(want.setting), want.value) for want in finding.wants]
     said = [
-        f"{plain(row.term, 60)} {plain(row.current, 30)} -> {plain(value, 30)}"
+        f"{plain(row.heading if explained else row.term, 80)} {plain(row.current, 30)} -> {plain(value, 30)}"
         for row, value in named
         if row is not None and row.current is not None and value is not None
     ]
