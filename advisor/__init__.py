@@ -1,3 +1,3 @@
-"""Says how an HPC server should be set up, and proves it."""
+"""Audits HPC servers: what to set, why, and how that is known."""
 
 __version__ = "0.1.0"

@@ -197,7 +197,7 @@ class _Builder:
                 break
             name = self.key(event, place)
             if name in result:
-                raise self.wrong(event, f"key {name[:60]} stands twice", "keep one of them")
+                raise self.wrong(event, f"key {name[:60]} occurs twice", "keep one of them")
             result[name] = self.value(next(self.events), (*place, name))
             self.sheet.lines[(*place, name)] = event.start_mark.line + 1
         return result
@@ -237,7 +237,7 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
         return model.model_validate(data)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=True)
-        # A mistyped key is missing as well; what is there tells more than what is not.
+        # A mistyped key is missing as well; what is there says more than what is not.
         first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
         raise _explained(sheet, model, (*place, *first["loc"]), first) from error
     except BadInput as error:
@@ -252,7 +252,7 @@ def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -
         known = _fields(_model_at(model, first["loc"][:-1]))
         near = get_close_matches(name, known, n=1, cutoff=0.6) or get_close_matches(name, _every(model), n=1, cutoff=0.8)
         cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))[:300]}"
-        return sheet.wrong(place, f"{name} is no word of this sheet", cure)
+        return sheet.wrong(place, f"{name} is not a word of this sheet", cure)
     said = str(first.get("input"))[:60]
     if first["type"] in ("literal_error", "enum"):
         expected = [word.strip("' ") for word in re.split(r",| or ", str(first.get("ctx", {}).get("expected", "")))]
@@ -271,7 +271,7 @@ def _described(model: type[BaseModel], place: Place) -> str | None:
 
 
 def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel]:
-    """Return the model that stands at a place inside another, as far as the place leads through named fields."""
+    """Return the model at a place inside another, as far as the place leads through named fields."""
     for key in place:
         field = model.model_fields.get(str(key))
         inner = _models(field.annotation) if field else _models(getattr(model.model_fields.get("root"), "annotation", None))

@@ -26,8 +26,8 @@ FILES = tuple(
 PROSE = frozenset(
     re.findall(
         r"\w+",
-        """again asks can cannot does draws from has import in is itself keeps knows measures names on or outside puts reads runs
-        says shows that then to trusts wants was when will with writes""",
+        """again asks can cannot does draws from has import in is itself keeps knows measures names on or outside puts reads
+        recognises recommends runs says shows that then to trusts wants was when will with writes""",
     )
 )
 """Words that follow the product's name in a sentence. A command that somebody means and that does not exist is not here."""

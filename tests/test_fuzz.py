@@ -462,7 +462,7 @@ SCHEMES: dict[str, tuple[Callable[[], bytes], str]] = {
     "XML in UTF-16": (lambda: xml("").decode().encode("utf-16"), "is neither a capture"),
     "XML in UTF-7": (lambda: xml("", '<?xml version="1.0" encoding="utf-7"?>'), "not XML that can be read"),
     "a number of 401 digits": (lambda: topology_json(l3=[{"cpuset": "0", "size": 10**400}]), "a number of 401 digits"),
-    "NaN": (lambda: topology_json(l3=[{"cpuset": "0", "size": float("nan")}]), "NaN is no number"),
+    "NaN": (lambda: topology_json(l3=[{"cpuset": "0", "size": float("nan")}]), "NaN is not a number"),
     "a number beyond any": (lambda: b'{"tiers": [{"node": 0, "read_latency": 1e999}]}', "finite number"),
     "a node below zero": (lambda: topology_json(nodes=[{**NODE_0, "os_index": -1}]), "topology.nodes.0.os_index"),
     "distances of no rows": (lambda: topology_json(distances={"nodes": [0, 1], "rows": []}), "need 2 rows of 2"),

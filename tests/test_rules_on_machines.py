@@ -262,7 +262,7 @@ def test_offline_cpus_are_counted_of_all_cpus() -> None:
     topology = shape(1, 1, 1, 17).model_copy(update={"missing": CpuSet(range(17, 24))})
     finding = found(machine(topology=topology), "cpu-cores-offline")
     assert finding.cost is not None
-    assert finding.claim == "7 of 24 CPUs are not online: 17-23"
+    assert finding.claim == "7 of 24 CPUs are offline: 17-23"
     assert finding.cost.gain == pytest.approx(7 / 24)
 
 

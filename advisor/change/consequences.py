@@ -60,7 +60,7 @@ def dependent_facts(machine: Machine, change: TopologyChange) -> FactUpdates:
 
 
 def _devices(machine: Machine, change: TopologyChange) -> FactUpdates:
-    """Yield the devices; a PCI device that is an adapter is told of once."""
+    """Yield the devices; a PCI device that is an adapter is listed once."""
     named: set[str | None] = set()
     for field in ("hcas", "nics", "gpus", "pci"):
         devices = getattr(machine, field)
@@ -69,19 +69,19 @@ def _devices(machine: Machine, change: TopologyChange) -> FactUpdates:
             why = _lost(devices, moved, change, named)
             told = [gap(f"{field}.locality", why)] if why else []
             if any(getattr(device, "irqs", None) for device in devices):
-                told.append(gap(f"{field}.irqs", "interrupts are dealt to the CPUs anew"))
+                told.append(gap(f"{field}.irqs", "interrupts are distributed over the CPUs again"))
             yield field, moved, tuple(told)
             named |= {device.address for device in devices}
 
 
 def _tables(machine: Machine, change: TopologyChange) -> FactUpdates:
-    """Yield what is told of the old nodes and CPUs as a whole, and does not outlive them."""
+    """Yield what is known of the old nodes and CPUs as a whole, and does not outlive them."""
     if machine.acpi is not None:
-        yield "acpi", None, (gap("acpi", "the firmware writes its tables anew at the restart"),)
+        yield "acpi", None, (gap("acpi", "the firmware rewrites its tables at the restart"),)
     if machine.tiers is not None and change.recut:
-        yield "tiers", None, (gap("tiers", "the memory's speeds were told of nodes that are no longer there"),)
+        yield "tiers", None, (gap("tiers", "the memory's speeds were reported for nodes that no longer exist"),)
     if machine.allocation is not None:
-        yield "allocation", None, (gap("allocation", "a job does not outlive the restart"),)
+        yield "allocation", None, (gap("allocation", "the job ends with the restart"),)
     if machine.slurm_nodes is not None and (change.recut or change.threads):
         left = tuple(node for node in machine.slurm_nodes if "slurmd" not in node.source)
         if left != machine.slurm_nodes:
@@ -120,7 +120,7 @@ def _kernel(kernel: Kernel, change: TopologyChange) -> tuple[Kernel, tuple[Gap, 
     if change.recut and kernel.hugepages is not None:
         updates["hugepages"] = _hugepages(kernel.hugepages, change.after)
         if updates["hugepages"] is None:
-            reasons.append(("kernel.hugepages", "hugepages are dealt to the nodes at boot"))
+            reasons.append(("kernel.hugepages", "hugepages are distributed over the nodes at boot"))
     if change.renumbered:
         for name, option in (("isolated", "isolcpus"), ("nohz_full", "nohz_full")):
             cpus = getattr(kernel, name)
@@ -133,7 +133,7 @@ def _kernel(kernel: Kernel, change: TopologyChange) -> tuple[Kernel, tuple[Gap, 
 
 
 def _hugepages(pages: tuple[Hugepages, ...], after: Topology) -> tuple[Hugepages, ...] | None:
-    """Return no pages on every node where there are none now; None where the kernel would have to deal them."""
+    """Return no pages on every node where there are none now; None where the kernel would have to distribute them."""
     if any(page.count for page in pages):
         return None
     sizes = dict.fromkeys(page.page for page in pages)
@@ -142,7 +142,7 @@ def _hugepages(pages: tuple[Hugepages, ...], after: Topology) -> tuple[Hugepages
 
 def _moved(device: Hca | Nic | Gpu | PciDevice, change: TopologyChange) -> Hca | Nic | Gpu | PciDevice:
     place = _place(device.locality, change) if change.recut else device.locality
-    # Which CPUs inside a node are nearest is told by their old numbers, and these may have gone to others.
+    # Which CPUs inside a node are nearest is given by their old numbers, and these may have gone to others.
     updates: dict[str, Any] = {"locality": place.model_copy(update={"cpus": None}) if place and place.cpus else place}
     if isinstance(device, Hca):
         updates["irqs"] = None
@@ -164,7 +164,7 @@ def _place(place: Locality | None, change: TopologyChange) -> Locality | None:
         return place.model_copy(update={"numa_nodes": nodes} | ({"one_of": False, "inferred": None} if place.one_of else {}))
     if set(nodes) >= {node.os_index for node in change.after.cpu_nodes}:
         return None
-    why = f"assumed: the coarser cut does not tell on which of nodes {CpuSet(nodes)} it is"
+    why = f"assumed: the coarser partitioning does not show on which of nodes {CpuSet(nodes)} it is"
     return Locality(numa_nodes=nodes, inferred=why, one_of=True)
 
 
@@ -179,7 +179,7 @@ def _lost(before: tuple[Any, ...], after: tuple[Any, ...], change: TopologyChang
     if lost and not where:
         return "those of the adapters and interfaces are as theirs"
     words = "; ".join(f"{_few(names)} on one of nodes {nodes}" for nodes, names in where.items())
-    return f"the present cut is coarser and does not tell which: {words}" if words else None
+    return f"the present NUMA partitioning is coarser and does not show which: {words}" if words else None
 
 
 def _few(names: list[str]) -> str:
@@ -200,7 +200,7 @@ def notes_of(machine: Machine, seats: CoreMap, target: Target, after: Topology) 
     if len(after.cpu_nodes) > len(seats.nodes) or target.l3_as_node:
         yield "topology.nodes", _MADE.get(target.scheme, _CLUSTERS)
         if any(node.memory is None for node in after.cpu_nodes):
-            yield "topology.nodes.memory", "channels are empty or a size is not told, so the share of each node is not known"
+            yield "topology.nodes.memory", "channels are empty or a size is not reported, so the share of each node is not known"
         else:
             yield "topology.nodes.memory", "the memory is split evenly"
     if after.distances is None and len(after.nodes) > 1:
@@ -268,6 +268,6 @@ def _sources(sources: tuple[Source, ...], changed: dict[str, Any], told: str) ->
 
 
 def _still(gaps: tuple[Gap, ...], new: list[Gap]) -> Iterator[Gap]:
-    """Yield the gaps that were there before and are not told anew."""
+    """Yield the gaps that were there before and are not reported again."""
     facts = {each.fact for each in new}
     return (each for each in gaps if each.fact not in facts)

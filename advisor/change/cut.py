@@ -1,4 +1,4 @@
-"""The cut that is asked for: checked against this processor; the cores of each new NUMA node, and the firmware's distances."""
+"""The NUMA partitioning that is asked for, checked; the cores of each new NUMA node, and the firmware's distances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Nodes = Literal["all"] | int
 
 @dataclass(frozen=True)
 class Target:
-    """How the sockets are to be cut; None where the cut stays."""
+    """How the sockets are to be partitioned; None where the partitioning stays."""
 
     scheme: Scheme
     name: str
@@ -40,7 +40,7 @@ _NAMES = {
 
 
 def target_of(machine: Machine, seats: CoreMap, wish: Assumption, platform: Platform | None) -> Target:
-    """Return the cut that is wished for; raise where this processor cannot have it."""
+    """Return the NUMA partitioning that is asked for; raise where this processor cannot have it."""
     kind, cut = scheme(machine.cpu), infer_cut(machine)
     _must_suit(machine, wish, kind, platform)
     if wish.nps is not None or wish.l3_as_node is not None:
@@ -54,7 +54,7 @@ def target_of(machine: Machine, seats: CoreMap, wish: Assumption, platform: Plat
     else:
         return Target(kind, cut.name)
     if cut.name == "unknown":
-        raise BadValue(f"how this machine is cut now is not known: {cut.why[0]}", cure="nothing can be taken from it")
+        raise BadValue(f"the present NUMA partitioning is not known: {cut.why[0]}", cure="nothing can be taken from it")
     if cut.name == target.name and (target.nodes is None or not target.l3_as_node or cut.beneath == target.nodes):
         return Target(kind, cut.name)
     return _offered(target, seats, platform)
@@ -94,7 +94,7 @@ def _interleave(seats: CoreMap, wish: Assumption, platform: Platform | None) -> 
         return Target(Scheme.DIES, "die-interleaving", 1)
     count = dies(platform, len(seats.groups(0))) if platform else None
     if not count:
-        raise BadValue("the L3 groups do not tell how many dies a socket has", cure="choose interleave=die")
+        raise BadValue("the L3 groups do not show how many dies a socket has", cure="choose interleave=die")
     return Target(Scheme.DIES, "channel-interleaving", count)
 
 
@@ -147,7 +147,7 @@ class NewNode:
 def new_nodes(seats: CoreMap, target: Target) -> tuple[NewNode, ...]:
     """Return the nodes in the order of their numbers."""
     if target.nodes is None:
-        raise BadValue("no cut is wished for", cure="say nps, l3-as-node, interleave, snc or cod")
+        raise BadValue("no NUMA partitioning is given", cure="give nps, l3-as-node, interleave, snc or cod")
     if target.nodes == "all":
         return (NewNode(frozenset(seat.core for seat in seats.every), None if len(seats.sockets) > 1 else 0, 0),)
     cells: list[NewNode] = []
@@ -161,7 +161,7 @@ def new_nodes(seats: CoreMap, target: Target) -> tuple[NewNode, ...]:
 
 
 def _domains(seats: CoreMap, socket: int, count: int, kind: Scheme) -> tuple[Cores, ...]:
-    """Return so many parts of a socket: present nodes joined, or present nodes divided, or the socket divided anew."""
+    """Return so many parts of a socket: present nodes joined, or present nodes divided, or the socket divided again."""
     parts = seats.parts(socket)
     if len(parts) % count == 0:
         return _joined(parts, len(parts) // count)
@@ -180,7 +180,7 @@ def _divided(seats: CoreMap, socket: int, part: Cores, count: int, kind: Scheme)
         groups = tuple(group for group in seats.groups(socket) if group <= part)
         if not seats.topology.l3 or len(groups) % count:
             shown = f"{len(groups)} L3 groups do not divide into {count} nodes" if seats.topology.l3 else "no L3 group is shown"
-            raise BadValue(f"{shown}, so the nodes cannot be told", cure="take a capture on the machine: advisor capture")
+            raise BadValue(f"{shown}, so the nodes are not known", cure="take a capture on the machine: advisor capture")
         return _joined(groups, len(groups) // count)
     cores = [seat.core for seat in seats.sockets[socket] if seat.core in part]
     if len(cores) < count:
@@ -211,7 +211,7 @@ _OLD_SNC_MODEL = 85
 
 
 def usual(target: Target, model: int | None) -> Usual:
-    """Return the distances that firmware usually gives for a cut."""
+    """Return the distances that firmware usually gives for a NUMA partitioning."""
     if target.scheme is Scheme.NPS:
         return _AMD
     if target.scheme is Scheme.DIES:
@@ -241,7 +241,7 @@ def distances(seats: CoreMap, cells: Sequence[NewNode], target: Target, model: i
 
 
 def has_virtual(topology: Topology) -> bool:
-    """Return whether the table tells L3 groups of one NPS node from other nodes."""
+    """Return whether the table distinguishes L3 groups of one NPS node from other nodes."""
     return topology.distances is not None and any(VIRTUAL in row for row in topology.distances.rows)
 
 

@@ -63,7 +63,7 @@ _ORDERS: dict[Scheme, tuple[Order, ...]] = {
     Scheme.NPS: ("linear", "over nodes", "over packages", "over dies"),
     Scheme.DIES: ("linear", "over dies", "over nodes", "over packages"),
 }
-"""The orders seen on each generation, in the order in which they are tried; the second is what its round robin is taken for."""
+"""The orders seen on each generation, in the order in which they are tried; the second is what its round-robin is taken for."""
 _USUAL: tuple[Order, ...] = ("linear", "over packages", "over nodes", "over dies")
 
 
@@ -74,7 +74,7 @@ def present_order(now: NumberingKeys, kind: Scheme) -> Order | None:
 
 
 def round_robin(kind: Scheme) -> Order:
-    """Return how a generation's firmware deals the cores in turn."""
+    """Return how a generation's firmware numbers the cores round-robin."""
     return _ORDERS.get(kind, _USUAL)[1]
 
 
@@ -143,7 +143,7 @@ def new_numbers(seats: CoreMap, cpu: Cpu | None, wish: Assumption, cells: Sequen
     must_be_whole(seats)
     widths = {len(cpus) for cpus in present}
     if threads is None and len(widths) > 1:
-        raise CannotWork("cores differ in their number of threads, so how they would be numbered anew is not known")
+        raise CannotWork("cores differ in their number of threads, so their new numbering is not known")
     notes = [("topology.numbering", why)] if why else []
     if threads == _TWO:
         notes.append(("topology.cores", "second threads are numbered after all first ones, as most firmware lists them"))
@@ -166,9 +166,9 @@ def _order(seats: CoreMap, kind: Scheme, wish: Assumption, cells: Sequence[NewNo
         if wish.enumeration == "linear":
             return then.sorted("linear"), "one socket after the other, each in the order of its core numbers"
         order = round_robin(kind)
-        return then.sorted(order), f"a round robin {order}, as servers with such processors show it"
+        return then.sorted(order), f"a round-robin {order}, as servers with such processors show it"
     if cells and follows == "over nodes" and kind is Scheme.NPS:
-        return then.sorted(follows), "the round robin goes over the new nodes"
+        return then.sorted(follows), "the round-robin goes over the new nodes"
     return by_first(seats), None
 
 
@@ -179,7 +179,7 @@ def _threads(seats: CoreMap, cpu: Cpu | None, wish: Assumption) -> int | None:
         return None
     if wish.smt and not _has_smt(cpu):
         shown = (cpu.model_name if cpu else None) or "this processor"
-        raise BadValue(f"{shown[:60]} is not known to have SMT with two threads a core", cure="it offers smt=off")
+        raise BadValue(f"{shown[:60]} is not known to have SMT with two threads per core", cure="it offers smt=off")
     return _TWO if wish.smt else 1
 
 

@@ -25,7 +25,7 @@ def cpus_of(cores: Cores, numbers: CpusOfCores) -> CpuSet:
 
 
 def kept_nodes(seats: CoreMap, numbers: CpusOfCores) -> tuple[NumaNode, ...]:
-    """Return the present nodes with their CPUs numbered anew."""
+    """Return the present nodes with their CPUs renumbered."""
     return tuple(
         node.model_copy(
             update={
@@ -106,7 +106,7 @@ def transform(machine: Machine, wish: Assumption, platform: Platform | None, att
     ``attributes`` are the BIOS attributes that hold these settings and are forgotten; None forgets all of them.
     """
     if wish == Assumption():
-        raise BadValue("nothing is assumed", cure="say nps=4, smt=off, enumeration=linear or another setting")
+        raise BadValue("no setting is given", cure="give nps=4, smt=off, enumeration=linear or another setting")
     seats = core_map(machine)
     target = target_of(machine, seats, wish, platform)
     cells = _new_cells(seats, target)

@@ -14,7 +14,7 @@ _LARGEST = 64 << 20
 """Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
 
 SLURM_CONF = Path("/etc/slurm/slurm.conf")
-"""What Slurm reads on this machine unless told otherwise."""
+"""What Slurm reads on this machine by default."""
 
 
 def run_lint(

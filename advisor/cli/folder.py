@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 import advisor.cli.commands
 from advisor.errors import BadInput, did_you_mean
 
-GROUPS = ("Look at a machine", "Set it up", "Run a job", "Know why", "Compare", "Carry a machine")
+GROUPS = ("Look at a machine", "Set it up", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
 
 
@@ -85,7 +85,7 @@ class CommandFolder(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of `advisor` itself: commands by group, each with an example."""
         del ctx
-        formatter.write("Usage: advisor COMMAND [OPTIONS]\n\n  Says how an HPC server should be set up, and proves it.\n")
+        formatter.write("Usage: advisor COMMAND [OPTIONS]\n\n  Audits HPC servers: what to set, why, and how that is known.\n")
         grouped: dict[str, list[str]] = defaultdict(list)
         for name, about in commands().items():
             grouped[about.group].append(name)

@@ -29,7 +29,7 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Say how an HPC server should be set up, and prove it."""
+    """Audit HPC servers: what to set, why, and how that is known."""
     del version
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), nl=False)

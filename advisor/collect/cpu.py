@@ -167,7 +167,7 @@ INTEL: Final = {
 """The counters of each kind have a device, which lists its CPUs (Linux: arch/x86/events/intel/core.c)."""
 
 CORE_KINDS_PATHS = (_CPUINFO, *INTEL)
-"""Before lstopo, which tells kinds apart and has no names for those of Arm."""
+"""Before lstopo, which distinguishes kinds and has no names for those of Arm."""
 
 _ARM_LINES = re.compile(r"^(processor|CPU implementer|CPU part)[ \t]*: *(\w{1,12})$", re.MULTILINE | re.ASCII)
 

@@ -172,7 +172,7 @@ _NONE_YET: Final = 0xFFFF
 
 
 def with_link_layers(machine: Machine) -> Machine:
-    """Return the machine with Slingshot's adapters among its HCAs, and the link layer of every port as far as told."""
+    """Return the machine with Slingshot's adapters among its HCAs, and the link layer of every port as far as known."""
     cards = {device.address: device for device in machine.pci or ()}
     nics = machine.nics and tuple(nic for nic in machine.nics if not _CXI_DEVICE.fullmatch(nic.name))
     found = _slingshot(machine, cards)
@@ -185,7 +185,7 @@ def with_link_layers(machine: Machine) -> Machine:
 
 
 def _slingshot(machine: Machine, cards: Mapping[str, PciDevice]) -> tuple[Hca, ...]:
-    """Return an adapter for each card, by the name that libfabric knows it by where a source tells that."""
+    """Return an adapter for each card, by the name that libfabric knows it by where a source has it."""
     nics = [nic for nic in machine.nics or () if _is_slingshot(nic, cards)]
     drivers = {hca.address: hca.name for hca in machine.hcas or () if _CXI_DEVICE.fullmatch(hca.name)}
     drivers |= {nic.address: nic.name for nic in nics if _CXI_DEVICE.fullmatch(nic.name)}

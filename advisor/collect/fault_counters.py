@@ -94,7 +94,7 @@ def look(host: Host) -> Counters:
 
 
 def watched(host: Host, first: Counters, last: Counters | None = None, seconds: float | None = None) -> Watch:
-    """Return what two looks tell, or one; the host tells what does not change: labels, packages, link layers."""
+    """Return what two readings show, or one; the host has what does not change: labels, packages, link layers."""
     looks = Looks(first, first if last is None else last, seconds if last is not None else None)
     parts: dict[str, tuple[object, ...]] = {
         "ports": _ports(host, looks),
@@ -137,7 +137,7 @@ _KINDS = {
 
 
 def _gap(host: Host, name: str) -> Gap | None:
-    """Return why nothing of a kind is told: nobody looked, or nothing counts; None where there is nothing to count."""
+    """Return why nothing of a kind is known: nobody looked, or nothing counts; None where there is nothing to count."""
     kind = _KINDS[name]
     reading = host.read(kind.example)
     if reading.why is Why.NOT_KEPT:

@@ -1,4 +1,4 @@
-"""GPUs: found on the PCI bus, numbered by AMD's compute driver (KFD), named by their makers' tools."""
+"""GPUs: found on the PCI bus, numbered by AMD's compute driver (KFD), named by their vendors' tools."""
 
 import json
 import re
@@ -77,14 +77,14 @@ COMMANDS = (NVIDIA_SMI, ROCM_SMI)
 
 
 class ToolReport(NamedTuple):
-    """What a maker's tool said: GPUs by address, and what could not be made out."""
+    """What a vendor's tool said: GPUs by address, and what could not be made out."""
 
     gpus: dict[str, Gpu]
     problem: str | None = None
 
 
 def collect(host: Host) -> Machine:
-    """Return the GPUs; None where the host shows neither a PCI bus nor a maker's tool."""
+    """Return the GPUs; None where the host shows neither a PCI bus nor a vendor's tool."""
     reader = Reader(host)
     bus = Bus(reader)
     tools = {"nvidia": _ask(reader, NVIDIA_SMI, nvidia_gpus), "amd": _ask(reader, ROCM_SMI, rocm_gpus)}
@@ -203,4 +203,4 @@ def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, ToolRe
             reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")
 
 
-SOURCES = (FactSource("gpu", 20, "GPUs: found on the PCI bus, named by their makers' tools.", PATHS, COMMANDS, collect),)
+SOURCES = (FactSource("gpu", 20, "GPUs: found on the PCI bus, named by their vendors' tools.", PATHS, COMMANDS, collect),)

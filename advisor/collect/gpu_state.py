@@ -36,14 +36,14 @@ _LINK_LINE = re.compile(r"\s*Link (\d{1,2}): (\S.*)", re.ASCII)
 
 
 class Links(NamedTuple):
-    """A GPU's NVLinks; how many there are in all is not told where none is up."""
+    """A GPU's NVLinks; how many there are in all is not known where none is up."""
 
     all: int | None
     up: int
 
 
 def collect(host: Host) -> Machine:
-    """Return what is known of the GPUs' settings; nothing where no tool and no driver tells."""
+    """Return what is known of the GPUs' settings; nothing where no tool and no driver reports it."""
     reader = Reader(host)
     gpus = {gpu.address: gpu for gpu in (*_partitions(reader), *_nvidia(reader))}
     return Machine(gpus=tuple(gpus[address] for address in sorted(gpus)) or None, sources=reader.sources, gaps=reader.gaps)

@@ -116,7 +116,7 @@ _FASTER = 1.5
 
 
 def _kinds_by_speed(reader: Reader, nodes: list[NumaNode]) -> dict[int, str]:
-    """Return what memory without CPUs is by its bandwidth against that of the nodes with CPUs, where the HMAT tells both."""
+    """Return what memory without CPUs is by its bandwidth against that of the nodes with CPUs, where the HMAT has both."""
     speed = {node.os_index: _bandwidth(reader, node.os_index) for node in nodes}
     plain = min((value for node in nodes if node.cpuset and (value := speed[node.os_index])), default=None)
     kinds = {}

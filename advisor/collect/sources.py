@@ -133,7 +133,7 @@ def _is_ex235a(machine: Machine) -> bool:
 
 
 def _placed(machine: Machine) -> Machine:
-    """Return an HPE Cray EX235a with its cards in their places: its firmware tells of none, so they seem near to all nodes."""
+    """Return an HPE Cray EX235a with its cards in their places: its firmware reports none, so they seem near to all nodes."""
     topology = machine.topology
     if topology is None or not _is_ex235a(machine) or len(topology.cpu_nodes) != 4:
         return machine
@@ -211,7 +211,7 @@ def counters() -> tuple[str, ...]:
 
 
 def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) -> Machine:
-    """Return everything the sources learnt of a host; raise if not even its CPUs can be told; ``step`` hears their names."""
+    """Return everything the sources learnt of a host; raise if not even its CPUs are known; ``step`` hears their names."""
     parts, failures = [], []
     for source in sources():
         step(source.name)

@@ -139,7 +139,7 @@ def _settings(a: Audit, b: Audit) -> tuple[Change, ...]:
 
 
 def _title(before: dict[str, Row], after: dict[str, Row], name: str) -> str:
-    return (before.get(name) or after[name]).title
+    return (before.get(name) or after[name]).heading
 
 
 def _current(rows: dict[str, Row], name: str) -> str | None:

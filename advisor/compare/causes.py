@@ -1,4 +1,4 @@
-"""What most likely happened to ranks that are not where they should be, told from the pattern that they make."""
+"""What most likely happened to ranks that are not where they should be, from the pattern that they make."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -127,7 +127,7 @@ def _turned(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     if len(wrong) < 2 or wanted != Counter((pair.here, pair.cpus) for pair in wrong):
         return
     hosts = any(pair.verdict == "wrong host" for pair in wrong)
-    how = "dealt to the hosts in another order" if hosts else "numbered in another order"
+    how = "placed on the hosts in another order" if hosts else "numbered in another order"
     cure = "by node instead of by slot, or the reverse" if hosts else "the ranking, --rank-by or --distribution, differs"
     yield Cause(id="ranking", say=f"the places are the planned ones, but ranks are {how}: {cure}", ranks=_ranks(wrong))
 
@@ -159,14 +159,14 @@ def _stacked(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
 
 
 def _shifted(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
-    """Tell whether every rank sits as many cores before or after its place."""
+    """Tell whether every rank runs as many cores before or after its place."""
     wrong = [pair for pair in case.of("elsewhere") + case.of("overlapping") if pair.place.rank not in explained]
     steps = {case.logical.step(pair.place.cpus, pair.cpus) if case.logical else _step(pair) for pair in wrong}
     step = steps.pop() if len(steps) == 1 else None
     if step and len(wrong) > 1 and len(wrong) == len(case.wrong):
         where = "before" if step < 0 else "after"
         say = (
-            f"every rank sits {count(abs(step), 'core' if case.logical else 'CPU')} {where} its place: the launcher counts "
+            f"every rank runs {count(abs(step), 'core' if case.logical else 'CPU')} {where} its place: the launcher counts "
             "from another first core, so that a slice or a reserve of the plan is not kept"
         )
         yield Cause(id="shifted", say=say, ranks=_ranks(wrong))
@@ -189,7 +189,7 @@ def _wider(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="unbound" if say == _UNBOUND else "wider", say=say, ranks=_ranks(pairs))
 
 
-_UNBOUND = "not bound: they may run on every CPU of their host; the launcher was told not to bind, or could not and went on"
+_UNBOUND = "not bound: they may run on every CPU of their host; the launcher was set not to bind, or could not and went on"
 
 
 def _breadth(cpus: CpuSet, case: RankComparison) -> str:
@@ -226,7 +226,7 @@ def _narrower(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         say = "one hardware thread of each core only: the launcher counts hardware threads, or SMT siblings were left out"
         yield Cause(id="siblings-missing", say=say, ranks=_ranks(threads))
     if single:
-        say = "one core each instead of several: the launcher was not told the threads of a rank (PE=, --cpus-per-task)"
+        say = "one core each instead of several: the launcher was not given the threads per rank (PE=, --cpus-per-task)"
         yield Cause(id="one-core", say=say, ranks=_ranks(single))
     if other:
         say = "fewer CPUs than planned: a cgroup or the scheduler's allocation holds the rest back"

@@ -30,7 +30,7 @@ def working(process: Process) -> int:
 
 
 def as_gathered(looked: RunningProcesses) -> GatheredReports:
-    """Return processes as a probe would have told of them, to be compared with a plan."""
+    """Return processes as a probe would have reported them, to be compared with a plan."""
     ranks: dict[int, Observation] = {}
     repeated = set()
     for process in looked.processes:

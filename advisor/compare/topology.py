@@ -47,7 +47,7 @@ class LogicalNumbering:
 
 
 def topology_changes(a: Topology | None, b: Topology | None, first: Layout, second: Layout) -> tuple[Change, ...]:
-    """Return what differs; hardware first, then the cut, the numbering and the distances."""
+    """Return what differs; hardware first, then the NUMA partitioning, the numbering and the distances."""
     if a is None or b is None:
         return ()
     pairs = zip(_described(a, first), _described(b, second), strict=True)
@@ -69,7 +69,7 @@ def _described(topology: Topology, layout: Layout) -> Iterator[tuple[str, str, s
     yield "memory", "memory", "?" if None in memory else binary(_rounded(sum(m for m in memory if m)))
     yield "nodes", "NUMA nodes", str(len(topology.nodes))
     yield "node_memory", "memory of a node", _spread(memory)
-    yield "cut", "cut", layout.cut.name
+    yield "cut", "NUMA partitioning", layout.cut.name
     yield (
         "numbering",
         "CPU numbering",

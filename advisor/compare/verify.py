@@ -19,7 +19,7 @@ from advisor.model.observed_binding import (
 
 
 def compare_ranks(plan: Sequence[PlannedRank], gathered: GatheredReports, topology: Topology | None = None) -> Comparison:
-    """Return in what ranks differ from the plan; a topology, of all nodes alike, tells better what happened."""
+    """Return in what ranks differ from the plan; a topology, of all nodes alike, shows better what happened."""
     seen = {each.rank: each for each in gathered.ranks if each.rank is not None}
     nameless = next((seen[each.rank].host for each in plan if _anywhere(each) and each.rank in seen), None)
     crowded = _crowded(((rank, each.host, each.cpus) for rank, each in seen.items()), topology)
@@ -108,7 +108,7 @@ def _notes(gathered: GatheredReports) -> tuple[str, ...]:
     if gathered.repeated:
         notes.append(
             f"two processes say that they are rank {gathered.repeated[0]}: the output has more than one run, or every process "
-            "was started alone, by a launcher of another make than it expects"
+            "was started alone, by a launcher of another MPI than it expects"
         )
     if gathered.alone:
         notes.append(f"processes that no launcher gave a rank: {gathered.alone}")

@@ -170,7 +170,7 @@ class _Tar:
             return
         content = self._nodes.get(self._path(target))
         if not isinstance(content, bytes):
-            raise self._bad(f"member {_shown(path)} is a hard link to {_shown(target)}, which is no file before it")
+            raise self._bad(f"member {_shown(path)} is a hard link to {_shown(target)}, which is not a file before it")
         self._nodes[path] = content
 
     def _pax(self, content: bytes) -> None:
@@ -193,7 +193,7 @@ class _Tar:
         text = self._long.get("size")
         size = _number(header[124:136]) if text is None else _decimal(text)
         if not 0 <= size <= MEMBER:
-            raise self._bad(f"a member larger than {MEMBER >> 20} MiB" if size > MEMBER else "a size that is no number")
+            raise self._bad(f"a member larger than {MEMBER >> 20} MiB" if size > MEMBER else "a size that is not a number")
         return size
 
     def _text(self, raw: bytes) -> str:

@@ -100,7 +100,7 @@ ENVIRONMENT_PREFIXES = (
     "OMP_",
     "HCOLL_",
 )
-"""The variables a host tells; anything else in the environment is nobody's business."""
+"""The variables a host shows; anything else in the environment is nobody's business."""
 
 
 _NAMES = 1_000_000
@@ -258,7 +258,7 @@ def asks_the_network(name: str, program: str) -> bool:
 
 
 def quiet_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command that only tells of this machine: in English, and without a display to ask.
+    """Return the environment of a command that only reports this machine: in English, and without a display to ask.
 
     hwloc's component gl looks for the displays of an X server to tell which GPU has one (hwloc, topology-gl.c).
     """

@@ -157,7 +157,7 @@ class CaptureHost(TreeHost):
         if status in WORDS:
             return Ran(why=WORDS[status])
         if not status.lstrip("-").isdecimal() or len(status) > 9:
-            raise BadCapture(f"{status[:40]!a} is no exit status", file=self.name, place=f"{folder}/status")
+            raise BadCapture(f"{status[:40]!a} is not an exit status", file=self.name, place=f"{folder}/status")
         out, err = (self._capture.read(f"/{folder}/{name}").data for name in ("stdout", "stderr"))
         return Ran(out, err, int(status), path=self._text(f"{folder}/path").strip() or None)
 

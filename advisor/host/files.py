@@ -89,7 +89,7 @@ def first_unsafe_folder(path: str) -> str | None:
 
 
 def is_safe(about: os.stat_result, *, sticky: bool = False) -> bool:
-    """Tell whether only this user and root may change a file or a folder; a folder with the sticky bit where told."""
+    """Return whether only this user and root may change a file or a folder; a folder with the sticky bit where asked."""
     if about.st_uid not in (0, os.geteuid()) or stat.S_ISLNK(about.st_mode):
         return False
     if sticky and about.st_mode & stat.S_ISVTX and stat.S_ISDIR(about.st_mode):

@@ -25,7 +25,7 @@ from advisor.host.capture import FORMAT, TOP, WORDS
 from advisor.host.tree import Entry, Link
 
 Tell = Callable[[int, int], None]
-"""Told how many steps are done, and of how many."""
+"""Hears how many steps are done, and of how many."""
 
 _MOST = 192 << 20
 """Bytes of an archive, before it is compressed; the largest published /sys + /proc root holds 40 MiB."""

@@ -61,7 +61,7 @@ def _whole(text: str) -> int:
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 LSTOPO_PROGRAMS = ("lstopo", "lstopo-no-graphics")
@@ -116,7 +116,7 @@ def open_host(path: str) -> Host:
     """Return the machine that a capture, a /sys + /proc root or an hwloc XML holds."""
     place = Path(path)
     if not path:
-        raise BadInput("the empty text is no path", cure="give the path of a capture, a root or an hwloc XML")
+        raise BadInput("the empty text is not a path", cure="give the path of a capture, a root or an hwloc XML")
     try:
         mode = place.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -127,7 +127,7 @@ def open_host(path: str) -> Host:
         with open_here(place) as file:
             data = file.read(LIMIT + 1) or b""
     except (OSError, ValueError) as error:
-        problem = (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else "is no path"
+        problem = (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else "is not a path"
         raise BadInput(problem, file=path, cure="give the path of a capture, a root or an hwloc XML") from error
     if len(data) > LIMIT:
         raise BadInput(f"is larger than {LIMIT >> 20} MiB", file=path, cure=_CURE)

@@ -60,7 +60,7 @@ def _parts(
 
 
 def with_standings(case: Case, standings: Iterable[Standing]) -> Case:
-    """Return the case that also knows what the settings stand at."""
+    """Return the case that also knows what the settings are set to."""
     return case.model_copy(update={"standings": tuple(standings)})
 
 

@@ -13,7 +13,7 @@ _CARDS: Final = {
     4099: "ConnectX-3", 4103: "ConnectX-3", 4115: "ConnectX-4", 4119: "ConnectX-5", 4121: "ConnectX-5", 4123: "ConnectX-6",
     4129: "ConnectX-7",
 }  # fmt: skip
-"""What the makers' drivers call MT4119 and its like by (mlx4 and mlx5 of Linux): publications name cards by these words."""
+"""What the vendors' drivers call MT4119 and its like by (mlx4 and mlx5 of Linux): publications name cards by these words."""
 
 _RATES: Final = {"FDR": 56e9, "EDR": 100e9, "HDR100": 100e9, "HDR": 200e9, "NDR200": 200e9, "NDR": 400e9}
 _RATE_SLACK: Final = 0.05

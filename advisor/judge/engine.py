@@ -150,7 +150,7 @@ def _grounds(rule: Rule) -> list[Node]:
 
 
 def lacks(asked: Asked, origins: Origins) -> tuple[Lack, ...]:
-    """Return why facts that a verdict misses are not known; all that the rule looks at tells which measurement it is about."""
+    """Return why facts that a verdict misses are not known; all that the rule looks at shows which measurement it is about."""
     return origins.lacks(_facts(asked.rule, asked.missing), _looked(asked.rule)) if asked.missing else ()
 
 

@@ -19,7 +19,7 @@ from advisor.model.hardware.machine import Gap, Source
 
 ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 
-AGAIN = "measure again while nobody else works: {}"
+AGAIN = "measure again on an idle machine: {}"
 
 _HPL, _NETWORK = "advisor measure hpl", "advisor measure network --hosts A,B"
 _OTHERS = {"hpl": _HPL, "published_hpl": _HPL, "adapter": _NETWORK, "published_network": _NETWORK}
@@ -71,7 +71,7 @@ class Origins:
         if name.partition(".")[0] == "platform":
             if self._case.platform is None:
                 return Lack(fact=fact, why="this processor is in no platform sheet", help="add it to rules/platforms")
-            return Lack(fact=fact, why=f"the sheet of {self._case.platform.name} does not tell", help="nothing here tells it")
+            return Lack(fact=fact, why=f"the sheet of {self._case.platform.name} does not tell", help="nothing here shows it")
         gap = self._gap(name)
         if gap:
             return Lack(fact=fact, why=gap.why, help=gap.help)
@@ -91,11 +91,13 @@ class Origins:
             return _unmeasured(_begins(fact))
         again = AGAIN.format(_experiment(fact, found))
         if name == f"{MEASURED}.idle" and found.idle is None:
-            return Lack(fact=fact, why="nobody looked whether others worked meanwhile: it ran on other hosts", help=again)
+            return Lack(fact=fact, why="whether the hosts were idle was not checked: it ran on other hosts", help=again)
         if name == f"{MEASURED}.idle":
-            return Lack(fact=fact, why=f"others worked meanwhile: {'; '.join(found.busy) or 'the machine was busy'}", help=again)
+            return Lack(
+                fact=fact, why=f"other work ran at the same time: {'; '.join(found.busy) or 'the machine was busy'}", help=again
+            )
         if name.endswith("spread"):
-            return Lack(fact=fact, why="its repeats lie too far apart, or are too few, to judge", help=again)
+            return Lack(fact=fact, why="its repeats differ too much, or are too few, to judge", help=again)
         part = ".".join(name.split(".")[:2]) if not name.endswith(".ceiling") else ".ceiling"
         if part in _COMPARED and not name.endswith((".clocks", ".flops")):
             return self.lack(_COMPARED[part])
@@ -181,7 +183,7 @@ def _few(values: tuple[str, ...]) -> str:
 def looked_at(node: Node, env: Env) -> Iterator[tuple[str, str, str]]:
     """Yield the text, the name and the written value of each known fact in an expression, inside loops for each item.
 
-    What cannot be written itself, such as a list of sockets or the boot options, is told by what was made of it.
+    What cannot be written itself, such as a list of sockets or the boot options, is shown by what was made of it.
     """
     if isinstance(node, Fact):
         value = node.value(env)

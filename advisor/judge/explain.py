@@ -71,7 +71,7 @@ def _steps(node: Node, env: Env, origins: Origins, written_as: str | None = None
 
 
 def _walk(node: Node, env: Env, origins: Origins, depth: int, *, decides: bool) -> Iterator[Step]:
-    """Yield an expression and its parts; a literal tells nothing beside its own text."""
+    """Yield an expression and its parts; a literal adds nothing beside its own text."""
     try:
         value = node.value({**env, "_steps": [STEPS]})
     except Trouble as trouble:

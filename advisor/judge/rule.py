@@ -173,7 +173,7 @@ class Rule:
 
     @cached_property
     def undo(self) -> Sentence | None:
-        """How to go back."""
+        """How to undo it."""
         return self._sentence("undo", self.text.undo) if self.text.undo else None
 
 
@@ -258,7 +258,7 @@ def _where(text: RuleText, settings: Mapping[str, Setting]) -> Where:
         raise BadValue("a rule without set needs where", cure="hardware, bios, boot, os, fabric, scheduler, mpi or job")
     missing = [name for name in ("want", "fix", "undo") if getattr(text, name) is None]
     if missing:
-        raise BadValue(f"a rule without set needs {missing[0]}", cure="say what to do, and how to go back")
+        raise BadValue(f"a rule without set needs {missing[0]}", cure="say what to do, and how to undo it")
     return text.where
 
 

@@ -131,7 +131,7 @@ def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> Non
             date.fromisoformat(waiver.until)
         except ValueError as error:
             raise sheet.wrong(
-                ("waivers", at, "until"), f"until: {waiver.until} is no day: {error}", "write 2027-06-30"
+                ("waivers", at, "until"), f"until: {waiver.until} is not a day: {error}", "write 2027-06-30"
             ) from error
 
 

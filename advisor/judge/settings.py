@@ -1,4 +1,4 @@
-"""What every setting stands at, what rules want it to be, and the table of both. Pure."""
+"""What every setting is set to, what rules want it to be, and the table of both. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -109,7 +109,7 @@ def settings_in_effect(
     applied: Mapping[str, Neutral],
     pending: Mapping[str, Neutral],
 ) -> tuple[Standing, ...]:
-    """Return what each setting of which anything is known stands at."""
+    """Return what each setting of which anything is known is set to."""
     env = env_of(case)
     seen: dict[str, tuple[str, SettingReader]] = {}
     for way in ways:
@@ -142,7 +142,7 @@ def _standing(
         value, sure, how = str(applied), "high", BIOS
     return Standing(
         name=setting.name,
-        title=setting.title,
+        title=setting.heading,
         value=value,
         sure=sure,
         how=how,
@@ -185,6 +185,7 @@ def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], r
         wanted = (current,)
     return Row(
         name=setting.name,
+        term=setting.term,
         title=setting.title,
         where=setting.where,
         current=current,

@@ -46,11 +46,11 @@ def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neu
     if vendor.falls_back is None or not_offered(vendor, platform_id, setting.name, "no"):
         return None
     words = vendors()[vendor.falls_back]
-    # The usual menus, reached by this maker's own key.
+    # The usual menus, reached by this vendor's own key.
     usual = locate(words.model_copy(update={"setup": vendor.setup or words.setup}), platform_id, setting, value)
     if usual is None:
         return None
-    note = f"{vendor.name}'s own words are not known; these are the usual ones"
+    note = f"{vendor.name}'s own names are not known; these are the usual ones"
     return usual.model_copy(update={"vendor": vendor.id, "notes": (note, *usual.notes)})
 
 
@@ -134,7 +134,7 @@ def _held(lock: Lock) -> str:
 def _notes(vendor: Vendor, entry: Entry, *, told: bool, certain: bool) -> tuple[str, ...]:
     notes = [*entry.side_effects, *((entry.note,) if entry.note else ())]
     if not told:
-        notes.insert(0, f"{vendor.name}'s word for this value is not known: choose it in the menu")
+        notes.insert(0, f"{vendor.name}'s name for this value is not known: choose it in the menu")
     if not certain:
         notes.insert(0, "the processor's generation is not known, and the name depends on it: check before you type it")
     return tuple(notes)
@@ -175,7 +175,7 @@ Attributes = Mapping[str, Scalar | None]
 def neutral_values(vendor: Vendor, platform_id: str | None, bios: Bios, *, pending: bool = False) -> dict[str, Neutral]:
     """Return each setting that the attributes tell, in neutral words; what they do not tell is not in it.
 
-    With ``pending``, the values as they will be after the next start.
+    With ``pending``, the values as they will be after the next restart.
     """
     attributes = {**bios.attributes, **(bios.pending or {})} if pending else bios.attributes
     known, words = settings(), {**bios.also, **_shown(vendor, attributes)}

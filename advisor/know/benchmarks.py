@@ -92,7 +92,7 @@ None: no benchmark does.
 """
 
 _OF_PLACES: Final = {"fabric": "messages", "scheduler": "placement", "mpi": "placement", "job": "placement"}
-"""A site's rule is not among them: of it, what is set in some places tells."""
+"""A site's rule is not among them: of it, what is set in some places decides."""
 
 
 def bench_of(rules: Iterable[str], setting: str | None, where: str) -> str | None:
@@ -154,7 +154,7 @@ def _is_a_cut(one: Reference, platform: Platform | None) -> bool:
 
 
 def _thing(one: Reference) -> tuple[object, ...]:
-    """Return what a result is of: the same thing is told once."""
+    """Return what a result is of: the same thing is listed once."""
     own = one.condition if one.kind in ("share", "spread") else None
     return one.benchmark, one.kind, one.of, one.against, own, _side(one)
 
@@ -177,7 +177,7 @@ def _rank(one: Reference, known: Known) -> tuple[int, bool, bool, float]:
 _NAMES: Final = {
     "stream-triad": "STREAM triad", "triad": "triad", "latency-memory": "memory latency", "hpl": "HPL", "dgemm": "DGEMM",
     "peak": "computed floating-point peak", "osu-latency": "MPI latency", "osu-bw": "one pair one way",
-    "osu-bibw": "one pair both ways", "osu-mbw-mr": "many pairs", "message-rate": "message rate as sold",
+    "osu-bibw": "one pair both ways", "osu-mbw-mr": "many pairs", "message-rate": "message rate by its data sheet",
     "rdma-latency": "RDMA latency", "rdma-bw": "RDMA bandwidth", "mpi-sendrecv": "sendrecv",
 }  # fmt: skip
 _WHOLE: Final = {

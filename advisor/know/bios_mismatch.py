@@ -1,4 +1,4 @@
-"""Whether BIOS attributes can be a machine's at all: its maker's, its processor maker's, its generation's, its registry's."""
+"""Whether BIOS attributes can be a machine's at all: its vendor's, its processor vendor's, its generation's, its registry's."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -50,11 +50,11 @@ def _hits(stems: Iterable[str], names: tuple[str, ...]) -> int:
 
 
 def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[BiosMismatch]:
-    """Yield that the attributes are another maker's: many of that sheet, hardly any of this one."""
+    """Yield that the attributes are another vendor's: many of that sheet, hardly any of this one."""
     if vendor is None or not vendor.match:
         most, likest = max(((_hits(_stems(each), names), each) for each in vendors().values()), key=lambda scored: scored[0])
         if most >= _ENOUGH:
-            yield BiosMismatch(f"the BIOS attributes are {likest.name}'s: name the maker with --vendor {likest.id}", sure=False)
+            yield BiosMismatch(f"the BIOS attributes are {likest.name}'s: name the vendor with --vendor {likest.id}", sure=False)
         return
     stems = _stems(vendor)
     own = _hits(stems, names)
@@ -68,7 +68,7 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
 
 
 def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[BiosMismatch]:
-    """Yield that the attributes are of a server with another maker's processors."""
+    """Yield that the attributes are of a server with another vendor's processors."""
     makers = {each.id: _CPU_MAKERS.get(each.match.vendor, "Arm") for each in platforms()}
     mine = makers.get(platform or "")
     if vendor is None or mine is None:
@@ -85,7 +85,7 @@ def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | No
 
 
 def _of_maker(vendor: Vendor, maker: str, makers: dict[str, str]) -> set[str]:
-    """Return the attributes that a sheet has for processors of a maker."""
+    """Return the attributes that a sheet has for processors of a vendor."""
     ids = [platform for platform, own in makers.items() if own == maker]
     return _stems(vendor, lambda served: any(vendor.serves(served, platform) for platform in ids))
 
@@ -112,7 +112,7 @@ def _of_any(vendor: Vendor, ids: tuple[str, ...]) -> set[str]:
 
 
 def _other_generation(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[BiosMismatch]:
-    """Yield that another generation of this maker has more of the attributes."""
+    """Yield that another generation of this vendor has more of the attributes."""
     if vendor is None or platform is None or not vendor.match:
         return
     own = _hits(_stems(vendor, lambda ids: vendor.serves(ids, platform)), names)

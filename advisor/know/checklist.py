@@ -11,7 +11,7 @@ from advisor.know.benchmarks import Known, bench_of, proofs
 from advisor.know.fixes import AskedValue, asked_by_setting, fix_at, gain_text, value_with_unit, wanted_setting
 from advisor.know.vendors import vendors
 from advisor.language.units import count
-from advisor.model.audit.checklist import HEADINGS, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
+from advisor.model.audit.checklist import HEADINGS, NAMED, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
 from advisor.model.audit.findings import Audit, Finding, Fix, Row, Want
 from advisor.model.audit.measured_facts import UNMEASURED
 from advisor.model.audit.plan import WantedSetting
@@ -23,7 +23,7 @@ from advisor.model.hardware.firmware import Bios
 
 
 def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
-    """Return what holds for several lines: the way to the menus, one restart, the maker's quirks."""
+    """Return what holds for several lines: the way to the menus, one restart, the vendor's quirks."""
     left = [item for item in items if not item.done]
     bios = [item for item in left if item.fix.where == "bios"]
     restarts = [item for item in left if item.setting and item.fix.reboot != "no"]
@@ -31,9 +31,9 @@ def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
     if len(restarts) > 1:
         found.append(f"{len(restarts)} settings need a restart: make all of them, then restart once.")
     if any(item.fix.reboot == "power-cycle" for item in restarts):
-        found.append("One of them at least needs the power taken away, not only a restart: make it a power cycle.")
+        found.append("At least one of them needs a power cycle, not only a restart.")
     if any(item.undo == NOTE_FIRST for item in left):
-        found.append("Where no way back is named, note the present value first: it is the way back.")
+        found.append("Where no undo is named, note the present value first, for undoing.")
     found += [*vendor.notes, *vendor.tools.notes] if bios else []
     return tuple(dict.fromkeys(found))
 
@@ -43,14 +43,14 @@ _WEIGHT: Final = ("finding", "waived", "unknown", "pass")
 _MOST_CLAIMS: Final = 3
 
 _RESTARTS: Final = {"hardware": "power-cycle", "bios": "yes", "boot": "yes"}
-"""What a state that is no setting needs to take effect, by where it is mended."""
+"""What a state that is no setting needs to take effect, by where it is fixed."""
 
 _NOT_TOLD = re.compile(r"(?<![\w?])\?(?![\w?])")
 
 
 @dataclass(frozen=True)
 class Sheets:
-    """What a checklist is written with: the vocabulary, a maker's words, and what is known of the machine beside its audit."""
+    """What a checklist is written with: the vocabulary, a vendor's words, and what is known of the machine beside its audit."""
 
     settings: Mapping[str, Setting]
     vendor: Vendor
@@ -58,9 +58,9 @@ class Sheets:
     bios: Bios | None = None
     maker: Maker | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
-    """Setting -> what it should stand at in words, where no machine tells the value."""
+    """Setting -> what it should be set to in words, where no machine shows the value."""
     decided: Mapping[str, str | None] = field(default_factory=dict)
-    """Setting -> the value that the processor's model decides, where no machine tells it."""
+    """Setting -> the value that the processor's model decides, where no machine shows it."""
     platform: Platform | None = None
     """Whose published results benchmarks are held against."""
     known: Known = field(default_factory=Known)
@@ -141,7 +141,7 @@ def _order(item: Item) -> tuple[int, int, str]:
 def _offered(
     wanted: dict[str, list[AskedValue]], sheets: Sheets, platform_id: str | None
 ) -> tuple[dict[str, list[AskedValue]], tuple[str, ...]]:
-    """Return what can be set here, and in words what this maker does not offer; other processors' settings are in neither."""
+    """Return what can be set here, and in words what this vendor does not offer; other processors' settings are in neither."""
     here: dict[str, list[AskedValue]] = {}
     absent = []
     for name, pairs in wanted.items():
@@ -153,7 +153,7 @@ def _offered(
         if missing is None:
             here[name] = pairs
         else:
-            absent.append(f"{setting.title} ({pairs[0][0].id}): {missing.reason}")
+            absent.append(f"{setting.term} ({pairs[0][0].id}): {missing.reason}")
     return here, tuple(absent)
 
 
@@ -171,7 +171,7 @@ def _setting(
     item = Item(
         id=finding.id,
         rules=wish.rules,
-        title=setting.title,
+        title=setting.heading,
         setting=setting.name,
         subjects=tuple(dict.fromkeys(f.subject for f, _ in pairs if f.subject and f.verdict in ("finding", "waived"))),
         done=wish.done,
@@ -220,11 +220,12 @@ def _state(findings: list[Finding]) -> Item:
     first = open_ones[0] if open_ones else findings[0]
     claims = list(dict.fromkeys(f.claim for f in open_ones if f.claim))
     more = len(claims) - _MOST_CLAIMS
+    subjects = tuple(dict.fromkeys(f.subject for f in open_ones if f.subject))
     return Item(
         id=first.id,
         rules=(first.id,),
-        title=first.want or first.title,
-        subjects=tuple(dict.fromkeys(f.subject for f in open_ones if f.subject)),
+        title=f"{first.want or first.title} ({', '.join(subjects)})" if 0 < len(subjects) <= NAMED else first.want or first.title,
+        subjects=subjects,
         done=False if open_ones else None if unknown else True,
         verdict=first.verdict,
         severity=first.severity,

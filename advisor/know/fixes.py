@@ -17,7 +17,7 @@ AskedValue = tuple[Finding, Want]
 
 _WEIGHT = ("finding", "waived", "unknown", "pass")
 OPEN = ("finding", "waived")
-"""Verdicts of what is not as wanted; what a site waives is told, and never written."""
+"""Verdicts of what is not as wanted; what a site waives is shown, and never written."""
 
 
 def asked_by_setting(asked: Iterable[Finding], decided: Mapping[str, str | None] | None = None) -> dict[str, list[AskedValue]]:
@@ -58,7 +58,7 @@ def wanted_setting(
     place = place_of(setting, want.value, vendor, platform, bios)
     return WantedSetting(
         setting=setting.name,
-        title=setting.title,
+        title=setting.heading,
         where=setting.where,
         value=want.value,
         text=value_with_unit(setting, want.value) or text or finding.want or "depends on the machine",
@@ -70,7 +70,7 @@ def wanted_setting(
         guides=tuple({(guide.says, guide.ref): guide for found, _ in pairs for guide in found.guides}.values()),
         place=place,
         kept=keeper_of(setting, setting.neutral(want.value), current) if want.value is not None else None,
-        menu=f"{place.path} > {place.label}" if place and place.path else setting.menu[0] if setting.menu else setting.title,
+        menu=f"{place.path} > {place.label}" if place and place.path else setting.menu[0] if setting.menu else setting.term,
         only_with=setting.only_with.get(want.value) if want.value is not None else None,
     )
 
@@ -148,7 +148,7 @@ def with_fixes(
     *,
     bios: Bios | None = None,
 ) -> tuple[Finding, ...]:
-    """Return the findings with the steps that mend them; ``standing`` holds the present values, for the way back."""
+    """Return the findings with the steps that fix them; ``standing`` holds the present values, for undoing."""
     return tuple(
         finding.model_copy(update={"fix": fixes(finding, settings, standing, vendor, platform_id, bios=bios)})
         if finding.verdict == "finding"
@@ -196,10 +196,10 @@ def fix_at(
 
 
 def _nameless(setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None) -> Fix:
-    # A setting of processors of several makers has another name on each.
-    menu = setting.menu[0] if setting.menu and len(setting.makers) == 1 else setting.title
+    # A setting of processors of several vendors has another name on each.
+    menu = setting.menu[0] if setting.menu and len(setting.makers) == 1 else setting.heading
     absent = not_offered(vendor, platform_id, setting.name)
-    usual = "the usual name in setup menus" if menu != setting.title else "its name in this server's setup is not known here"
+    usual = "the usual name in setup menus" if menu != setting.heading else "its name in this server's setup is not known"
     note = f"{vendor.name}: {absent.reason}" if absent else usual
     return Fix(
         setting=setting.name,
@@ -244,7 +244,7 @@ def _of_system(setting: Setting, value: Neutral | None, current: str | None) -> 
     return Fix(
         setting=setting.name,
         value=None if value is None else str(value),
-        text=f"set {setting.title} to {_OPEN if value is None else value}",
+        text=f"set {setting.term} to {_OPEN if value is None else value}",
         where=setting.where,
         commands=commands,
         reboot=setting.reboot,

@@ -68,7 +68,7 @@ def platform_by_id(name: str) -> Platform:
 
 
 class Model(Value):
-    """One model as its maker describes it."""
+    """One model as its vendor describes it."""
 
     name: str = ""
     platform: str
@@ -78,7 +78,7 @@ class Model(Value):
 
 
 class Series(Value):
-    """Models of one platform, told by their name alone."""
+    """Models of one platform, known by their name alone."""
 
     name: str = Field(max_length=120)
     platform: str
@@ -109,7 +109,7 @@ def model_of(name: str) -> Model:
         if series.platform in there and re.fullmatch(series.name, plain, re.IGNORECASE):
             return Model(name=plain, platform=series.platform)
     cure = did_you_mean(plain, _near(plain), "name its generation with --platform")
-    raise BadValue(f"{name[:60]} is no processor that is known here", cure=cure)
+    raise BadValue(f"{name[:60]} is not a processor that is known here", cure=cure)
 
 
 def _near(plain: str) -> list[str]:
@@ -119,7 +119,7 @@ def _near(plain: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """Return a model's name without marks, makers and what follows the number: EPYC 7702."""
+    """Return a model's name without marks, vendors and what follows the number: EPYC 7702."""
     words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
     words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
     words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)

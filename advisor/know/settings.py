@@ -22,7 +22,7 @@ def setting(name: str) -> Setting:
     known = settings()
     if name in known:
         return known[name]
-    raise BadValue(f"{name[:60]} is no setting", cure=did_you_mean(name, known, "see rules/settings.yaml"))
+    raise BadValue(f"{name[:60]} is not a setting", cure=did_you_mean(name, known, "see rules/settings.yaml"))
 
 
 def text_written(setting: Setting, value: Neutral) -> str:
@@ -39,7 +39,7 @@ def _means(setting: Setting, value: Neutral) -> Means:
 
 
 def lines_now(setting: Setting, value: Neutral) -> tuple[str, ...]:
-    """Return the shell lines that set a value until the next start; () where nothing but a restart does."""
+    """Return the shell lines that set a value until the next restart; () where nothing but a restart does."""
     means, text = _means(setting, value), text_written(setting, value)
     if means.command:
         return (means.command.replace("{value}", text if text in means.writes.values() else shlex.quote(text)),)
@@ -55,7 +55,7 @@ def lines_now(setting: Setting, value: Neutral) -> tuple[str, ...]:
 
 
 def lines_kept(setting: Setting, value: Neutral) -> tuple[str, ...]:
-    """Return the shell lines that set a value for every start from the next on; () where no such line is known."""
+    """Return the shell lines that set a value for every boot from the next on; () where no such line is known."""
     means, text = _means(setting, value), text_written(setting, value)
     if means.sysctl:
         return (f"echo {shlex.quote(f'{means.sysctl} = {text}')} > /etc/sysctl.d/90-{means.sysctl}.conf",)
@@ -88,13 +88,13 @@ def tuned_lines(setting: Setting, value: Neutral) -> tuple[str, ...]:
 
 
 def commands_of(setting: Setting, value: Neutral) -> tuple[str, ...]:
-    """Return the lines that set a value in the operating system: at once, then for every start from the next on."""
+    """Return the lines that set a value in the operating system: at once, then for every boot from the next on."""
     now, kept = lines_now(setting, value), lines_kept(setting, value)
     return kept if setting.set and setting.set.service else (*now, *kept)
 
 
 def undo_of(setting: Setting, current: str | None, value: Neutral | None = None) -> str | None:
-    """Return the way back: the files that were written are removed, the value that was is written again."""
+    """Return undo: the files that were written are removed, the value that was is written again."""
     if current is None:
         return None
     former = setting.neutral(current)

@@ -1,4 +1,4 @@
-"""The makers' sheets of rules/vendors, the publications they cite, and which sheet, and words of it, a machine goes by."""
+"""The vendors' sheets of rules/vendors, the publications they cite, and which sheet, and words of it, a machine goes by."""
 
 import re
 from functools import cache
@@ -41,16 +41,16 @@ def _check(file: str, sheet: Vendor) -> None:
     names = [*sheet.settings, *(name for absent in sheet.absent for name in absent.settings)]
     for name in names:
         if name not in known:
-            raise BadSheet(f"{name} is no setting", file=file, cure=did_you_mean(name, known, None, cutoff=0.6))
+            raise BadSheet(f"{name} is not a setting", file=file, cure=did_you_mean(name, known, None, cutoff=0.6))
     if wrong := [evidence.source for evidence in sheet.evidence.values() if evidence.source not in publications()]:
         raise BadSheet(
-            f"{wrong[0]} is no publication", file=file, cure=did_you_mean(wrong[0], publications(), "see sources.yaml")
+            f"{wrong[0]} is not a publication", file=file, cure=did_you_mean(wrong[0], publications(), "see sources.yaml")
         )
     for name, entries in sheet.settings.items():
         words = [*(word for entry in entries for word in entry.values)]
         words += [str(word) for entry in entries for word in entry.reads.values()]
         if wrong := [word for word in words if not known[name].takes(known[name].neutral(word))]:
-            raise BadSheet(f"{wrong[0]} is no value of {name}", file=file, cure=f"there are {', '.join(known[name].values)}")
+            raise BadSheet(f"{wrong[0]} is not a value of {name}", file=file, cure=f"there are {', '.join(known[name].values)}")
 
 
 def vendor_by_id(name: str) -> Vendor:
@@ -59,11 +59,11 @@ def vendor_by_id(name: str) -> Vendor:
     if name in known:
         return known[name]
     cure = did_you_mean(name.lower(), known, f"there are {', '.join(known)}")
-    raise BadValue(f"{name[:60]} is no vendor", cure=cure)
+    raise BadValue(f"{name[:60]} is not a vendor", cure=cure)
 
 
 def match_vendor(firmware: Firmware | None) -> Vendor | None:
-    """Return the sheet of a machine's maker, the generic one for a maker without a sheet, None where the maker is not known."""
+    """Return the sheet of a machine's vendor, the generic one for a vendor without a sheet, None where it is not known."""
     if firmware is None:
         return None
     scores = [(max((_score(rule, firmware) for rule in sheet.match), default=0), sheet) for sheet in vendors().values()]
@@ -74,7 +74,7 @@ def match_vendor(firmware: Firmware | None) -> Vendor | None:
 
 
 def _score(rule: Match, firmware: Firmware) -> int:
-    """Return how closely a rule fits: a product tells more than a system's vendor, that more than a board's; 0 not at all."""
+    """Return how closely a rule fits: a product says more than a system's vendor, that more than a board's; 0 not at all."""
     tests = (
         (4, rule.product, any(_plain(word) in _plain(firmware.product) for word in rule.product or ())),
         (2, rule.system_vendor, _begins(firmware.system_vendor, rule.system_vendor)),
@@ -94,15 +94,15 @@ def _plain(name: str | None) -> str:
 
 
 _MAKERS = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}
-"""CPUID vendor -> maker as platform sheets call it; every other maker's processors here are Arm's kin."""
+"""CPUID vendor -> vendor as platform sheets call it; every other vendor's processors here are Arm's kin."""
 
 
 def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *, known_maker: bool) -> Vendor:
     """Return a sheet without the words that cannot be this machine's.
 
-    Where the processor's generation is not known its maker still is: an AMD CBS menu is no answer for a Xeon or an Arm
-    server, and the usual words of a sheet it falls back to are guesses then. ``known_maker`` says that a maker was named,
-    and has no sheet of its own if the sheet serves unknown makers: its key at start is not Del or F2 because others' is.
+    Where the processor's generation is not known its vendor still is: an AMD CBS menu is no answer for a Xeon or an Arm
+    server, and the usual words of a sheet it falls back to are guesses then. ``known_maker`` says that a vendor was named,
+    and has no sheet of its own if the sheet serves unknown vendors: its key at start is not Del or F2 because others' is.
     """
     if not sheet.match and known_maker:
         sheet = sheet.model_copy(update={"setup": ""})
@@ -114,7 +114,7 @@ def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *
 
 
 def _serves(sheet: Vendor, entry: Entry, maker: str | None) -> bool:
-    """Return whether an entry is of some generation whose processors this maker builds."""
+    """Return whether an entry is of some generation whose processors this vendor builds."""
     words = entry.platforms or tuple(sheet.generations)
     ids = {each for word in words for each in sheet.generations.get(word, (word,))}
     return maker is not None and any(platform.id in ids and _of(platform.vendor) == maker for platform in platforms())

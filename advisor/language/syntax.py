@@ -87,7 +87,7 @@ def unfit(name: str, scope: Scope) -> str | None:
         return f"{name} is the name of a fact already"
     if name in _TAKEN:
         return f"{name} is a word of the language"
-    return None if _NAME.fullmatch(name) else f"{name[:60]} is no name: small letters, digits and _"
+    return None if _NAME.fullmatch(name) else f"{name[:60]} is not a name: small letters, digits and _"
 
 
 _LARGEST = 1e30
@@ -103,7 +103,7 @@ def constant(reader: Reader, tree: ast.Constant) -> Node:
         return Constant(text, NUMBER, value)
     if isinstance(value, str) and len(value) <= _LONGEST:
         return Constant(text, Text(options=(value,)), value)
-    return reader.refuse(tree, f"{text} is no literal of the rule language", "numbers, texts, True and False are")
+    return reader.refuse(tree, f"{text} is not a literal of the rule language", "numbers, texts, True and False are")
 
 
 def fact(reader: Reader, tree: ast.Name | ast.Attribute) -> Node:

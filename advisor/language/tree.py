@@ -66,7 +66,7 @@ class Fact(Node):
             return Unknown(frozenset({self.fact}))
         if self._of_values:
             return filled(value, self.fact)
-        return value  # or the Unknown of a let that could not be told
+        return value  # or the Unknown of a let that is not known
 
     @cached_property
     def _of_values(self) -> bool:

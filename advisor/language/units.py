@@ -45,7 +45,7 @@ def flop_rate(rate: float | None) -> str:
 
 
 def message_rate(rate: float | None) -> str:
-    """Return messages a second: ``150 Mmsg/s``."""
+    """Return messages/s: ``150 Mmsg/s``."""
     return _scaled(rate, 1000, tuple(f"{prefix}msg/s" for prefix in _DECIMAL))
 
 

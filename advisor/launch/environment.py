@@ -60,7 +60,7 @@ def openmp(placement: Placement) -> dict[str, str]:
 def device(hca: str, machines: Iterable[Machine]) -> str:
     """Return what UCX calls an adapter: its name and its port that is active, ``mlx5_0:1``."""
     if not _DEVICE.fullmatch(hca):
-        raise BadValue(f"{hca!a} is no adapter's name")
+        raise BadValue(f"{hca!a} is not an adapter's name")
     there = [(each, fabric_of(machine.hcas or ())) for machine in machines for each in machine.hcas or () if each.name == hca]
     ports = [port for each, fabric in there for port in ports_of(each, fabric if is_on_fabric(each, fabric) else None) or ()]
     return f"{hca}:{next((port.number for port in ports if is_active(port)), 1)}"
@@ -82,7 +82,7 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
     if why:
         return without_adapters(placement), {}, (f"UCX_NET_DEVICES is not set: {why}",)
     known = any(machine.tools is not None for machine in machines)
-    notes = () if known else ("UCX is supposed: which MPI and UCX the machine has is not known",)
+    notes = () if known else ("UCX is assumed: which MPI and UCX the machine has is not known",)
     if devices_differ(without_gpus(placement)):
         return placement, {}, notes
     return placement, {"UCX_NET_DEVICES": device(hcas[0], machines)}, notes
@@ -95,7 +95,7 @@ def layers_of(hcas: Sequence[str], machines: Iterable[Machine]) -> set[str | Non
 
 
 def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return what tells libfabric's cxi provider, or Cray MPICH, which adapter each rank uses.
+    """Return what sets for libfabric's cxi provider, or Cray MPICH, which adapter each rank uses.
 
     FI_CXI_DEVICE_NAME takes the driver's names (fi_cxi(7)); MPICH_OFI_NIC_MAPPING numbers the adapters and the node's ranks,
     and counts only with the policy USER (intro_mpi(3) of Cray MPICH).
@@ -119,11 +119,11 @@ def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str
 
 
 def _omni_path(hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return what tells PSM2 which adapter to use: the number of /dev/hfi1_0, the same for all ranks of a node."""
+    """Return what sets PSM2's adapter: the number of /dev/hfi1_0, the same for all ranks of a node."""
     match = _HFI.fullmatch(hcas[0])
     if len(hcas) == 1 and match:
         return {"HFI_UNIT": match[1]}, ("HFI_UNIT is PSM2's: an MPI over OPX takes FI_OPX_HFI_SELECT",)
-    return {}, ("HFI_UNIT is not set: it would have to differ among ranks, and PSM2 deals the adapters itself",)
+    return {}, ("HFI_UNIT is not set: it would have to differ among ranks, and PSM2 assigns the adapters itself",)
 
 
 def _matters(placement: Placement) -> bool:
@@ -133,7 +133,7 @@ def _matters(placement: Placement) -> bool:
 
 
 def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
-    """Return why UCX is not told which adapter to use."""
+    """Return why UCX is not given an adapter."""
     if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
         return "no UCX is on this machine"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}

@@ -31,7 +31,7 @@ OBJECTS = ("hwthread", "core", "l3cache", "numa", "socket")
 
 
 def objects(topology: Topology) -> dict[str, tuple[CpuSet, ...]]:
-    """Return the CPUs of everything that ranks can be bound to or dealt over, by Hydra's names and in hwloc's order."""
+    """Return the CPUs of everything that ranks can be bound to or spread over, by Hydra's names and in hwloc's order."""
     known, inside = logical_numbering(topology), topology.inside
     # Where some nodes have memory alone, Hydra 5.0.2 counts these too, and its proxy dies of -map-by numa now and then.
     alone = any(not node.cpuset for node in inside.nodes)
@@ -51,7 +51,7 @@ def alike(sets: Sequence[CpuSet], topology: Topology) -> bool:
 
 
 def hydra_bound(things: Sequence[CpuSet], over: Sequence[CpuSet], count: int) -> Iterator[CpuSet]:
-    """Yield what one rank after the other is bound to, without end: ``count`` things, dealt over the larger ones in turn.
+    """Yield what one rank after the other is bound to, without end: ``count`` things, spread over the larger ones in turn.
 
     Each larger one has its own cursor, and it turns over (``core:4`` of six gives 0-3 and then 4,5,0,1).
     """
@@ -81,7 +81,7 @@ def hydra_forms(topology: Topology, slots: Sequence[Slot]) -> Iterator[tuple[str
 
 
 def shortest(found: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
-    """Return the pair of the largest thing to bind to, dealt over itself where that does; None of none.
+    """Return the pair of the largest thing to bind to, spread over itself where that does; None of none.
 
     Where several places to map by do the same, it is the largest: the same line whatever order they are found in.
     """

@@ -14,7 +14,7 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.placement import NodePlan, Placement
 
 LEVELS = {"l3cache": "L3 groups", "numa": "NUMA nodes", "socket": "sockets", "package": "sockets"}
-"""What ranks can be dealt to, in Open MPI's words and in ours; ``package`` is 5.x's word for a socket."""
+"""What ranks can be assigned to, in Open MPI's words and in ours; ``package`` is 5.x's word for a socket."""
 
 _PPR = re.compile(r"ppr:(\d{1,6}):([a-z0-9]+)(?::PE=(\d{1,6}))?", re.ASCII)
 _PE_LIST = re.compile(r"pe-list=(\d{1,7}(?:,\d{1,7})*):ordered", re.ASCII)
@@ -53,7 +53,7 @@ def parts(level: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuS
     elif level in LEVELS:
         found = [part.cpuset for part in (inside.l3 if level == "l3cache" else inside.packages)]
     else:
-        raise BadValue(f"{level!r} is no part of a node", cure=f"expected one of {', '.join(LEVELS)}")
+        raise BadValue(f"{level!r} is not a part of a node", cure=f"expected one of {', '.join(LEVELS)}")
     made = ordered(found, known)
     if sum(len(part) for part in made) != len(known.pus) or union(made) != CpuSet(known.pus):
         raise Uneven(f"the {LEVELS[level]} do not hold every CPU once")
@@ -61,7 +61,7 @@ def parts(level: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuS
 
 
 def places(form: Form, topology: Topology) -> tuple[CpuSet, ...]:
-    """Return the CPUs that the local ranks of a full node get, in their order; raise BadValue where that cannot be told."""
+    """Return the CPUs that the local ranks of a full node get, in their order; raise BadValue where that is not known."""
     known = logical_numbering(topology)
     if form == Form("core"):
         return known.cores

@@ -56,7 +56,7 @@ def _rsh(placement: Placement, wish: LaunchRequest, form: str, pins: Mapping[str
 
 
 def _hydra(placement: Placement, wish: LaunchRequest, mapping: str, avoided: tuple[Avoided, ...]) -> Launch:
-    """Return Hydra's line: MVAPICH binds by its own mapping, or is told to leave alone what Hydra binds."""
+    """Return Hydra's line: MVAPICH binds by its own mapping, or is set to leave alone what Hydra binds."""
     if avoided or wish.wrap or devices_differ(placement):
         quiet = {**wish.environment, "MVP_ENABLE_AFFINITY": "0"}
         made = mpich.launch(placement, _with(wish, quiet))

@@ -150,7 +150,7 @@ def split(argv: Sequence[str]) -> Line:
     while words and words[0].startswith("-"):
         option = _SPELLED.get(words[0], words[0])
         if option not in _WORDS or len(words) <= _WORDS[option]:
-            raise BadValue(f"{words[0]} is no option of a line written here")
+            raise BadValue(f"{words[0]} is not an option of a line written here")
         values = words[1 : 1 + _WORDS[option]]
         if option == "--mca":
             line.parameters[values[0]] = values[1]

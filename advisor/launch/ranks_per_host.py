@@ -45,7 +45,7 @@ def runs(placement: Placement) -> Iterator[Run]:
         raise BadValue("the plan has several hosts and not all have names", cure="name the hosts")
     for host in used:
         if host.name is not None and not _NAME.fullmatch(host.name):
-            raise BadValue(f"{host.name!a} is no host name")
+            raise BadValue(f"{host.name!a} is not a host name")
     for (plan, ranks), hosts in groupby(used, key=lambda host: (host.plan, host.ranks)):
         if ranks > len(placement.plans[plan].slots):
             raise BadValue(f"a host has {ranks} ranks and {len(placement.plans[plan].slots)} places")

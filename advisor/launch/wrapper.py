@@ -99,7 +99,7 @@ def memory(slot: Slot) -> str:
 
 def _device(name: str | None) -> str:
     if name is not None and not _DEVICE.fullmatch(name):
-        raise BadValue(f"{name!a} is no device's name")
+        raise BadValue(f"{name!a} is not a device's name")
     return name or "-"
 
 
@@ -113,7 +113,7 @@ class Table:
     """Plan and first rank by host; * for all."""
 
     def cpus(self, host: str | None, rank: int, local: int | None = None) -> CpuSet:
-        """Return the CPUs of a rank; its local rank is told from the table where no launcher tells it."""
+        """Return the CPUs of a rank; its local rank comes from the table where no launcher sets it."""
         plan, number = self.hosts.get(host or "*") or self.hosts.get("*") or (None, 0)
         if local is None:
             local = rank % number if "*" in self.hosts else rank - number
@@ -141,6 +141,6 @@ def parse(
     """Return what a line of ``launch`` does on one host: each rank's host and CPUs."""
     read = table(argv[3:], files)
     if read is None or len(topologies) != 1:
-        raise BadValue("this is no line with the wrapper on one host")
+        raise BadValue("this is not a line with the wrapper on one host")
     host = next(iter(topologies))
     return {rank: (host, read.cpus(host, rank)) for rank in range(int(argv[2]))}

@@ -51,7 +51,7 @@ def compare_runs(before: Runs, after: Runs) -> BeforeAfter:
     Runs of messages are compared by these, all others by every figure that both have of a part.
     """
     if any(run.machine != before[0].machine for run in (*before, *after)):
-        raise BadValue("the runs are of different machines, or of one that is cut otherwise now", cure=_CURE)
+        raise BadValue("the runs are of different machines, or of one whose NUMA partitioning has changed", cure=_CURE)
     starts = len(before) > 1 < len(after)
     if any(_of_one_machine(run) for run in (*before, *after)):
         hosts, launcher, rows = before[0].machine.name or "one machine", "", tuple(_part_rows(before, after, starts=starts))

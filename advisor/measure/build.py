@@ -180,7 +180,7 @@ def find_compiler(host: Starter, named: str | None) -> Compiler:
 def flags_for(machine: Machine, march: str | None = None) -> tuple[str, ...]:
     """Return the flags of a build for this machine, or for the architecture that ``march`` names."""
     if march is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}", march):
-        raise CannotWork(f"--march {march[:40]!a} is no architecture; give one that the compiler knows, such as znver4")
+        raise CannotWork(f"--march {march[:40]!a} is not an architecture; give one that the compiler knows, such as znver4")
     native = "-mcpu=native" if machine.architecture == "aarch64" else "-march=native"
     return ("-std=c11", "-O3", native if march is None else f"-march={march}", "-pthread", "-fdiagnostics-color=never")
 

@@ -153,12 +153,12 @@ def object_of(task: Task, line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _bad(task, f"what is no JSON: {line[:40]!a}") from error
     if not isinstance(data, dict):
-        raise _bad(task, f"what is no object: {line[:40]!a}")
+        raise _bad(task, f"what is not an object: {line[:40]!a}")
     return data
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _integer(text: str) -> int:
@@ -193,7 +193,7 @@ def _values(task: Task, data: Any) -> tuple[float, ...]:
 
 def _whole(task: Task, name: str, data: Any) -> int | None:
     if data is not None and not (type(data) is int and data >= 0):
-        raise _bad(task, f"{name} that is no whole number")
+        raise _bad(task, f"{name} that is not a whole number")
     return data
 
 
@@ -205,7 +205,7 @@ def _pages(task: Task, data: Any) -> dict[int, int] | None:
         raise _bad(task, "pages that are no counts")
     known = {node: count for node, count in data.items() if node != "unknown"}
     if not all(node.isascii() and node.isdecimal() and len(node) < 8 for node in known):
-        raise _bad(task, "pages of what is no node")
+        raise _bad(task, "pages of what is not a node")
     return {int(node): count for node, count in known.items()}
 
 
@@ -215,12 +215,12 @@ def _maybe_word(task: Task, name: str, data: Any) -> str | None:
 
 def _word(task: Task, name: str, data: Any) -> str:
     if not isinstance(data, str) or not 0 < len(data) <= _WORD or not (data.isascii() and data.isprintable()):
-        raise _bad(task, f"a {name} that is no word")
+        raise _bad(task, f"a {name} that is not a word")
     return data
 
 
 def _details(data: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str | bool]]:
-    """Yield what else the kernel told; of a list of CPUs its text."""
+    """Yield what else the kernel reported; of a list of CPUs its text."""
     own = [(name, value) for name, value in data.items() if name not in _OWN and name.isidentifier() and len(name) <= _WORD]
     for name, value in own[:_MOST_DETAILS]:
         if isinstance(value, bool) or _is_number(value):

@@ -160,7 +160,7 @@ def listed(name: str, data: bytes) -> KernelSheet:
         document: Any = json.loads(data[:_LARGEST])
         return KernelSheet.model_validate({key: document[key] for key in ("summary", "arguments", "variants")} | {"name": name})
     except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
-        raise BadInput(f"kernel {name}: --list prints what is no list of it", cure=_BUILD) from error
+        raise BadInput(f"kernel {name}: --list prints what is not a list of it", cure=_BUILD) from error
 
 
 def disagreement(header: KernelSheet, listing: KernelSheet) -> str | None:

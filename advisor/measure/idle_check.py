@@ -56,7 +56,7 @@ def load_snapshot(host: Host, at: float, cpus: CpuSet) -> LoadSnapshot:
 
 
 def _cpu_times(host: Host, cpus: CpuSet) -> tuple[float, float, int]:
-    """Return the busy and the stolen seconds of some CPUs, and how many of them were told."""
+    """Return the busy and the stolen seconds of some CPUs, and how many of them were reported."""
     busy = steal = 0.0
     counted = 0
     for line in (host.read("/proc/stat").text or "").splitlines():

@@ -132,7 +132,7 @@ def _failed(launcher: str, ran: Ran, limit: float) -> str | None:
 
 
 def _said(errors: bytes) -> str:
-    """Return the line that tells most: what ssh or the system said, else what the kernel said, else the last with words."""
+    """Return the line that says most: what ssh or the system said, else what the kernel said, else the last with words."""
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines()]
     words = [line for line in lines if any(letter.isalnum() for letter in line) and not line.startswith(_ADVISORY)]
     if any(_NO_PAIRS.search(line) for line in words):

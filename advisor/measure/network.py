@@ -83,7 +83,7 @@ def sizes_of(text: str) -> str:
     plain = [_bytes(word) for word in words]
     wrong = next((word for word, size in zip(words, plain, strict=True) if not 0 < size <= 1 << 30), None)
     if wrong is not None or (":" in text and (len(words) != 2 or plain[0] > plain[1])) or len(words) > 64:
-        raise BadValue(f"--sizes {text[:40]} is no list of message sizes", cure="write 8,64KiB or 1:4MiB for all doublings")
+        raise BadValue(f"--sizes {text[:40]} is not a list of message sizes", cure="write 8,64KiB or 1:4MiB for all doublings")
     return (":" if ":" in text else ",").join(map(str, plain))
 
 
@@ -114,12 +114,14 @@ def network_runs(
 
 
 def _alike(ground: Resources, other: Resources) -> None:
-    """Refuse hosts that are cut differently: NUMA node 3 of one would be compared with other cores of the other."""
+    """Refuse hosts with different NUMA partitioning: NUMA node 3 of one would be compared with other cores of the other."""
     cuts = [[(node.os_index, node.cpuset) for node in each.homes] for each in (ground, other)]
     if cuts[0] != cuts[1] or ground.inside.pus != other.inside.pus:
         names = " and ".join(each.machine.name or "a host" for each in (ground, other))
         counts = " and ".join(str(len(cut)) for cut in cuts)
-        raise CannotWork(f"{names} are not cut alike ({counts} NUMA nodes, or other CPUs in them); take two that are")
+        raise CannotWork(
+            f"{names} have different NUMA partitioning ({counts} NUMA nodes, or other CPUs in them); take two that are"
+        )
 
 
 def _of_adapter(ground: Resources, hca: str | None, per: Per | None, hosts: int) -> Iterator[NetworkRun]:

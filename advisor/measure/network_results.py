@@ -73,7 +73,7 @@ class RankPlan:
     machine: Machine
     launcher: str
     asked: bool = True
-    """Whether the MPI was told the adapter; else what its line carries says nothing."""
+    """Whether the MPI was given the adapter; else what its line carries says nothing."""
 
 
 def read_network(leg: NetworkRun, task: Task, seat: RankPlan, lines: Iterable[bytes]) -> tuple[Result, ...]:

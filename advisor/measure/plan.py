@@ -139,7 +139,7 @@ def _matrix(tasks: Tasks, wish: Request) -> Iterator[Task]:
 
 
 def _scaling(tasks: Tasks, wish: Request) -> Iterator[Task]:
-    """Yield threads from one to all: one NUMA node after the other, and dealt to the nodes in turn."""
+    """Yield threads from one to all: one NUMA node after the other, and assigned to the nodes in turn."""
     ground = tasks.ground
     for machine in ground.pieces("machine"):
         for order, cpus in _orders(ground):

@@ -32,7 +32,7 @@ class LintRank(Value):
     """Where one rank will be."""
 
     rank: int
-    host: str | None = Field(description="None where the line names no hosts")
+    host: str | None = Field(description="None where the line has no hosts")
     cpus: CpuSet | None = Field(description="the kernel's CPU numbers; None where the rank is not bound")
 
 
@@ -51,7 +51,7 @@ class LintTranslation(Value):
     """The same for another launcher."""
 
     launcher: str
-    line: str | None = Field(description="None where it cannot be said")
+    line: str | None = Field(description="None where it not known")
     files: dict[str, tuple[str, ...]] = Field(default={}, description="files beside the line, and their lines")
     lost: tuple[str, ...] = Field(default=(), description="what could not be translated")
 
@@ -61,11 +61,11 @@ class Lint(Value):
 
     launcher: str = Field(description="openmpi4, openmpi5, mpich, intelmpi, srun, pals, mvapich")
     version: str | None
-    known_from: str = Field(description="what tells the launcher and its version")
+    known_from: str = Field(description="how the launcher and its version are known")
     line: str
     options: tuple[LintOption, ...]
     command: tuple[str, ...]
-    ranks: tuple[LintRank, ...] | None = Field(description="None where it cannot be told exactly")
+    ranks: tuple[LintRank, ...] | None = Field(description="None where it is not known exactly")
     binding: str = Field(description="what the line does, in words")
     threads: int | None = Field(description="threads of each rank, where the line says so")
     warnings: tuple[LintWarning, ...]

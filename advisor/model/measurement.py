@@ -41,7 +41,7 @@ Distance = Literal["local", "same-socket", "other-socket", "spread"]
 Order = Literal["filled", "dealt"]
 """How threads of a scaling curve take their places: one NUMA node after the other, or one to each in turn."""
 
-_SLIT: Final = "the firmware's distance from the cores to that node (10: local): tells one hop from two"
+_SLIT: Final = "the firmware's distance from the cores to that node (10: local): distinguishes one hop from two"
 
 
 class Task(Value):
@@ -61,7 +61,7 @@ class Task(Value):
     memory: int | None = Field(default=None, description="NUMA node of the memory; None: each thread touches its own first")
     distance: Distance | None = None
     slit: int | None = Field(default=None, description=_SLIT)
-    order: Order | None = Field(default=None, description="of a scaling curve: filled or dealt over the NUMA nodes")
+    order: Order | None = Field(default=None, description="of a scaling curve: filled, or spread over the NUMA nodes")
     groups: int | None = Field(default=None, description="L3 groups that the CPUs are in; None where they are not known")
     arguments: tuple[str, ...] = Field(default=(), description="the kernel's other arguments, as given to it")
     seconds: float = Field(description="how long it should take")
@@ -86,14 +86,14 @@ class Result(Value):
     memory: int | None = Field(default=None, description="NUMA node that the memory was bound to")
     distance: Distance | None = None
     slit: int | None = Field(default=None, description=_SLIT)
-    order: Order | None = Field(default=None, description="of a scaling curve: filled or dealt over the NUMA nodes")
+    order: Order | None = Field(default=None, description="of a scaling curve: filled, or spread over the NUMA nodes")
     unit: Unit
     values: tuple[float, ...] = Field(description="every repeat", min_length=1)
     bytes: int | None = Field(default=None, description="size of the working set")
     pages: dict[int, int] | None = Field(default=None, description="sampled pages by the NUMA node that they really lay on")
     page_kind: str | None = Field(default=None, description="normal or huge, as asked and as got")
     isa: str | None = Field(default=None, description="instructions used")
-    details: dict[str, float | int | str | bool] = Field(default_factory=dict, description="what else the kernel told")
+    details: dict[str, float | int | str | bool] = Field(default_factory=dict, description="what else the kernel reported")
     ceiling: float | None = Field(default=None, description="what the hardware cannot exceed, in the same unit")
     refused: str | None = Field(default=None, description="why it is not believed: above the ceiling, pages elsewhere, ...")
 
@@ -210,7 +210,7 @@ def reported_integer(result: Result, name: str) -> int | None:
 
 
 def identity_of(machine: Machine) -> Identity:
-    """Return what tells a machine, as it is cut now, from others."""
+    """Return what distinguishes a machine, as it is partitioned now, from others."""
     topology = machine.topology
     return Identity(
         name=machine.name,

@@ -14,7 +14,7 @@ from advisor.model.placement import Measured
 from advisor.model.value import Value
 
 FEWEST = 3
-"""Repeats of which a spread can be told."""
+"""Repeats that a spread needs."""
 
 
 def spread_of(*results: Result) -> float | None:
@@ -63,7 +63,7 @@ def _messages(measurements: Measurements, distances: tuple[str, ...]) -> float |
 
 
 def _rate(result: Result) -> float | None:
-    """Return messages a second: the result's own unit, or what the kernel told beside its bandwidth."""
+    """Return messages/s: the result's own unit, or what the kernel reported beside its bandwidth."""
     rate = result.median if result.unit == "messages/s" else reported_number(result, "messages")
     return rate if rate is not None and rate > 0 else None
 

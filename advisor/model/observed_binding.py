@@ -39,7 +39,7 @@ class PlannedRank(Value):
 class Observation(Value):
     """What one rank says of itself."""
 
-    rank: int | None = Field(description="None where no launcher told it one")
+    rank: int | None = Field(description="None where no launcher gave it one")
     size: int | None = Field(default=None, description="ranks in all, by the launcher's variable")
     local: int | None = None
     host: str

@@ -1,4 +1,4 @@
-"""The shape of a job, and who sits where: a plan that is the same for every launcher. CPU numbers are the kernel's."""
+"""The shape of a job, and rank placement: a plan that is the same for every launcher. CPU numbers are the kernel's."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal, NamedTuple
@@ -68,7 +68,7 @@ class JobShape(Value):
         if sum(each is not None for each in (self.ranks, self.ranks_per_node, self.per)) > 1:
             raise ValueError("ranks, ranks_per_node and per are three ways to say one thing")
         if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a host stands twice")
+            raise ValueError("a host occurs twice")
         return self
 
 

@@ -113,7 +113,7 @@ def amount_fields(text: str) -> dict[str, Any]:
     """Return the ends and the unit of ``244 GB/s``, ``270..300 GB/s``, ``2.. GB/s`` or ``..2 us``."""
     match = _TEXT.fullmatch(text)
     if not match or not (match["one"] or match["low"] or match["high"]):
-        raise BadValue(f"{text[:60]!r} is no quantity", cure="write 244 GB/s, or 270..300 GB/s for a range")
+        raise BadValue(f"{text[:60]!r} is not a quantity", cure="write 244 GB/s, or 270..300 GB/s for a range")
     factor, unit = _unit(match["unit"])
     ends = (match["low"] or match["one"], match["high"] or match["one"])
     low, high = (_scaled(end, factor) if end else None for end in ends)

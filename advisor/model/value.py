@@ -62,7 +62,7 @@ def is_name(text: str) -> bool:
 def _checked(text: Any) -> Any:
     if is_name(text):
         return text
-    raise PydanticCustomError("name", "{name} is no name of a device or a host", {"name": ascii(text[:40])})
+    raise PydanticCustomError("name", "{name} is not a name of a device or a host", {"name": ascii(text[:40])})
 
 
 DeviceName = Annotated[str, AfterValidator(_checked)]

@@ -1,1 +1,1 @@
-"""Turns a JobShape and Machines into a Placement: who sits where, and why. Pure."""
+"""Turns a JobShape and Machines into a Placement: which CPUs each rank gets, and why. Pure."""

@@ -16,9 +16,9 @@ _FAST: Final = 1.2
 """The HCA's own socket sends so many times the messages of the other one: worth crowding on it."""
 
 LOSES: Final[dict[Strategy, str]] = {
-    "compact": "ranks crowd on the first nodes, and the memories of the others stay idle",
+    "compact": "ranks crowd on the first nodes, and the memory of the others stays idle",
     "spread-numa": "ranks of a node may share an L3 group while another stays empty",
-    "spread-l3": "ranks are dealt over caches, not over memories",
+    "spread-l3": "ranks are spread over caches, not over memories",
     "hybrid": "it keeps threads together, which matters most to ranks of many threads",
     "balanced": "it looks at memory only, not at devices or whole caches",
     "hca-near": "messages start sooner, but ranks crowd on the memory of the adapter's socket",
@@ -58,7 +58,7 @@ def _by_device(field: JobCores, ranks: int, hosts: int, measured: Measured | Non
     if hosts == 1:
         return
     if ranks == 1 and cables:
-        yield "hca-near", f"one rank a node, and {hosts} nodes: it sits beside {cables[0].name}"
+        yield "hca-near", f"one rank per node, and {hosts} nodes: it is placed beside {cables[0].name}"
     if ranks >= len(cables) > 1 and _apart(cables):
         yield "per-hca", f"{len(cables)} adapters on different NUMA nodes: each carries the messages of the ranks near it"
 
@@ -84,7 +84,7 @@ def _by_threads(field: JobCores, ranks: int, hosts: int, measured: Measured | No
         return
     size, room = _largest(field, l3), _largest(field, node)
     if all(seat.l3 < 0 for seat in field.cores):
-        yield "hybrid", f"{threads} threads a rank stay together: no L3 groups are shown, so in one NUMA node where they fit"
+        yield "hybrid", f"{threads} threads per rank stay together: no L3 groups are shown, so in one NUMA node where they fit"
     elif threads <= size:
         yield "hybrid", f"the {threads} threads of a rank share one L3 group of {size}"
     else:
@@ -96,7 +96,7 @@ def _by_number(field: JobCores, ranks: int, hosts: int, measured: Measured | Non
     del hosts
     nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, l3_in_node, core))
     if ranks >= cores:
-        yield "compact", f"{ranks} ranks take every core, so neighbours sit side by side"
+        yield "compact", f"{ranks} ranks take every core, so neighbours are side by side"
     if nodes < caches and (nodes < ranks <= caches or ranks % caches == 0):
         gain = measured.one_core_per_l3 if measured else None
         if gain is None:
@@ -106,7 +106,7 @@ def _by_number(field: JobCores, ranks: int, hosts: int, measured: Measured | Non
     if ranks <= nodes or (ranks % nodes == 0 and caches <= nodes):
         what = "a memory of its own for each" if ranks <= nodes else f"{ranks // nodes} in each"
         yield "spread-numa", f"{ranks} ranks, {nodes} NUMA nodes: {what}"
-    yield "balanced", f"{ranks} ranks, {nodes} NUMA nodes, {caches} L3 groups: dealt over the nodes, in each over its groups"
+    yield "balanced", f"{ranks} ranks, {nodes} NUMA nodes, {caches} L3 groups: spread over the nodes, in each over its groups"
 
 
 def _caches(ranks: int, caches: int) -> str:

@@ -79,7 +79,7 @@ def cpus_of(seats: Iterable[FreeCore]) -> CpuSet:
 
 
 def split(seats: Sequence[FreeCore], count: int) -> tuple[FreeCore, ...]:
-    """Return the seats with so many cores taken apart into hardware threads, dealt over the cells so that none has more."""
+    """Return the seats with so many cores taken apart into hardware threads, spread over the cells so that none has more."""
     waiting = [list(group) for group in parts((s for s in seats if s.threads > 1), l3_in_node).values()]
     chosen: set[int] = set()
     while len(chosen) < count and any(waiting):
@@ -139,7 +139,7 @@ def distributed(count: int, room: Sequence[int], keys: Sequence[Key] | None = No
     """Return how many each gets: the same, or less where there is less room.
 
     Of what is left over one more goes to each of the first, or with keys to parts spaced evenly over the machine. What
-    finds no room at all is not dealt.
+    finds no room at all is not placed.
     """
     if not room:
         return []
@@ -154,7 +154,7 @@ def distributed(count: int, room: Sequence[int], keys: Sequence[Key] | None = No
 
 
 def _spaced(keys: Sequence[Key], count: int, depth: int = 1) -> list[int]:
-    """Return so many positions, dealt evenly over sockets, inside each over its nodes, and so on."""
+    """Return so many positions, spread evenly over sockets, inside each over its nodes, and so on."""
     if count >= len(keys):
         return list(range(len(keys)))
     groups: dict[Key, list[int]] = {}
@@ -171,7 +171,7 @@ def _spaced(keys: Sequence[Key], count: int, depth: int = 1) -> list[int]:
 
 
 def spread_ranks(seats: Sequence[FreeCore], threads: int, count: int, *levels: Level) -> list[RankCores]:
-    """Return so many ranks dealt over the parts of the first level, inside each over those of the next; block order."""
+    """Return so many ranks spread over the parts of the first level, inside each over those of the next; block order."""
     if not levels:
         return packed_ranks(seats, threads, count)
     boxes = parts(seats, levels[0])

@@ -82,7 +82,7 @@ def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
             yield f"no port of {hca.name} is active"
     others = accelerators(ground)
     if others:
-        yield f"accelerators that no plan deals to ranks: {', '.join(others)}"
+        yield f"accelerators that no plan assigns to ranks: {', '.join(others)}"
 
 
 def _of_kinds(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _of_gpus(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
     given = {slot.gpu for slot in plan.slots}
     left = [name for name in every if name not in given]
     if every and len(left) == len(every):
-        yield f"no rank is given a GPU: this node has {len(every)}, and --strategy gpu-near deals them evenly"
+        yield f"no rank is given a GPU: this node has {len(every)}, and --strategy gpu-near assigns them evenly"
     elif left:
         yield f"{_count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
 

@@ -106,7 +106,7 @@ RanksByNode = dict[tuple[int, int], list[RankCores]]
 def place(
     job: JobShape, machines: Sequence[Machine], measured: Measured | None = None, *, allowed: CpuSet | None = None
 ) -> Placement:
-    """Return where every rank sits; the machines are one for each host, or one for all of them.
+    """Return where every rank runs; the machines are one for each host, or one for all of them.
 
     ``allowed`` are the CPUs that a process may use where that is less than its cgroup allows (``limits.affinity``).
     """

@@ -38,7 +38,7 @@ class Domain:
 
 
 FAR = 1 << 16
-"""Farther than any distance that firmware tells."""
+"""Farther than any distance that firmware reports."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def gpus(ground: NodeResources) -> tuple[Device, ...]:
 
 
 def accelerators(ground: NodeResources) -> tuple[str, ...]:
-    """Return the processing accelerators (PCI class 12) that are no GPUs: no plan deals them."""
+    """Return the processing accelerators (PCI class 12) that are no GPUs: no plan assigns them."""
     known = {gpu.address for gpu in ground.machine.gpus or ()} | {gpu.card for gpu in ground.machine.gpus or ()}
     every = ground.machine.pci or ()
     return tuple(d.address for d in every if d.class_code >> 16 == 0x12 and not d.is_virtual_function and d.address not in known)

@@ -40,12 +40,12 @@ def compact(space: Space, count: int) -> list[RankCores]:
 
 
 def spread_numa(space: Space, count: int) -> list[RankCores]:
-    """Deal the ranks evenly over the NUMA nodes, each with all its threads inside one."""
+    """Spread the ranks evenly over the NUMA nodes, each with all its threads inside one."""
     return spread_ranks(space.seats, space.threads, count, node)
 
 
 def spread_l3(space: Space, count: int) -> list[RankCores]:
-    """Deal the ranks evenly over the L3 groups, so that each has as much cache and memory bandwidth as can be."""
+    """Spread the ranks evenly over the L3 groups, so that each has as much cache and memory bandwidth as possible."""
     return spread_ranks(space.seats, space.threads, count, l3, l3_in_node)
 
 
@@ -87,7 +87,7 @@ def hca_near(space: Space, count: int) -> list[RankCores]:
 
 
 def per_hca(space: Space, count: int) -> list[RankCores]:
-    """Split the ranks evenly over the adapters, each rank near its own: on the adapter's node, socket, or as near as can be."""
+    """Split the ranks evenly over the adapters, each rank near its own: on the adapter's node, socket, or as near as possible."""
     return _shared(space, count)
 
 

@@ -29,7 +29,7 @@ def _needs(draft: Draft, ground: FirmwareState) -> list[Require]:
 
 
 def frees(lock: Lock, need: Require) -> bool:
-    """Return whether a need is that a profile stands at its free value."""
+    """Return whether a need is that a profile is set to its free value."""
     return is_named(lock.attribute, need.attribute) and need.value == lock.value
 
 

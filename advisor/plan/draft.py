@@ -47,7 +47,7 @@ class FirmwareState:
         return self.present.get(attribute)
 
     def lacks(self, attribute: str) -> str | None:
-        """Return why an attribute is not one of this machine's; None where it is, or nothing tells."""
+        """Return why an attribute is not one of this machine's; None where it is, or nothing says."""
         if self.bios is not None:
             if attribute not in self.bios.attributes:
                 return "the BIOS attributes given do not have it"
@@ -67,7 +67,7 @@ class FirmwareState:
         return known is None or known.takes(value) or _chosen(known, value) is not None
 
     def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
-        """Return what changes along with a profile, as the maker's sheet has it, of what this machine has and sees otherwise."""
+        """Return what changes along with a profile, as the vendor's sheet has it, of what this machine has and sees otherwise."""
         profiles = (lock for lock in self.locks if is_named(lock.attribute, attribute))
         found: dict[str, VendorValue] = {}
         for stem, to in ((stem, to) for lock in profiles for stem, to in self._sets(lock, attribute, value).items()):

@@ -1,4 +1,4 @@
-"""Makes the Plan: the firmware's changes, reconciled, in order, each with its way back; and the operating system's part."""
+"""Makes the Plan: the firmware's changes, reconciled, in order, each with how to undo it; and the operating system's part."""
 
 from collections.abc import Iterable, Iterator
 
@@ -34,7 +34,7 @@ _SMALL = ("low", "info")
 def system_of(
     wishes: Iterable[WantedSetting], states: Iterable[str] = (), include: frozenset[Include] = frozenset(), *, order: bool = False
 ) -> System:
-    """Return what the system shall hold: what is so already, and what findings want; ``states`` are told beside."""
+    """Return what the system shall hold: what is so already, and what findings want; ``states`` are listed beside."""
     kept: list[Kept] = []
     left: list[NotWritten] = []
     profile = None
@@ -59,7 +59,7 @@ def _left_out(wish: WantedSetting, include: frozenset[Include], *, order: bool) 
     if order:
         return None
     if (wish.now is None or not wish.found) and "unknown" not in include:
-        known = "whether it is wrong here cannot be told" if wish.now is not None else "its present value is not known"
+        known = "whether it is wrong here is not known" if wish.now is not None else "its present value is not known"
         return f"look up first: {known}"
     return "guides differ about it" if wish.contested and "contested" not in include else None
 
@@ -94,7 +94,7 @@ SAVED = "the file that the script saves first has the present value"
 _MARKS: dict[Mark, str] = {
     "unknown": "present value not known",
     "contested": "guides differ",
-    "low": "little to win, or only in some use",
+    "low": "little gain, or only in some use",
 }
 
 
@@ -151,7 +151,7 @@ def _look_up(found: list[NotWritten], vendor: Vendor) -> str | None:
 
 
 def _change(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> Change:
-    """Return a draft as a change, with what moves along and the way back."""
+    """Return a draft as a change, with what moves along and how to undo it."""
     moves = _moves(draft, drafts, ground)
     told = _told(draft, drafts, ground) | moves
     return Change(
@@ -187,13 +187,13 @@ def _moves(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> dict[str
 
 
 def _told(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> dict[str, Scalar | None]:
-    """Return what the maker's sheet says a profile sets besides; going back to the profile before brings that back."""
+    """Return what the vendor's sheet says a profile sets besides; going back to the profile before brings that back."""
     own = {each.attribute for each in drafts if each.active}
     return {name: value for name, value in ground.told_by_sheet(draft.attribute, draft.value).items() if name not in own}
 
 
 def _moved_anyway(found: list[NotWritten], drafts: list[Draft], ground: FirmwareState) -> list[NotWritten]:
-    """Return what is left, and where a profile that is written changes it all the same, with that told."""
+    """Return what is left, and where a profile that is written changes it all the same, with that noted."""
     moved = {
         name: (value, draft)
         for draft in drafts
@@ -218,7 +218,7 @@ def _why(draft: Draft) -> Iterable[str]:
     yield from draft.why
     yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark != "unknown" and mark in _MARKS)
     if "unknown" in draft.marks and draft.now is not None:
-        yield "look twice: whether it is wrong here could not be told"
+        yield "look twice: whether it is wrong here is not known"
     if not draft.verified:
         yield "name not verified against a registry"
     guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)
@@ -227,7 +227,7 @@ def _why(draft: Draft) -> Iterable[str]:
 
 
 def _back(draft: Draft, moves: dict[str, Scalar | None], ground: FirmwareState) -> Iterable[Back]:
-    """Yield the way back: the attribute, then what moved along, does not go back with it, and may be written then."""
+    """Yield undo: the attribute, then what moved along, does not go back with it, and may be written then."""
     now = draft.now
     if now is None:
         yield Back(attribute=draft.attribute, value=None)
@@ -255,7 +255,7 @@ def _notes(ground: FirmwareState) -> Iterable[str]:
     waiting = ground.bios.changed() if ground.bios else {}
     if waiting:
         told = ", ".join(f"{name}={value}" for name, value in list(waiting.items())[:5])
-        yield f"{len(waiting)} changes wait for the next start already ({told}): they take effect together with these"
+        yield f"{len(waiting)} changes wait for the next restart already ({told}): they take effect together with these"
     if ground.bios is not None and ground.registry is None:
         name = ground.bios.registry or "the attribute registry"
         yield f"{name} was not given: whether every value is legal here was not checked; add its file with a further --bios"

@@ -1,7 +1,7 @@
 """Profiles that hold other attributes: the profile alone, or single settings behind its free value; never both.
 
 A profile (Dell SysProfile, HPE WorkloadProfile, Lenovo's operating mode) sets the attributes of its list and keeps them from
-being changed unless it stands at its free value (Custom). So:
+being changed unless it is set to its free value (Custom). So:
 
 1. the profile that is wanted answers all that it sets; those settings are not written beside it;
 2. a serious wish that it does not answer goes before it: the free value is written first, then everything that the profile
@@ -24,7 +24,7 @@ Reason = Callable[[Draft], str]
 
 
 def reconcile(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
-    """Return the drafts with each profile and what it holds reconciled, as the maker's sheet says."""
+    """Return the drafts with each profile and what it holds reconciled, as the vendor's sheet says."""
     for lock in ground.locks:
         name = _own_name(lock, ground, drafts)
         if ground.lacks(name) is None:
@@ -242,7 +242,7 @@ def _with_needs(chosen: list[Draft], held: list[Draft]) -> list[Draft]:
 
 
 def _without_one_time(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
-    """Return the drafts without profiles that write others once: what they write is not known, so they have no way back."""
+    """Return the drafts without profiles that write others once: what they write is not known, so they have no undo."""
     for each in ground.vendor.one_time:
         if ground.platform is not None and not ground.vendor.serves(each.platforms, ground.platform):
             continue

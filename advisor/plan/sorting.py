@@ -1,4 +1,4 @@
-"""Sorts wishes: what may be written, and what is looked up, told or left, with the reason."""
+"""Sorts wishes: what may be written, and what is looked up, listed or left, with the reason."""
 
 from collections.abc import Iterable
 
@@ -29,7 +29,7 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         return None
     value = ground.spelled(place.attribute, place.vendor_value)
     if value is None:
-        lists.absent.append(_left(wish, f"{place.vendor_value} is no value that this machine's {place.attribute} takes"))
+        lists.absent.append(_left(wish, f"{place.vendor_value} is not a value that this machine's {place.attribute} takes"))
         return None
     now = _now(wish, place, ground)
     if now is not None and ground.same(place.attribute, now, value):
@@ -38,7 +38,7 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         return None
     if now is not None and not ground.takes(place.attribute, now):
         lists.refused.append(
-            _left(wish, f"it stands at {now}, which the attribute registry does not allow: there would be no way back")
+            _left(wish, f"it is set to {now}, which the attribute registry does not allow: it could not be undone")
         )
         return None
     if wish.others:
@@ -59,7 +59,7 @@ def _content(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> None
 
 
 def _now(wish: WantedSetting, place: Place, ground: FirmwareState) -> Scalar | None:
-    """Return the present value in the maker's word: as the BIOS says, or as its sheet calls what the system shows."""
+    """Return the present value in the vendor's word: as the BIOS says, or as its sheet calls what the system shows."""
     if ground.bios is not None:
         return ground.now(place.attribute or "")
     return place.spoken.get(wish.now) if wish.now is not None else None
@@ -83,11 +83,11 @@ def _weighed(
         marks += ["low"] if small and not wish.contested else []
     elif unknown and "unknown" not in ground.include:
         known = now is not None
-        reason = f"it stands at {now}; whether that is wrong here cannot be told" if known else "its present value is not known"
+        reason = f"it is set to {now}; whether that is wrong here is not known" if known else "its present value is not known"
         lists.look_up.append(_left(wish, reason).model_copy(update={"now": now}))
         return None
     elif wish.contested and "contested" not in ground.include:
-        lists.contested.append(_left(wish, f"it stands at {now}"))
+        lists.contested.append(_left(wish, f"it is set to {now}"))
         return None
     return Draft(
         attribute=place.attribute or "",
@@ -138,4 +138,4 @@ def _nameless(wish: WantedSetting) -> str:
         return "the machine decides the value"
     if wish.place and wish.place.attribute and wish.place.vendor_value is not None:
         return f"the attribute's name is not certain here ({wish.place.attribute}...): give the BIOS attributes with --bios"
-    return "the name or word of this is not known here"
+    return "the name or value of this is not known"

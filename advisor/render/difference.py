@@ -42,7 +42,7 @@ def _lines(difference: Difference, width: int) -> list[Line]:
     lines += _section("Hardware and firmware", difference.identity, width)
     lines += _section("Topology", difference.topology, width)
     if difference.renumbered:
-        words = f"{count(difference.renumbered, 'CPU number')} now mean another core: bindings by number must be written anew"
+        words = f"{count(difference.renumbered, 'CPU number')} now mean another core: bindings by number must be rewritten"
         lines += wrapped([("! ", "warn"), (words, "")], width)
     lines += _section("Settings", difference.settings, width)
     lines += _section("Adapters and accelerators", difference.devices, width)
@@ -91,7 +91,7 @@ class WhatIf(Value):
     source: str | None = Field(description="what --from named; None for this machine")
     difference: Difference
     before: tuple[Gap, ...] = Field(description="what was not known before")
-    machine: Machine = Field(description="the machine to be")
+    machine: Machine = Field(description="the machine after the restart")
 
     @property
     def unknown(self) -> tuple[Gap, ...]:
@@ -117,14 +117,14 @@ def whatif_document(found: WhatIf) -> dict[str, Any]:
 
 
 def whatif_page(found: WhatIf, written: str | None = None, width: int | None = None) -> Page:
-    """Return what would change, as a page; ``written`` names the file that holds the machine to be."""
+    """Return what would change, as a page; ``written`` names the file that holds the machine after the restart."""
     return Page(lambda room: _whatif_lines(found, written, room), width)
 
 
 def _whatif_lines(found: WhatIf, written: str | None, width: int) -> list[Line]:
     if found.told.same and not found.unknown:
         title = f"{plain(found.difference.before)} -> {plain(found.difference.after)}"
-        return [((title, "title"),), (("The machine is set so already: nothing would change.", ""),)]
+        return [((title, "title"),), (("The machine has these settings already: nothing would change.", ""),)]
     lines = difference_page(found.told).lines(width)
     if found.unknown:
         lines += [(), (("Assumed or not known before the restart", "heading"),)]
@@ -142,9 +142,11 @@ def _next_steps(found: WhatIf, written: str | None, width: int) -> list[Line]:
     steps: list[tuple[str, str]] = []
     if written is None:
         source = f" --from {word(found.source)}" if found.source else ""
-        steps.append((f"advisor whatif{source} {_options(found.assumption)} -o after.json", "keeps the machine to be"))
+        steps.append(
+            (f"advisor whatif{source} {_options(found.assumption)} -o after.json", "saves the machine after the restart")
+        )
     steps.append((f"advisor bind --from {file} ... -- ./app", "command and rankfile for after the restart"))
-    steps.append((f"advisor diff {file} -", "after the restart: whether it came so"))
+    steps.append((f"advisor diff {file} -", "after the restart: check that it is so"))
     # A command stays on one line, however long: it is there to be copied.
     return [line for command, why in steps for line in (((command, ""),), *wrapped([(f"    {why}", "dim")], width, indent=4))]
 

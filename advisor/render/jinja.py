@@ -67,10 +67,10 @@ def fill(template: str, values: Mapping[str, object], name: str = "template") ->
         return environment.from_string(template).render(values)
     except TemplateSyntaxError as error:
         raise BadInput(
-            error.message or "is no template", file=name, place=f"line {error.lineno}", cure="mend the template"
+            error.message or "is not a template", file=name, place=f"line {error.lineno}", cure="fix the template"
         ) from error
     except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
-        raise BadInput(str(error)[:200], file=name, cure="mend the template") from error
+        raise BadInput(str(error)[:200], file=name, cure="fix the template") from error
 
 
 def note(value: object) -> str:
@@ -171,7 +171,7 @@ def capture_script(
     asked = tuple(dict.fromkeys(patterns))
     for pattern in asked:
         if not _PATTERN.fullmatch(pattern):
-            raise BadInput("is no pattern of paths", place=ascii(pattern), cure="it begins with / and is one line")
+            raise BadInput("is not a pattern of paths", place=ascii(pattern), cure="it begins with / and is one line")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script, quoted by shlex
     own = tuple(pattern for pattern in asked if CGROUP in pattern)
     return environment.from_string(template).render(

@@ -215,7 +215,7 @@ class Page:
 
 def text(drawn: Sequence[Line], *, ascii_only: bool = False) -> "Text":
     """Return lines as rich text, in ASCII for an encoding that is not UTF-8."""
-    from rich.text import Text  # the JSON paths need no rich.text: 20 ms of every start
+    from rich.text import Text  # the JSON paths need no rich.text: 20 ms of every boot
 
     result = Text(no_wrap=True, overflow="ignore", end="")
     for line in drawn:

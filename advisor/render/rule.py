@@ -13,12 +13,12 @@ LABEL = 7
 
 _STYLE = {"finding": "high", "pass": "good", "unknown": "unknown", "error": "down"}
 _MEANS = {
-    "each": "it is asked of each",
-    "let": "values that the rule names",
+    "each": "checked for each",
+    "let": "values named by the rule",
     "only": "it applies only where this is true",
     "when": "it is a finding where this is true",
-    "set": "what it wants",
-    "gain": "the part to be won",
+    "set": "recommended value",
+    "gain": "possible gain",
 }
 
 
@@ -96,7 +96,7 @@ def _why_not(answer: Answer, width: int) -> list[Line]:
         return []
     whole = part.steps[0]
     means = {"only": "does not apply, because", "when": "no finding, because", "each": "nothing to ask of, because"}
-    because = means.get(part.key, "because") if answer.verdict != "unknown" else "cannot be told, because"
+    because = means.get(part.key, "because") if answer.verdict != "unknown" else "is not known, because"
     result = wrapped([("  ", ""), (because, "label"), (f" {plain(whole.text, 700)} = {plain(whole.value)}", "")], width, indent=4)
     inner = [step for step in part.steps[1:] if step.decides]
     for step in inner or part.steps[:1]:
@@ -127,7 +127,7 @@ def rule_page(text: RuleText, topic: str, where: str, publications: Mapping[str,
     """Return the page of a rule; publications by title where they are given, by id otherwise."""
     known = publications or {}
     head = f"# {text.id}\n\n{text.title}.\n\n"
-    about = "| severity | topic | where it is mended | matters for |\n|---|---|---|---|\n"
+    about = "| severity | topic | where it is fixed | matters for |\n|---|---|---|---|\n"
     about += f"| {text.severity} | {topic} | {where} | {', '.join(text.scope)} |\n"
     return head + about + "".join(f"\n## {title}\n\n{body.rstrip()}\n" for title, body in _sections(text, known))
 
@@ -140,7 +140,7 @@ def _sections(text: RuleText, known: Mapping[str, Publication]) -> Iterator[tupl
     yield "How to fix it", _fix(text)
     yield "How to check it", _code(text.check)
     if text.undo or text.set:
-        yield "How to go back", text.undo or "Set it back to what it was; the audit names that value."
+        yield "How to undo it", text.undo or "Set it back to what it was; the audit names that value."
     if text.spare:
         yield "When to leave it", text.spare
     if text.guides:

@@ -94,7 +94,7 @@ def _gpu(gpu: Gpu) -> dict[str, Any]:
 
 
 def _place(locality: Locality | None) -> dict[str, Any]:
-    """Return where a device is; null where that could not be told, and then why not."""
+    """Return where a device is; null where that is not known, and then why not."""
     if locality is None:
         return {"numa_nodes": None, "inferred": None}
     known = () if locality.one_of else locality.numa_nodes
@@ -148,7 +148,7 @@ def audit_schema() -> dict[str, Any]:
         **{key: layout[key] for key in layout if key != "distances"},
         "distances": {"type": "object", "properties": _distances(defs)},
         "gaps": gaps,
-        "watch": {"anyOf": [_named(Watch, defs), {"type": "null"}], "description": "counters of faults, looked at twice"},
+        "watch": {"anyOf": [_named(Watch, defs), {"type": "null"}], "description": "fault counters, read twice"},
         "machine": {"$ref": "machine.schema.json"},
     }
     return {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HPL_SECONDS: Final = 60.0
 """The first small run, the search of NB, and three runs of a quarter of a minute."""
 _OF_PEAK: Final = 0.7
-"""What HPL gives of the peak at base clock, with which a full run's time is told beforehand."""
+"""What HPL gives of the peak at base clock, with which a full run's time is estimated."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def measured_now(machine: "Machine", asked: ExtraMeasuring, given: "Measurements
 
 
 def _parts(machine: "Machine", asked: ExtraMeasuring) -> Iterator[_Part]:
-    """Yield what to measure; a host that cannot be is refused, what is not here is told."""
+    """Yield what to measure; a host that cannot be is refused, what is not here is reported."""
     from advisor.errors import CannotWork
     from advisor.work.measure import announce
 
@@ -146,7 +146,7 @@ def _network(machine: "Machine", asked: ExtraMeasuring) -> _Part | None:
     if len(names) != 2:
         raise BadValue(f"--network {asked.network} is one host", cure="name two: --network A,B")
     if not made.crew.is_here:
-        announce(f"neither {names[0]} nor {names[1]} is called as this machine is; they count as machines like it")
+        announce(f"neither {names[0]} nor {names[1]} is the name of this machine; both are taken to be like it")
     seconds = sum(made.task(leg, made.placement(leg)).seconds for leg in made.legs)
     return _Part(f"messages between {names[0]} and {names[1]}", seconds, lambda: measure(made))
 
@@ -172,7 +172,7 @@ def _about(part: _Part) -> str:
 
 
 def _run(parts: tuple[_Part, ...]) -> tuple[list["Measurements"], bool]:
-    """Return what each part brought, and whether Ctrl-C ended it: what is done counts."""
+    """Return what each part brought, and whether Ctrl-C ended it: the finished part is used."""
     from advisor.errors import AdvisorError
     from advisor.work.measure import announce
 
@@ -185,12 +185,12 @@ def _run(parts: tuple[_Part, ...]) -> tuple[list["Measurements"], bool]:
         except AdvisorError as error:
             announce(f"{part.name} not measured: {str(error).removeprefix('nothing was measured: ')}")
         except KeyboardInterrupt:
-            announce("measuring was stopped; what is done counts")
+            announce("measuring was stopped; the finished part is used")
             return found, True
         else:
             found.append(done.measurements)
             if done.interrupted:
-                announce("measuring was stopped; what is done counts")
+                announce("measuring was stopped; the finished part is used")
                 return found, True
     return found, False
 

@@ -147,12 +147,12 @@ def shape(wanted: JobOptions, crew: JobHosts, notes: list[str]) -> JobShape:
     ways = [name for name in ("ranks", "ranks_per_node", "ranks_per") if getattr(wanted, name) is not None]
     if len(ways) > 1:
         one, other = (name.replace("_", "-") for name in ways[:2])
-        raise BadValue(f"--{one} and --{other} both say how many ranks there are", cure="give one of the two")
+        raise BadValue(f"--{one} and --{other} both give the number of ranks", cure="give one of the two")
     per, count = wanted.ranks_per or (None, 1)
     must_be_one_of("strategy", wanted.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
     twice = [name for name, count in Counter(hosts.names).items() if count > 1]
     if twice:
-        raise BadValue(f"the host {twice[0]} stands twice", cure="name each once; --ranks-per-node says how many ranks it gets")
+        raise BadValue(f"the host {twice[0]} occurs twice", cure="name each once; --ranks-per-node says how many ranks it gets")
     values = {
         "ranks": wanted.ranks if ways else hosts.ranks,
         "ranks_per_node": wanted.ranks_per_node if ways else hosts.ranks_per_node,
@@ -179,7 +179,7 @@ def per_part(text: str | None) -> tuple[str, int] | None:
     part, colon, count = text.lower().partition(":")
     if part not in PARTS:
         cure = did_you_mean(part, PARTS, f"count ranks in {', '.join(PARTS)}, such as --ranks-per l3 2")
-        raise BadValue(f"--ranks-per {text[:40]} is no part of a node", cure=cure)
+        raise BadValue(f"--ranks-per {text[:40]} is not a part of a node", cure=cure)
     if colon and not (count.isascii() and count.isdecimal() and len(count) < 8):
         raise BadValue(f"--ranks-per {text[:40]}: how many ranks in each {part}", cure=f"write --ranks-per {part} 2")
     return part, int(count or 1)
@@ -195,7 +195,7 @@ def _refused(error: ValidationError) -> BadValue:
         return BadValue(first["msg"].removeprefix("Value error, "))
     name, value = str(first["loc"][0]), ascii(first["input"])[:80]
     if first["type"] == "string_pattern_mismatch":
-        return BadValue(f"--{name} {value} is no name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
+        return BadValue(f"--{name} {value} is not a name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
     said = first["msg"].replace("Input should be", "must be")
     return BadValue(f"--{_OPTIONS.get(name, name)} {value}: it {said}")
 
@@ -204,14 +204,14 @@ def _threads(hosts: Allocated, machine: Machine, smt: str, notes: list[str]) -> 
     """Return the threads of a rank that the scheduler was asked for: Slurm counts hardware threads."""
     if hosts.cpus is None:
         if hosts.threads and hosts.threads > 1:
-            notes.append(f"{hosts.threads} threads a rank: OMP_NUM_THREADS of the job")
+            notes.append(f"{hosts.threads} threads per rank: OMP_NUM_THREADS of the job")
         return hosts.threads or 1
     cores = machine.topology.cores if machine.topology else ()
     each = max((len(core.cpuset) for core in cores), default=1) if smt == "skip" else 1
     threads = max(1, hosts.cpus // each)
     if threads > 1:
         why = f", of which a core has {each}" if each > 1 else ""
-        notes.append(f"{threads} threads a rank: SLURM_CPUS_PER_TASK is {hosts.cpus}{why}")
+        notes.append(f"{threads} threads per rank: SLURM_CPUS_PER_TASK is {hosts.cpus}{why}")
     return threads
 
 
@@ -220,7 +220,7 @@ def _slice(text: str | None) -> dict[str, int] | None:
         return None
     match = _SLICE.fullmatch(text)
     if not match or not 1 <= int(match[1]) <= int(match[2]) <= 1024:
-        raise BadValue(f"--slice {text[:40]} is no part of a node", cure="write k/n, such as 1/4 for the first quarter")
+        raise BadValue(f"--slice {text[:40]} is not a part of a node", cure="write k/n, such as 1/4 for the first quarter")
     return {"part": int(match[1]), "of": int(match[2])}
 
 

@@ -1,4 +1,4 @@
-"""Reads what --bios gives: the BIOS as its controller tells it, pending settings, and an attribute registry."""
+"""Reads what --bios gives: the BIOS as its controller reports it, pending settings, and an attribute registry."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ def firmware_from(files: Iterable[Path]) -> BiosInput:
         raise _too_many(paths)
     told = [bios_of(each, str(path)) for path, each in found]
     if told and not told[0].attributes:
-        cure = "start the server once, so that its BIOS tells them, and save GET .../Bios again"
+        cure = "start the server once, so that its BIOS reports them, and save GET .../Bios again"
         raise BadInput("no BIOS attributes in it that can be read", file=str(found[0][0]), cure=cure)
     bios = with_pending(told[0], told[1]) if len(told) == 2 else told[0] if told else None
     registry = registries[0] if registries else None
@@ -58,13 +58,13 @@ def firmware_from(files: Iterable[Path]) -> BiosInput:
 
 
 def _present_first(read: "dict[Path, dict[str, Any]]") -> "list[tuple[Path, dict[str, Any]]]":
-    """Return the present values before those that wait; the latter alone are refused, for no way back is in them."""
+    """Return the present values before those that wait; the latter alone are refused, for no undo is in them."""
     from advisor.collect.firmware.redfish import is_settings
 
     found = sorted(read.items(), key=lambda each: is_settings(each[1]))
     if found and is_settings(found[0][1]):
         cure = "give the answer of GET .../Bios, and this one after it"
-        raise BadInput("values that wait for the next start, not the present ones", file=str(found[0][0]), cure=cure)
+        raise BadInput("values that wait for the next restart, not the present ones", file=str(found[0][0]), cure=cure)
     return found
 
 

@@ -73,7 +73,7 @@ def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, 
     if found is None:
         return None
     if found.sure:
-        raise BadInput(found.text, cure="give the --bios of this machine, or name its maker with --vendor")
+        raise BadInput(found.text, cure="give the --bios of this machine, or name its vendor with --vendor")
     return found.text
 
 
@@ -94,7 +94,7 @@ def bios_of(files: "Iterable[Path]", machine: "Machine") -> "Bios | None":
 
 
 def with_apply_time(vendor: "Vendor", given: "BiosInput") -> "Vendor":
-    """Return the maker's sheet without an apply time that this machine's BIOS does not offer: its controller would refuse it."""
+    """Return the vendor's sheet without an apply time that this machine's BIOS does not offer: its controller would refuse it."""
     redfish, offered = vendor.redfish, given.apply_times
     asked = redfish.apply.get("@Redfish.SettingsApplyTime") if redfish else None
     if redfish is None or offered is None or not isinstance(asked, dict) or asked.get("ApplyTime") in offered:
@@ -159,7 +159,7 @@ def template_text(path: Path) -> str:
 
 
 def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
-    """Return why a format does not serve a maker, naming the one that does; None where it does."""
+    """Return why a format does not serve a vendor, naming the one that does; None where it does."""
     from advisor.render.jinja import about
 
     for_whom = about(template).vendors
@@ -169,7 +169,7 @@ def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
         return None
     serving = [each for each, path in formats().items() if vendor.id in about(template_text(path)).vendors]
     better = serving[0] if serving else "redfish" if vendor.redfish else "md"
-    cure = f"take --as {better}" if vendor.match else f"name the maker with --vendor {for_whom[0]}"
+    cure = f"take --as {better}" if vendor.match else f"name the vendor with --vendor {for_whom[0]}"
     return BadValue(f"{name} is a tool for {', '.join(for_whom)}, and this is {vendor.name}", cure=cure)
 
 
@@ -203,7 +203,7 @@ def _staged(plan: "Plan", redfish: "Redfish", output: Path | None) -> Iterator[s
     yield from redfish.notes
     undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
     if undo:
-        yield f"the way back, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
+        yield f"undo, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
     data = f'{{"ResetType": "{redfish.reset_type}"}}'
     yield (
         "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "

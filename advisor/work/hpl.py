@@ -39,7 +39,7 @@ from advisor.work.job.mpi import heard_from, mpi_program, running_folder
 from advisor.work.measure import BusyWatch, Measured, MeasureOptions, announce, gathered, programs_for
 
 _PROBE = 1536
-"""Equations of the first start, which tells what dgemm gives."""
+"""Equations of the first start, which shows what dgemm gives."""
 _SLOWEST = 1e9
 """Flop/s of a rank: below it nothing is waited for."""
 
@@ -204,7 +204,7 @@ def _counted(runner: _Runner, size: Size, rate: float) -> bool:
 
 
 def _rate(runner: _Runner) -> float | None:
-    """Return what a small run tells of the rate: dgemm of all ranks where our kernel tells it."""
+    """Return what a small run shows of the rate: dgemm of all ranks where our kernel reports it."""
     size = runner.made.size(_PROBE, runner.made.ask.nb or BLOCKS[1])
     found = runner.start(size, 1, 15.0, "probe")
     if found is None:

@@ -111,7 +111,7 @@ class HplJob:
         return Size(n, nb, *grid(self.ranks))
 
     def launch(self, command: tuple[str, ...]) -> Launch:
-        """Return the line of a command; srun is told the hosts where it may not take all of the job's."""
+        """Return the line of a command; srun is given the hosts where it may not take all of the job's."""
         launcher = self.choice.launcher.NAME
         fewer = launcher == "srun" and self.hosts < self.job and self.crew.hosts.placeholder is None
         scheduler = None if fewer else self.crew.hosts.scheduler_of(launcher)
@@ -162,9 +162,7 @@ def _threads(machine: Machine, part: str, count: int) -> int:
     ground = Resources(machine)
     found = [len(piece.cpus) for piece in ground.pieces(part_named(part))]
     if not found or min(found) < count:
-        raise BadValue(
-            f"--ranks-per {part}:{count}: there are not so many cores in each", cure="ask for fewer, or --ranks-per core"
-        )
+        raise BadValue(f"--ranks-per {part}:{count}: each has fewer cores", cure="ask for fewer, or --ranks-per core")
     return min(found) // count
 
 
@@ -267,4 +265,4 @@ def _step(made: HplJob, size: Size) -> tuple[BenchmarkStep, tuple[str, ...]]:
     return step_of(about, made.launch(command_of(ask, program, size, 1, Path())), label), notes
 
 
-_WHERE = "HPL.dat is to lie where the line is started: -o DIR writes it"
+_WHERE = "HPL.dat must be in the folder where the command is started: -o DIR writes it"

@@ -43,7 +43,7 @@ SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
 
 UNKNOWN_VENDOR = "generic"
-"""The sheet with the usual words, for a maker that has none of its own."""
+"""The sheet with the usual words, for a vendor that has none of its own."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def judged(
     *,
     watch: "Watch | None" = None,
 ) -> Judgement:
-    """Return what the rules say of a machine and what was measured on it, with the steps that mend it in its vendor's words."""
+    """Return what the rules say of a machine and what was measured on it, with the steps that fix it in its vendor's words."""
     from advisor.know.fixes import with_fixes
     from advisor.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 
@@ -128,7 +128,7 @@ def judged(
 
 
 def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
-    """Return the settings that the maker's own sheet has a place for on this generation of servers."""
+    """Return the settings that the vendor's own sheet has a place for on this generation of servers."""
     from advisor.know.attributes import entries_of
 
     if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
@@ -166,7 +166,7 @@ _SPELLED: Final = {
     "NPS1": "1", "NPS2": "2", "NPS4": "4", "SNC2": "snc2", "SNC3": "snc3", "SNC4": "snc4", "COD": "cod",
     "channel-interleaving": "channel",
 }  # fmt: skip
-"""A cut -> the value of the setting that makes it."""
+"""A NUMA partitioning -> the value of the setting that makes it."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def judged_platform(
     bios: "Bios | None" = None,
     model: "Model | None" = None,
 ) -> Order:
-    """Return what the rules ask of a machine of which the processor generation and the maker are known, and perhaps its BIOS."""
+    """Return what the rules ask of a machine of which the processor generation and the vendor are known, and perhaps its BIOS."""
     case = _with_bios(_case(platform, vendor, scope), vendor, bios)
     env = env_of(case, settings())
     origins = Origins((), (), case, settings())
@@ -224,9 +224,9 @@ def _of_order(found: "Finding", platform: "Platform | None") -> bool:
 
 
 def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None") -> dict[str, str | None]:
-    """Return the cut that the platform or its model decides, as its setting spells it; None where both leave that open.
+    """Return the NUMA partitioning that platform or model decides, as its setting spells it; None where both leave that open.
 
-    A rule asks for a cut of machines that offer it; whether hardware on order does, only its platform and model can tell.
+    A rule asks for a NUMA partitioning of machines that offer it; for hardware on order its platform and model decide.
     """
     name = _CUT_SETTING.get(platform.scheme) if platform else None
     if platform is None or name is None:
@@ -263,7 +263,7 @@ def _with_bios(case: Case, vendor: "Vendor", bios: "Bios | None") -> Case:
 
 
 def _hints(platform: "Platform | None", scope: "Scope") -> dict[str, str]:
-    """Return the cut that the platform's guides want for this work, in words: which one a processor offers is not known yet."""
+    """Return the NUMA partitioning that the platform's guides want, in words: which one a processor offers is not known yet."""
     if platform is None:
         return {}
     cut = next((advice.cut for advice in platform.best if scope in advice.scopes), None)

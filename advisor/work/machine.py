@@ -229,7 +229,7 @@ def _looking(host: "Host") -> "Future[Counters]":
 
 
 def _told(document: Any) -> Watch | None:
-    """Return what an audit's document tells; a Machine's alone holds nothing that changes."""
+    """Return what an audit's document holds; a Machine's alone holds nothing that changes."""
     watch = document.get("watch") if isinstance(document, dict) else None
     return Watch.model_validate_json(json.dumps(watch)) if isinstance(watch, dict) else None
 

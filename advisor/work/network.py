@@ -55,7 +55,7 @@ class Experiment:
     legs: tuple[NetworkRun, ...]
     notes: tuple[str, ...]
     asked: bool = True
-    """Whether UCX is told the adapter of a leg; else it is where the MPI most likely sends, and no more is known."""
+    """Whether UCX is given the adapter of a leg; else it is where the MPI most likely sends, and no more is known."""
 
     @property
     def machine(self) -> Machine:
@@ -94,7 +94,7 @@ class Experiment:
         return spelled(made)
 
     def _settings(self, hca: str | None) -> Mapping[str, str]:
-        """Return what article [000] sets, for an adapter that UCX can be told of; nothing without one."""
+        """Return what article [000] sets, for an adapter that UCX can be given; nothing without one."""
         if hca is None or not self.asked:
             return {}
         known = article(hca, self.crew.machines)
@@ -164,23 +164,23 @@ def _two_hosts(there: HostOptions, environment: Mapping[str, str], *, dry: bool)
 
 
 def _adapters(crew: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """Return the adapters to measure in turn, whether UCX is told them, and why not others."""
+    """Return the adapters to measure in turn, whether UCX is given them, and why not others."""
     machine = crew.machines[0]
     names = [hca.name for hca in machine.hcas or ()]
     if wanted is not None and wanted not in names:
         raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"there are: {', '.join(names) or 'none'}")
     if not names:
-        return (), False, ("no HCA is on this machine: messages take what the MPI has, TCP as a rule",)
+        return (), False, ("no HCA is on this machine: messages use the MPI's default, usually TCP",)
     chosen = [wanted] if wanted else names
     reasons = {name: unusable([name], crew.machines) for name in chosen}
     good = tuple(name for name in chosen if reasons[name] is None)
     notes = tuple(f"{name} is not asked for: {why}" for name, why in reasons.items() if why)
     if good:
-        supposed = ("UCX is supposed: which MPI and UCX the machine has is not known",) if machine.tools is None else ()
+        supposed = ("UCX is assumed: which MPI and UCX the machine has is not known",) if machine.tools is None else ()
         return good, True, (*notes, *supposed)
     only = _only(machine, chosen)
     marked = tuple(f"{name} is marked all the same: no other adapter is active" for name in only)
-    return only, False, (*notes, "which way messages take is left to the MPI", *marked)
+    return only, False, (*notes, "the MPI chooses the path of messages", *marked)
 
 
 def _only(machine: Machine, names: Sequence[str]) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ _SETTINGS = {
 
 
 def _attributes(machine: Machine, wish: "Assumption") -> frozenset[str] | None:
-    """Return the BIOS attributes that hold what is assumed, in the words of the machine's maker; None if those are not known."""
+    """Return the BIOS attributes that hold what is assumed, in the words of the machine's vendor; None if those are not known."""
     from advisor.know.vendors import match_vendor
 
     if machine.bios is None:

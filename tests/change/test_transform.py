@@ -77,7 +77,7 @@ def test_there_and_back_is_the_same_machine(name: str, there: str, back: str) ->
 def test_a_finer_cut_does_not_tell_where_a_device_is() -> None:
     """From NPS1 to NPS4 the adapter is on one of the four nodes of its socket: on which is unknown, and said so."""
     found = after(machine(NPS1), "nps=4")
-    why = "assumed: the coarser cut does not tell on which of nodes 4-7 it is"
+    why = "assumed: the coarser partitioning does not show on which of nodes 4-7 it is"
     assert [hca.locality for hca in found.hcas or ()] == [Locality(numa_nodes=(4, 5, 6, 7), inferred=why, one_of=True)]
     told = next(gap for gap in found.gaps if gap.fact == "hcas.locality")
     assert told.why.endswith("mlx5_0 on one of nodes 4-7")

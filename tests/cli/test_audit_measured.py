@@ -174,7 +174,7 @@ def test_ctrl_c_keeps_what_is_done(fakes: Fakes, tmp_path: Path, capsys: Capture
     fakes.hpl = stopped
     assert status(["audit", "--hpl", "--network", f"{OWN},n2"]) == 130
     said = capsys.readouterr()
-    assert ("measuring was stopped; what is done counts" in said.err, "RULES  " in said.out) == (True, True)
+    assert ("measuring was stopped; the finished part is used" in said.err, "RULES  " in said.out) == (True, True)
     assert (kept(tmp_path), len(fakes.asked)) == (["membw"], 1)
 
 
@@ -190,7 +190,7 @@ def test_files_and_hpl_go_together(fakes: Fakes, tmp_path: Path) -> None:
 def test_hosts_that_are_not_this_machine_are_told(fakes: Fakes, capsys: Capture) -> None:
     """Two other hosts count as machines like this one, and it says so."""
     assert status(["audit", "--network", "n1,n2"]) == 0
-    assert "neither n1 nor n2 is called as this machine is" in capsys.readouterr().err
+    assert "neither n1 nor n2 is the name of this machine" in capsys.readouterr().err
 
 
 def test_a_busy_machine_is_measured_where_that_is_wished(fakes: Fakes) -> None:
@@ -205,7 +205,7 @@ REFUSED = {
     "measured already": (["--measurements", "x", "--full"], "--measurements and --full do not go together"),
     "one host": (["--network", "a"], "--network a is one host; name two: --network A,B"),
     "three hosts": (["--network", "a,b,c"], "messages go between two hosts, and there are 3"),
-    "no host": (["--network", "a,/"], "'/' is no host name"),
+    "no host": (["--network", "a,/"], "'/' is not a host name"),
 }
 
 

@@ -135,12 +135,12 @@ def test_a_slurm_job_is_known(nodes: Path, capsys: Capture, monkeypatch: pytest.
     assert (len(found["ranks"]), found["ranks"][-1]["host"], found["launcher"]) == (24, "n03", "srun")
     assert found["env"]["OMP_NUM_THREADS"] == "4"
     assert "the hosts are those of slurm job 77" in found["notes"]
-    assert "4 threads a rank: SLURM_CPUS_PER_TASK is 8, of which a core has 2" in found["notes"]
+    assert "4 threads per rank: SLURM_CPUS_PER_TASK is 8, of which a core has 2" in found["notes"]
     assert "--nodelist" not in found["command"]
     assert len(document(capsys, *machine, "--ranks", "5", "--", "./app")["ranks"]) == 5
     assert document(capsys, *machine, "--nodes", "1", "--", "./app")["ranks"][0]["host"] is None
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[01-")
-    assert "SLURM_JOB_NODELIST: 'n[01-' is no list of hosts" in refused(capsys, *machine, "--", "./app")
+    assert "SLURM_JOB_NODELIST: 'n[01-' is not a list of hosts" in refused(capsys, *machine, "--", "./app")
 
 
 def test_a_pbs_job_is_known(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_host_file_is_read(nodes: Path, capsys: Capture, tmp_path: Path) -> No
         file.write_text(f"n1\n{line}\n")
         assert f"{file}: line 2: " in refused(capsys, "--hostfile", file, "--", "./a")
     file.write_text("\n")
-    assert "names no host" in refused(capsys, "--hostfile", file, "--", "./a")
+    assert "has no host" in refused(capsys, "--hostfile", file, "--", "./a")
 
 
 @pytest.mark.parametrize(
@@ -192,17 +192,17 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
         (("--ranks", "400", "--", "a"), "400 ranks x 1 thread need 400 cores, 64 are free: 64 ranks of 1"),
         (("--launcher", "opnmpi", "--", "a"), "did you mean openmpi?"),
         (("--strategy", "spred-l3", "--", "a"), "did you mean spread-l3?"),
-        (("--near", "mlx5_0;rm", "--", "a"), "--near 'mlx5_0;rm' is no name of a device"),
+        (("--near", "mlx5_0;rm", "--", "a"), "--near 'mlx5_0;rm' is not a name of a device"),
         (("--near", "mlx5_9", "--", "a"), "there are: mlx5_0"),
-        (("--hosts", "a;b", "--", "a"), "--hosts: 'a;b' is no host name"),
-        (("--hosts", "a,a", "--", "a"), "the host a stands twice"),
+        (("--hosts", "a;b", "--", "a"), "--hosts: 'a;b' is not a host name"),
+        (("--hosts", "a,a", "--", "a"), "the host a occurs twice"),
         (("--hosts", "a", "--nodes", "2", "--", "a"), "--hosts and --nodes both say which hosts there are"),
-        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4:1 is no part of a node; did you mean l3?"),
+        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4:1 is not a part of a node; did you mean l3?"),
         (("--ranks-per", "2", "l3", "--", "a"), "such as --ranks-per l3 2"),
         (("--ranks-per", "l3:x", "--", "a"), "write --ranks-per l3 2"),
         (("--ranks-per", "l3", "0", "--", "a"), "--ranks-per 0: it must be greater than or equal to 1"),
-        (("--ranks", "4", "--ranks-per-node", "4", "--", "a"), "--ranks and --ranks-per-node both say"),
-        (("--slice", "5/4", "--", "a"), "--slice 5/4 is no part of a node"),
+        (("--ranks", "4", "--ranks-per-node", "4", "--", "a"), "--ranks and --ranks-per-node both give"),
+        (("--slice", "5/4", "--", "a"), "--slice 5/4 is not a part of a node"),
         (("--per", "numa", "--", "a"), "did you mean --ranks-per numa?"),
         (("--launcher", "openmpi4", "--launcher-version", "5.1", "--", "a"), "ask for the launcher openmpi5"),
         (("--nodes", "99999999", "--", "a"), "99999999 nodes are more than 65536"),

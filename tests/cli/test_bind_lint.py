@@ -17,7 +17,7 @@ def test_a_clean_line_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     """All five parts are on the page."""
     assert run_lint(["--", *CLEAN], machine(ROME), version="5.0.11", width=100, color=False) == 0
     out = capsys.readouterr().out
-    for heading in ("What it says", "What it does here", "What will go wrong", "The same for others", "Intel MPI"):
+    for heading in ("Options", "Rank placement here", "Problems", "The same for other launchers", "Intel MPI"):
         assert heading in out
     assert "nothing that is known" in out
 
@@ -95,7 +95,7 @@ def test_where_ranks_are_not_told_no_all_clear_is_given(capsys: pytest.CaptureFi
         run_lint(["mpirun", "-np", "8", "--map-by", "seq", "./a"], machine(ROME), version="5.0.11", width=100, color=False) == 0
     )
     out = " ".join(capsys.readouterr().out.split())
-    assert "not told: where the ranks go is not known" in out
+    assert "not predicted: the ranks' placement is not known" in out
     assert "nothing that is known" not in out
-    assert "Open MPI 4, srun, MPICH, Intel MPI: cannot be said" in out
+    assert "Open MPI 4, srun, MPICH, Intel MPI: not known" in out
     assert out.count("is worked out for 5.x") == 2

@@ -237,7 +237,7 @@ def test_redfish_says_beside_the_body_where_it_goes(capsys: Capture) -> None:
     [
         (["--vendor", "hpe", "--as", "racadm"], "racadm is a tool for dell, and this is HPE; take --as ilorest"),
         (["--vendor", "gigabyte", "--as", "racadm"], "this is Gigabyte; take --as redfish"),
-        (["--as", "racadm"], "name the maker with --vendor dell"),
+        (["--as", "racadm"], "name the vendor with --vendor dell"),
         (["--as", "redfish"], "no Redfish path is known"),
         (["--as", "rackadm"], "did you mean racadm?"),
         (["--as", "../md"], "there is no format ../md"),

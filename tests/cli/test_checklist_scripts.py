@@ -171,7 +171,7 @@ def test_a_redfish_body_says_beside_it_how_to_go_back(capsys: Capture, tmp_path:
     said = capsys.readouterr()
     assert json.loads(said.out)["Attributes"] == {"SysProfile": "PerfOptimized"}
     back = '{"Attributes": {"SysProfile": "PerfPerWattOptimizedDapc"}, "@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}}'
-    assert f"the way back, as a body: {back}" in said.err
+    assert f"undo, as a body: {back}" in said.err
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_finding_is_named_by_its_number(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """The number is that of the audit of the same machine; one that is not there is refused with those that are."""
     assert status(["audit", *given]) == 0
-    assert "\n 1 HIGH   sockets are cut NPS1" in capsys.readouterr().out
+    assert "\n 1 HIGH   NUMA partitioning is NPS1" in capsys.readouterr().out
     assert status(["explain", "1", *given]) == 0
     assert capsys.readouterr().out.startswith("numa-nps-below-best: ")
     assert status(["explain", "99", *given]) == 2

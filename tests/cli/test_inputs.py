@@ -24,7 +24,7 @@ def saved(folder: Path, name: str, resource: object) -> Path:
 def test_waiting_values_alone_are_no_present_ones(path: str, tmp_path: Path) -> None:
     """Plans of them would call what waits the way back."""
     file = saved(tmp_path, "settings.json", {**HPE, "@odata.id": f"/redfish/v1/{path}"})
-    with pytest.raises(BadInput, match="values that wait for the next start, not the present ones"):
+    with pytest.raises(BadInput, match="values that wait for the next restart, not the present ones"):
         firmware_from([file])
 
 

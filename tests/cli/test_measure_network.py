@@ -101,9 +101,9 @@ def test_without_ucx_the_only_adapter_is_marked(
 
 REFUSED = {
     "three hosts": (["--hosts", "a,b,c"], "messages go between two hosts, and there are 3; name two: --hosts A,B"),
-    "a host twice": (["--hosts", "a,a"], "stands twice"),
+    "a host twice": (["--hosts", "a,a"], "occurs twice"),
     "no such adapter": (["--hosts", "a,b", "--hca", "mlx5_9"], "no adapter is called mlx5_9; there are: mlx5_0"),
-    "no sizes": (["--hosts", "a,b", "--sizes", "big"], "--sizes big is no list of message sizes"),
+    "no sizes": (["--hosts", "a,b", "--sizes", "big"], "--sizes big is not a list of message sizes"),
     "no program": (["--hosts", "a,b", "--kernels", "/nowhere"], "/nowhere: there is no such folder"),
 }
 

@@ -147,7 +147,7 @@ def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan
         ('{"ranks": [{"rank": 0}]}', "ranks[0].cpus: Field required"),
         ('{"ranks": [{"rank": 0, "cpus": "3-1"}]}', "ranks[0].cpus: "),
         ('{"ranks": [{"rank": 0, "cpus": "0", "memory": "x"}]}', "ranks[0]: 'x' in 'x' is not a CPU or a range"),
-        ('{"ranks": [{"rank": 0, "cpus": "0"}, {"rank": 0, "cpus": "1"}]}', "rank 0 stands twice"),
+        ('{"ranks": [{"rank": 0, "cpus": "0"}, {"rank": 0, "cpus": "1"}]}', "rank 0 occurs twice"),
         ("[" * 100_000, "lists inside of lists without end"),
     ],
 )
@@ -224,7 +224,7 @@ def test_running_ranks_are_compared_with_a_plan(plan: str, capsys: Capture) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--pid", "x"], "--pid 'x' is no process"),
+        (["--pid", "x"], "--pid 'x' is not a process"),
         (["--pid", "4194305"], "there is no process 4194305"),
         (["--job", "no-such-program"], "no process 'no-such-program' runs here"),
         (["--job", "sleep", "words"], "--pid and --job take no words"),

@@ -27,7 +27,7 @@ def test_the_page_says_before_and_after(nps1: Path, capsys: Capture) -> None:
         "NPS1 -> NPS4",
         "round-robin over packages -> linear",
         "- high   numa-nps-below-best",
-        "? hcas.locality: the present cut is coarser and does not tell which: mlx5_0 on one of nodes 4-7",
+        "? hcas.locality: the present NUMA partitioning is coarser and does not show which: mlx5_0 on one of nodes 4-7",
         "--nps 4 --smt off --enumeration linear -o after.json",
     )
     assert [words for words in wanted if words not in text] == []
@@ -35,7 +35,7 @@ def test_the_page_says_before_and_after(nps1: Path, capsys: Capture) -> None:
 
 
 def test_the_file_is_what_every_other_command_reads(nps1: Path, tmp_path: Path, capsys: Capture) -> None:
-    """-o writes the machine to be; topology, audit and diff take it with --from."""
+    """-o writes the machine after the restart; topology, audit and diff take it with --from."""
     file = tmp_path / "after.json"
     assert status(["whatif", "--from", str(nps1), "--nps", "4", "-o", str(file)]) == 0
     assert f"advisor bind --from {file}" in capsys.readouterr().out
@@ -58,13 +58,13 @@ def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Ca
 def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
     """One line where nothing would change."""
     assert status(["whatif", "--from", str(nps1), "--nps", "1"]) == 0
-    assert "set so already" in capsys.readouterr().out
+    assert "these settings already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "nothing is assumed"),
+        ([], "no setting is given"),
         (["--cod", "on"], "EPYC 7002 (Rome) has no cluster on die"),
         (["--nps", "3"], "it is one of 1, 2, 4, 0"),
         (["--snc", "x"], "it is one of off, 2, 3, 4, 6"),

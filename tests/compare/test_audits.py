@@ -15,7 +15,9 @@ def finding(name: str, verdict: Verdict = "finding", severity: Severity = "high"
 
 def audit(*findings: Finding, **settings: str) -> Audit:
     """Return an audit of findings and settings."""
-    rows = tuple(Row(name=name.replace("_", "."), title=name, where="bios", current=value) for name, value in settings.items())
+    rows = tuple(
+        Row(name=name.replace("_", "."), term=name, title=name, where="bios", current=value) for name, value in settings.items()
+    )
     return Audit(scope="mpi", findings=findings, settings=rows)
 
 

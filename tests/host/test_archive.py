@@ -85,7 +85,7 @@ def test_names_that_reach_outside_are_refused(name: str, said: str) -> None:
 
 def test_hard_link_outside_is_refused() -> None:
     """A hard link must name a file that came before it."""
-    assert "is a hard link to 'etc/shadow', which is no file before it" in refusal(
+    assert "is a hard link to 'etc/shadow', which is not a file before it" in refusal(
         tar({"b": special("b", tarfile.LNKTYPE, "etc/shadow")})
     )
     assert "reaches outside" in refusal(tar({"b": special("b", tarfile.LNKTYPE, "../etc/shadow")}))

@@ -191,7 +191,7 @@ def test_unpacked_capture_is_read_too(data: bytes, tmp_path: Path) -> None:
         ),
         ("gaps", b"eaten\t/a\n", "c: gaps: cannot read 'eaten /a'"),
         ("gaps", b"refused\tetc\n", "c: gaps: cannot read 'refused etc'"),
-        ("commands/000/status", b"9x\x1b\n", "c: commands/000/status: '9x\\x1b' is no exit status"),
+        ("commands/000/status", b"9x\x1b\n", "c: commands/000/status: '9x\\x1b' is not an exit status"),
         ("patterns", b"/a\n" * 10_001, "c: patterns: more than 10000 patterns"),
     ],
 )

@@ -132,8 +132,8 @@ def test_what_is_none_of_these_is_named(tmp_path: Path) -> None:
     assert "is not a regular file" in refusal(tmp_path / "pipe")
     assert f"{tmp_path}/none: no such file or directory" in refusal(tmp_path / "none")
     assert "loop: too many levels of symbolic links" in refusal(tmp_path / "loop")
-    assert "is no path" in refusal("a\0b")
-    assert "the empty text is no path" in refusal("")
+    assert "is not a path" in refusal("a\0b")
+    assert "the empty text is not a path" in refusal("")
 
 
 def test_closed_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

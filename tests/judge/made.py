@@ -21,7 +21,8 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "os.memlock": {"where": "os", "type": "number", "reboot": "no", "show": "ulimit -l"},
 }
 SETTINGS: dict[str, Setting] = {
-    name: Setting.model_validate({"name": name, "title": name, "breaks": "nothing", **keys}) for name, keys in _SETTINGS.items()
+    name: Setting.model_validate({"name": name, "term": name, "title": name, "breaks": "nothing", **keys})
+    for name, keys in _SETTINGS.items()
 }
 SOURCES = (Source(fact="topology", where="/sys"), Source(fact="kernel.thp", where="/sys/kernel/mm"))
 GAPS = (Gap(fact="memory.dimms", why="permission denied", help="run as root"),)

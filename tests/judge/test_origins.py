@@ -75,8 +75,8 @@ def test_facts_of_other_rooms_keep_their_own_cures() -> None:
 @pytest.mark.parametrize(
     ("fact", "why", "help"),
     [
-        ("measured.groups.spread", "its repeats lie too far apart, or are too few, to judge", "while nobody else works"),
-        ("measured.idle", "others worked meanwhile: user alice", "while nobody else works"),
+        ("measured.groups.spread", "its repeats differ too much, or are too few, to judge", "on an idle machine"),
+        ("measured.idle", "other work ran at the same time: user alice", "on an idle machine"),
         ("measured.sockets.ceiling", "not in this input", "sudo advisor audit"),
         ("measured.clocks.share", "not in this input", "sudo advisor audit"),
         ("measured.flops", "not among what was measured", "advisor measure --full"),

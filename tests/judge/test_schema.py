@@ -20,10 +20,10 @@ def problems(value: Any, schema: dict[str, Any], place: str = "") -> list[str]:
         tried = [problems(value, each, place) for each in schema["anyOf"]]
         return [] if [] in tried else min(tried, key=len)
     if "enum" in schema and value not in schema["enum"]:
-        return [f"{place}: {value} is no word"]
+        return [f"{place}: {value} is not a word"]
     kinds = schema.get("type", [])
     if kinds and not any(isinstance(value, NAMES[kind]) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
-        return [f"{place}: {value} is no {kinds}"]
+        return [f"{place}: {value} is not a {kinds}"]
     if isinstance(value, list):
         return [each for at, item in enumerate(value) for each in problems(item, schema.get("items", {}), f"{place}.{at}")]
     return _inside(value, schema, place) if isinstance(value, dict) else []
@@ -46,7 +46,7 @@ def _inside(value: dict[str, Any], schema: dict[str, Any], place: str) -> list[s
     for name, item in value.items():
         inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", True))
         if inner is False:
-            found.append(f"{place}: {name} is no key")
+            found.append(f"{place}: {name} is not a key")
         elif inner is not True:
             found += problems(item, inner, f"{place}.{name}")
     return found

@@ -6,7 +6,14 @@ from advisor.model.audit.setting import Setting
 
 SETTINGS = {
     "os.thp": Setting(
-        name="os.thp", title="hugepages", where="os", type="choice", values={"always": "a", "never": "n"}, reboot="no", breaks="-"
+        name="os.thp",
+        term="THP",
+        title="hugepages",
+        where="os",
+        type="choice",
+        values={"always": "a", "never": "n"},
+        reboot="no",
+        breaks="-",
     )
 }
 

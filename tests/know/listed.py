@@ -68,7 +68,7 @@ def state(name: str, where: str, verdict: str = "finding", **more: Any) -> Findi
 def audit(findings: list[Finding], now: dict[str, str] | None = None, platform: str | None = "rome") -> Audit:
     """Return an audit of a machine whose settings stand at the values given."""
     rows = tuple(
-        Row(name=name, title=settings()[name].title, where=settings()[name].where, current=value)
+        Row(name=name, term=settings()[name].term, title=settings()[name].title, where=settings()[name].where, current=value)
         for name, value in (now or {}).items()
     )
     words = {"rome": "EPYC 7002 (Rome)", "ice-lake": "Xeon Scalable 3rd generation (Ice Lake)", "milan": "EPYC 7003 (Milan)"}

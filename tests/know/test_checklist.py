@@ -68,7 +68,7 @@ def test_other_makers_settings_and_what_the_vendor_lacks_are_left_out() -> None:
     findings = [asks("snc", "cpu.snc", "snc2"), asks("ppt", "power.ppt", "280"), asks("smt", "cpu.smt", "off")]
     found = listed(findings, maker="amd")
     assert [item.setting for item in found.items] == ["cpu.smt"]
-    assert [line.partition(":")[0] for line in found.absent] == ["package power limit (ppt)"]
+    assert [line.partition(":")[0] for line in found.absent] == ["PPT (ppt)"]
 
 
 def test_what_others_depend_on_comes_first() -> None:
@@ -132,3 +132,10 @@ def test_counters_that_nobody_looked_at_are_no_line_to_tick_off() -> None:
     lack = Lack(fact="watch.packages", why="not in this input", help="run advisor")
     made = listed([state("errors-heat", "hardware", "unknown", lacks=(lack,)), state("memory-set-aside", "hardware", "unknown")])
     assert [item.id for item in made.items] == ["memory-set-aside"]
+
+
+def test_the_title_of_a_state_names_its_few_subjects() -> None:
+    """Up to three subjects stand in the title, the wanted state first; more stand below it."""
+    few = only([state("link", "fabric", want="PCIe link at full width", subject="mlx5_0")])
+    many = only([state("link", "fabric", want="PCIe link at full width", subject=f"mlx5_{at}") for at in range(4)])
+    assert (few.title, many.title) == ("PCIe link at full width (mlx5_0)", "PCIe link at full width")

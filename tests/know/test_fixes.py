@@ -13,7 +13,7 @@ def fix(name: str, value: str | None, current: str | None = None, vendor: str = 
 def test_a_bios_setting_has_menu_attribute_command_check_and_way_back() -> None:
     """The step is in the vendor's words, and the way back in its word for the present value."""
     found = fix("cpu.enumeration", "linear", "round-robin")
-    assert found.menu == "F2 at start > System Setup > System BIOS > Processor Settings > MADT Core Enumeration"
+    assert found.menu == "F2 at boot > System Setup > System BIOS > Processor Settings > MADT Core Enumeration"
     assert (found.attribute, found.attribute_value, found.verified, found.reboot) == (
         "MadtCoreEnumeration",
         "Linear",

@@ -49,7 +49,7 @@ def test_a_setting_of_several_makers_is_named_in_neutral_words_where_its_name_is
     bare = sheet_for_machine(vendors()["generic"], GB10, None, known_maker=True)
     for setting in shared(("power.boost", "cpu.smt", "power.cstates", "power.profile", "io.iommu")):
         found = fix_of(setting, Want(setting=setting.name, value="on"), None, bare, None)
-        assert found.text.startswith(f"BIOS: set {setting.title} to ")
+        assert found.text.startswith(f"BIOS: set {setting.heading} to ")
 
 
 @pytest.mark.parametrize(("maker", "says"), [("Cray Inc.", False), ("Huawei", False), (None, True)])

@@ -29,7 +29,7 @@ def test_a_file_of_another_maker_is_refused_by_name() -> None:
 def test_where_no_maker_is_known_the_file_tells_it() -> None:
     """The words of an unknown maker write nothing: the line says whose attributes these are."""
     found = bios_mismatch(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
-    assert found == ("the BIOS attributes are Dell's: name the maker with --vendor dell", False)
+    assert found == ("the BIOS attributes are Dell's: name the vendor with --vendor dell", False)
 
 
 def test_a_file_of_another_processor_maker_is_refused() -> None:

@@ -163,7 +163,7 @@ KNOWN_CUTS = {
 
 @SHEETS
 def test_cuts_are_named_as_advisor_names_them_and_rise(sheet: Platform) -> None:
-    """The name of a cut carries its number, and no number stands twice."""
+    """The name of a cut carries its number, and no number occurs twice."""
     assert all(re.fullmatch(KNOWN_CUTS[sheet.scheme], cut.name) for cut in sheet.cuts)
     nodes = [cut.nodes for cut in sheet.cuts if cut.per == "socket"]
     assert sorted(set(nodes)) == nodes

@@ -185,8 +185,8 @@ settings:
     [
         ("[two]", "{registry of one: all}", "registry of one is of none of the generations that this entry is for"),
         ("[one]", "{script: [on]}", "script is of none of the generations"),
-        ("[one]", "{registry of three: all}", "registry of three is no evidence of this sheet"),
-        ("[one]", "{registry of one: [sideways]}", "sideways is no value of this entry"),
+        ("[one]", "{registry of three: all}", "registry of three is not an evidence of this sheet"),
+        ("[one]", "{registry of one: [sideways]}", "sideways is not a value of this entry"),
         ("[three]", "{registry of one: all}", "platform three is in none"),
     ],
 )
@@ -213,7 +213,7 @@ def test_an_entry_for_two_generations_is_verified_in_the_one_that_was_seen() -> 
 def test_the_old_word_verified_is_no_word_of_a_sheet() -> None:
     """Nobody can call a name verified without saying what showed it."""
     text = SHEET.replace("PLATFORMS", "[one]").replace("seen: SEEN", "verified: true")
-    with pytest.raises(BadSheet, match="verified is no word of this sheet"):
+    with pytest.raises(BadSheet, match="verified is not a word of this sheet"):
         model_of(parse_sheet(text, "acme.yaml"), Vendor)
 
 

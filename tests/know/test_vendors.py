@@ -186,7 +186,7 @@ def test_an_unknown_word_of_a_vendor_is_not_told() -> None:
 
 
 def test_pending_values_are_read_on_request() -> None:
-    """What waits for the next start is read as it will be."""
+    """What takes effect at the next restart is read as it will be."""
     bios = Bios(attributes={"LogicalProc": "Enabled"}, pending={"LogicalProc": "Disabled"})
     assert neutral_values(vendor_by_id("dell"), "milan", bios)["cpu.smt"] == "on"
     assert neutral_values(vendor_by_id("dell"), "milan", bios, pending=True)["cpu.smt"] == "off"
@@ -199,5 +199,5 @@ def test_a_sheet_with_a_wrong_setting_or_value_is_refused() -> None:
     with pytest.raises(BadSheet, match=r"did you mean cpu\.smt"):
         _check("x.yaml", dell.model_copy(update={"settings": {"cpu.smtt": entries}}))
     wrong = entries[0].model_copy(update={"values": {"yes": "Enabled"}})
-    with pytest.raises(BadSheet, match=r"yes is no value of cpu\.smt"):
+    with pytest.raises(BadSheet, match=r"yes is not a value of cpu\.smt"):
         _check("x.yaml", dell.model_copy(update={"settings": {"cpu.smt": (wrong,)}}))

@@ -103,7 +103,7 @@ def test_the_active_port() -> None:
 
 def test_a_hostile_adapter_is_refused() -> None:
     """An adapter whose name a shell or UCX would read is refused, not set."""
-    with pytest.raises(BadValue, match="is no adapter's name"):
+    with pytest.raises(BadValue, match="is not an adapter's name"):
         device("mlx5_0;reboot", [])
 
 

@@ -228,7 +228,7 @@ def test_dist_reads_back_with_the_adapters_cpus() -> None:
 
 def test_options_not_ours_are_refused() -> None:
     """Reading back is for the lines written here."""
-    with pytest.raises(BadValue, match="-N is no option"):
+    with pytest.raises(BadValue, match="-N is not an option"):
         split(("mpirun", "-N", "4", "./app"))
 
 

@@ -107,7 +107,7 @@ def test_a_host_is_found_by_its_name_in_the_table(shell: tuple[str, ...], tmp_pa
     [
         ({"PMI_LOCAL_RANK": "2"}, ("taskset",), "the plan has no local rank 2 here"),
         ({}, ("taskset",), "no launcher has said which rank this is"),
-        ({"PMI_LOCAL_RANK": "0;id"}, ("taskset",), "is no number"),
+        ({"PMI_LOCAL_RANK": "0;id"}, ("taskset",), "is not a number"),
         ({"PMI_LOCAL_RANK": "0"}, (), "neither numactl nor taskset is installed"),
     ],
 )

@@ -36,7 +36,7 @@ class Expected:
     old_hwloc: Counts | None = None
     """What an hwloc shows that does not know of numa=fake and keeps one node of each CPU set (open-mpi/hwloc#568)."""
     over: Literal["packages", "nodes"] | None = None
-    """What a round robin deals the numbers to; packages where CPU 1 is in another socket than CPU 0."""
+    """What a round-robin deals the numbers to; packages where CPU 1 is in another socket than CPU 0."""
     sure: bool = True
     """Whether the cut can be told without a doubt: high confidence is wrong where it cannot."""
     why: str = ""

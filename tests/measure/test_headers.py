@@ -111,5 +111,5 @@ def test_header_and_list_say_the_same(change: dict[str, object], said: str | Non
 )
 def test_what_is_no_list_is_refused(data: bytes) -> None:
     """Programs that were built elsewhere may be older, or anything."""
-    with pytest.raises(BadInput, match="kernel x: --list prints what is no list of it"):
+    with pytest.raises(BadInput, match="kernel x: --list prints what is not a list of it"):
         listed("x", data)

@@ -13,7 +13,7 @@ TWO = ("a", "b")
 @pytest.mark.parametrize(
     ("name", "job", "strategy", "why"),
     [
-        (ROME, {"ranks": 128}, "compact", "128 ranks take every core, so neighbours sit side by side"),
+        (ROME, {"ranks": 128}, "compact", "128 ranks take every core, so neighbours are side by side"),
         (ROME, {"ranks": 32}, "spread-l3", "32 ranks, 32 L3 groups: one each at most"),
         (ROME, {"ranks": 64}, "spread-l3", "64 ranks, 32 L3 groups: 2 in each"),
         (ROME, {"ranks": 8}, "spread-numa", "8 ranks, 8 NUMA nodes: a memory of its own for each"),
@@ -21,7 +21,7 @@ TWO = ("a", "b")
             ROME,
             {"ranks": 40},
             "balanced",
-            "40 ranks, 8 NUMA nodes, 32 L3 groups: dealt over the nodes, in each over its groups",
+            "40 ranks, 8 NUMA nodes, 32 L3 groups: spread over the nodes, in each over its groups",
         ),
         (ROME, {"ranks": 16, "threads": 4}, "hybrid", "the 4 threads of a rank share one L3 group of 4"),
         (ROME, {"ranks": 16, "threads": 8}, "hybrid", "8 threads are more than an L3 group of 4 takes; one NUMA node holds them"),
@@ -31,7 +31,7 @@ TWO = ("a", "b")
             "hybrid",
             "64 threads are more than an L3 group of 4 takes; not even a NUMA node holds them",
         ),
-        (ROME, {"ranks": 2, "hosts": TWO}, "hca-near", "one rank a node, and 2 nodes: it sits beside mlx5_0"),
+        (ROME, {"ranks": 2, "hosts": TWO}, "hca-near", "one rank per node, and 2 nodes: it is placed beside mlx5_0"),
         (ROME, {"ranks": 8, "near": "mlx5_0"}, "hca-near", "cores near mlx5_0 were asked for"),
         (ROME, {"per": "numa"}, "spread-numa", "ranks are counted in NUMA nodes"),
         (ROME, {"per": "l3"}, "spread-l3", "ranks are counted in L3 groups"),
@@ -61,7 +61,7 @@ def test_the_runner_up_seats_somebody_elsewhere() -> None:
     assert placed(ROME, ranks=32, threads=4).runner_up is None
     assert placed(ROME, ranks=8).runner_up == (
         "compact",
-        "ranks crowd on the first nodes, and the memories of the others stay idle",
+        "ranks crowd on the first nodes, and the memory of the others stays idle",
     )
 
 

@@ -173,7 +173,7 @@ def test_gpus_left_out_are_named() -> None:
     gpus = tuple(Gpu(address=f"0000:3{i}:00.0", locality=Locality(numa_nodes=(i,))) for i in range(4))
     one = with_hcas(gpus=gpus)
     plain = place(JobShape(ranks=6), [one])
-    assert "no rank is given a GPU: this node has 4, and --strategy gpu-near deals them evenly" in plain.notes
+    assert "no rank is given a GPU: this node has 4, and --strategy gpu-near assigns them evenly" in plain.notes
     few = place(JobShape(ranks=3, strategy="gpu-near"), [one])
     assert "1 GPU of 4 no rank is given: 0000:33:00.0" in few.notes
     every = place(JobShape(ranks=4), [one])
@@ -184,7 +184,7 @@ def test_accelerators_that_no_plan_deals_are_named() -> None:
     """A Gaudi is an accelerator, and what numbers it to programs is not known: the plan says that it leaves it out."""
     one = from_xml(small(bridge("0000:[c4-c6]", card("0000:c5:00.0", "1200 [1da3:1020] [1da3:1020] 01"))))
     made = place(JobShape(ranks=2), [one])
-    assert "accelerators that no plan deals to ranks: 0000:c5:00.0" in made.notes
+    assert "accelerators that no plan assigns to ranks: 0000:c5:00.0" in made.notes
 
 
 def hybrid(**job: Any) -> tuple[str, ...]:

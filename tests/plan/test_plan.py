@@ -113,7 +113,7 @@ def test_what_the_registry_does_not_allow_is_never_written() -> None:
     assert (written(made), sorted(reasons(made.absent))) == (
         [],
         [
-            ("LogicalProc=Disabled", "Disabled is no value that this machine's LogicalProc takes"),
+            ("LogicalProc=Disabled", "Disabled is not a value that this machine's LogicalProc takes"),
             ("MadtCoreEnumeration=Linear", "the attribute registry does not have it"),
             ("ProcX2Apic=Enabled", "the attribute registry says it is immutable"),
         ],
@@ -137,7 +137,7 @@ def test_what_stands_at_a_value_that_the_registry_refuses_is_not_written(now: An
     """Such a value could not be written again, so a change of it would have no way back."""
     known = registry([choice("MadtCoreEnumeration", "RoundRobin=Round Robin", "Linear=Linear Numbering")])
     made = plan([asks("c", "cpu.enumeration", "linear")], bios={"MadtCoreEnumeration": now}, registry=known)
-    why = f"it stands at {now}, which the attribute registry does not allow: there would be no way back"
+    why = f"it is set to {now}, which the attribute registry does not allow: it could not be undone"
     assert (written(made), reasons(made.refused)) == ([], [("MadtCoreEnumeration=Linear", why)])
 
 

@@ -27,9 +27,9 @@ def nps(socket: int) -> Finding:
         "numa-nps-below-best",
         "high",
         where="bios",
-        title="Fewer NUMA nodes per socket than suits this work",
+        title="NUMA nodes per socket (NPS) below the best value for this work",
         subject=f"socket {socket}",
-        claim=f"socket {socket} is cut NPS1; EPYC 7002 (Rome) with 8 dies offers NPS4",
+        claim="NUMA partitioning is NPS1; EPYC 7002 (Rome) with 8 dies offers NPS4",
         why="With fewer nodes, memory is interleaved over more channels and farther away.",
         evidence=(
             Evidence(fact="platform.scheme", value="NPS", where="rules/platforms/rome.yaml"),
@@ -131,18 +131,19 @@ def _others() -> tuple[Finding, ...]:
 
 
 def _settings() -> tuple[Row, ...]:
-    def row(name: str, title: str, **more: Any) -> Row:
+    def row(name: str, term: str, title: str, **more: Any) -> Row:
         given = {"where": "bios", "confidence": "high" if more.get("current") else None, "how": "the kernel's own list", **more}
-        return Row.model_validate({"name": name, "title": title, **given})
+        return Row.model_validate({"name": name, "term": term, "title": title, **given})
 
     return (
-        row("numa.nps", "NUMA nodes per socket", current="1", wanted="4", rules=("numa-nps-below-best",), met=False),
-        row("cpu.smt", "hardware threads (SMT, Hyper-Threading)", current="on", bios="on", pending="off"),
-        row("cpu.boost", "boost", wanted="on", rules=("cpu-boost-off",)),
-        row("fabric.preferred_io", "preferred IO"),
-        row("os.thp", "transparent hugepages", where="os", current="always", wanted="always", rules=("os-thp",), met=True),
+        row("numa.nps", "NPS", "NUMA nodes per socket", current="1", wanted="4", rules=("numa-nps-below-best",), met=False),
+        row("cpu.smt", "SMT", "hardware threads, Hyper-Threading", current="on", bios="on", pending="off"),
+        row("cpu.boost", "boost", "turbo", wanted="on", rules=("cpu-boost-off",)),
+        row("fabric.preferred_io", "Preferred I/O", "one PCI bus first"),
+        row("os.thp", "transparent hugepages", "THP", where="os", current="always", wanted="always", rules=("os-thp",), met=True),
         row(
             "os.numa_balancing",
+            "kernel.numa_balancing",
             "automatic NUMA balancing",
             where="os",
             current="on",
@@ -150,5 +151,5 @@ def _settings() -> tuple[Row, ...]:
             rules=("os-numa-balancing-on",),
             met=False,
         ),
-        row("os.swappiness", "readiness to swap", where="os", current="60"),
+        row("os.swappiness", "vm.swappiness", "tendency to swap", where="os", current="60"),
     )

@@ -116,14 +116,23 @@ def test_a_cost_names_its_source() -> None:
 def test_a_setting_is_told_with_its_value_now_and_wanted() -> None:
     """What to fix and what to consider say from what to what."""
     known = audits.finding("os-x", "info", wants=(Want(setting="os.swappiness", value="10"),))
-    row = Row(name="os.swappiness", title="readiness to swap", where="os", current="60", wanted="10", rules=("os-x",), met=False)
+    row = Row(
+        name="os.swappiness",
+        term="vm.swappiness",
+        title="tendency to swap",
+        where="os",
+        current="60",
+        wanted="10",
+        rules=("os-x",),
+        met=False,
+    )
     text = printed(Audit(scope="mpi", findings=(known,), settings=(row,)))
-    assert "CONSIDER  1 readiness to swap 60 -> 10\n" in text
+    assert "CONSIDER  1 vm.swappiness 60 -> 10\n" in text
 
 
 def test_what_the_next_boot_brings_is_said() -> None:
     """A setting that the BIOS holds for the next boot stands there with both values."""
-    assert "PENDING   hardware threads (SMT, Hyper-Threading) on -> off at the next boot" in printed(audits.audit(), width=120)
+    assert "PENDING   SMT on -> off at the next boot" in printed(audits.audit(), width=120)
 
 
 def test_unknown_bios_settings_take_one_item() -> None:

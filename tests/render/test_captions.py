@@ -197,7 +197,7 @@ def test_the_legend_tells_each_reason_once() -> None:
     around = Block((0,), (0,), 1, (inside,), devices=(device("b", guessed="of its bridge"),))
     beside = (device("c", guessed="no _PXM"), device("d", guessed="by its number"))
     drawn = Picture("", "", "", (around,), (), beside, None, (), ())
-    assert guesses(drawn) == ("~ place inferred, not told by the firmware: no _PXM; by its number; of its bridge",)
+    assert guesses(drawn) == ("~ place inferred, not reported by the firmware: no _PXM; by its number; of its bridge",)
     assert guesses(Picture("", "", "", (), (), (device("a"),), None, (), ())) == ()
 
 
@@ -234,7 +234,7 @@ def test_the_cut_and_the_threads_in_words() -> None:
         cut.model_copy(update={"name": "NPS4", "nodes_per_socket": 4}),
         smt.model_copy(update={"state": "on", "threads": 2}),
         "sockets",
-    ) == ["NPS4, 4 NUMA nodes per socket", "round-robin over sockets", "on (2 threads a core)"]
+    ) == ["NPS4, 4 NUMA nodes per socket", "round-robin over sockets", "on (2 threads per core)"]
     assert said(
         cut.model_copy(update={"name": "?", "nodes_per_socket": None}),
         smt.model_copy(update={"state": "off", "threads": 1}),

@@ -162,7 +162,7 @@ def test_roofs_and_ceilings() -> None:
         ("no FMA", 1930e9, "multiply and add"),
         ("no SIMD", 520e9, "scalar FMA"),
         ("serial", 112e9, "one core, FMA, AVX-512"),
-        ("no unrolling", 40e9, "one chain of adds a core"),
+        ("no unrolling", 40e9, "one chain of adds per core"),
     ]
 
 
@@ -170,9 +170,9 @@ def test_ridges_are_told() -> None:
     """Each roof says at which intensity it meets the peak."""
     said = texts(chart(delft(), "roofline", "svg"))
     assert [words for words in said if "ridge" in words] == [
-        "load 256 GB/s, ridge at 15.0 flop/byte",
-        "triad 184 GB/s, ridge at 20.9 flop/byte",
-        "copy 165 GB/s, ridge at 23.3 flop/byte",
+        "load 256 GB/s, ridge at 15.0 FLOP/byte",
+        "triad 184 GB/s, ridge at 20.9 FLOP/byte",
+        "copy 165 GB/s, ridge at 23.3 FLOP/byte",
     ]
 
 
@@ -186,7 +186,7 @@ def test_ridges_are_told() -> None:
 )
 def test_what_a_code_can_reach(intensity: float, said: tuple[str, ...]) -> None:
     """Left of the ridges bandwidth decides, pattern by pattern; right of them the peak."""
-    assert rooflines.your_code(line_of(delft()), intensity).splitlines() == [f"your code, {intensity:g} flop/byte,", *said]
+    assert rooflines.your_code(line_of(delft()), intensity).splitlines() == [f"your code, {intensity:g} FLOP/byte,", *said]
 
 
 def test_the_faster_stores_make_the_roof() -> None:
@@ -228,18 +228,18 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(CannotWork) as caught:
         chart(delft(), "roofline", "svg")
-    assert str(caught.value) == "charts are drawn with matplotlib, which is not here; pip install 'hpc-advisor[plots]'"
+    assert str(caught.value) == "charts need matplotlib, which is not installed; pip install 'hpc-advisor[plots]'"
     assert charts_of(delft()) == ("roofline",)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("rooflin", "svg"), "'rooflin' is no chart; did you mean roofline?"),
-        (("roofline", "gif"), "'gif' is no form of a chart; take svg or png"),
+        (("rooflin", "svg"), "'rooflin' is not a chart; did you mean roofline?"),
+        (("roofline", "gif"), "'gif' is not a format of charts; use svg or png"),
         (("ladder", "png"), "these measurements have nothing for the chart ladder; they have roofline"),
-        (("roofline", "png", 0.0), "an intensity of 0 flop/byte is none; give a number above 0: a triad has 1/12"),
-        (("roofline", "png", float("nan")), "an intensity of nan flop/byte is none; give a number above 0: a triad has 1/12"),
+        (("roofline", "png", 0.0), "an intensity of 0 FLOP/byte is none; give a number above 0: a triad has 1/12"),
+        (("roofline", "png", float("nan")), "an intensity of nan FLOP/byte is none; give a number above 0: a triad has 1/12"),
     ],
 )
 def test_wrong_wishes(arguments: tuple[Any, ...], said: str) -> None:

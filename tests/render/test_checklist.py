@@ -333,7 +333,7 @@ def test_conflicts_stand_out() -> None:
     assert "CONFLICT  b wants on [suse-7001]" in page(checklist, 80)
     assert "b wants on \\[suse-7001\\]" in made("md", pair)
     script = made("racadm", pair)
-    assert "hardware threads (SMT, Hyper-Threading): LogicalProc=Disabled: a wants off, b wants on (a, b)" in script
+    assert "SMT (hardware threads, Hyper-Threading): LogicalProc=Disabled: a wants off, b wants on (a, b)" in script
     assert [line for line in script.splitlines() if line.startswith("racadm set")] == []
 
 

@@ -40,7 +40,7 @@ def test_headings_are_fixed() -> None:
         "What it costs",
         "How to fix it",
         "How to check it",
-        "How to go back",
+        "How to undo it",
         "When to leave it",
         "What guides say",
         "Sources",

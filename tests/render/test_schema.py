@@ -34,7 +34,7 @@ def mismatches(value: Any, schema: dict[str, Any], defs: dict[str, Any], place: 
     named = schema.get("type", [])
     names = [named] if isinstance(named, str) else named
     if names and not any(isinstance(value, KINDS[name]) for name in names):
-        return [f"{place}: {value!r} is no {names}"]
+        return [f"{place}: {value!r} is not a {names}"]
     if value not in schema.get("enum", [value]) or value != schema.get("const", value):
         return [f"{place}: {value!r}"]
     if isinstance(value, list):

@@ -60,7 +60,7 @@ def test_tilde() -> None:
     """An inferred place has a tilde, and the tilde its legend with the reason."""
     text = printed(made.rome(), 160)
     assert "HCA mlx5_0 ~  " in text
-    assert "~ place inferred, not told by the firmware: its root bridge is in socket 1" in text
+    assert "~ place inferred, not reported by the firmware: its root bridge is in socket 1" in text
 
 
 def test_repetition_is_collapsed() -> None:

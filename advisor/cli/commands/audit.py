@@ -1,14 +1,14 @@
-"""Say what is wrong with the machine, what it costs, how to fix it, and how that is known.
+"""Find what is misconfigured or broken, what it costs, how to fix it, and how that is known.
 
-Prints the machine in three lines, its settings beside those wanted for the work, the findings by what they cost, and
-what could not be seen. An idle machine is measured first with small kernels, under a minute, so that costs are its own;
---no-measure leaves that out, and a busy machine is left alone. --hpl adds Linpack, --network A,B messages between two
-hosts, --full everything: all that advisor measure knows, HPL in most of the memory, and messages where a second host is
-named or the job has one. --measurements takes what was measured before, and --hpl and --network add to it. --verbose
-prints everything: commands, prerequisites, the way back, guides, sources, and every fact with the file or command that
-told it. Changes nothing on the machine; what it builds and measures is kept in ~/.cache/advisor. Root sees more. Ends
-with status 0 whatever it finds, unless --fail-on says from which severity on findings make it 1; Ctrl-C while it
-measures keeps what is done and ends with 130.
+Prints the machine in three lines, its settings beside the recommended ones, the findings by their cost, and what could
+not be seen. An idle machine is measured first with small kernels, in under a minute, so that costs are its own;
+--no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two hosts,
+--full everything: all of advisor measure, HPL in most of the memory, and messages where a second host is named or the job
+has one. --measurements reads earlier measurements, and --hpl and --network add to them. --verbose prints everything:
+commands, prerequisites, undo, guides, sources, and every fact with the file or command it was read from. Changes nothing
+on the machine; what it builds and measures is kept in ~/.cache/advisor. Root sees more. Exit status is 0 whatever it
+finds, unless --fail-on names the severity from which findings make it 1; Ctrl-C while it measures keeps the finished part
+and ends with 130.
 
 Group: Look at a machine
 Example: sudo advisor audit
@@ -51,17 +51,17 @@ if TYPE_CHECKING:
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 Measure = Annotated[
     bool,
-    typer.Option("--measure/--no-measure", help="Whether an idle machine is measured first, under a minute; not with --from."),
+    typer.Option("--measure/--no-measure", help="Measure an idle machine first, in under a minute; not with --from."),
 ]
 Network = Annotated[
-    str | None, typer.Option("--network", metavar="A,B", help="Measure messages between these two hosts too: minutes.")
+    str | None, typer.Option("--network", metavar="A,B", help="Measure messages between these two hosts too; takes minutes.")
 ]
 Hpl = Annotated[bool, typer.Option("--hpl", help="Measure HPL on this machine too, about a minute more.")]
 Full = Annotated[
-    bool, typer.Option("--full", help="Measure everything: many minutes, said beforehand; HPL in most of the free memory.")
+    bool, typer.Option("--full", help="Measure everything; takes many minutes, announced first; HPL in most of the free memory.")
 ]
 Limit = Literal["high", "medium", "low", "info", "never"]
-FailOn = Annotated[Limit, typer.Option("--fail-on", help="End with status 1 where a finding is as severe as this, or worse.")]
+FailOn = Annotated[Limit, typer.Option("--fail-on", help="Exit with status 1 where a finding is as severe as this, or worse.")]
 
 
 def run(
@@ -205,6 +205,6 @@ def _steps(audit: "Audit", again: tuple[str, ...]) -> "list[Step]":
 
     steps: list[Step | None] = [
         (("explain", "1", *again), "the first finding: why, every value, and where it was read") if audit.found else None,
-        (("checklist", *again), "the steps in this vendor's words, to tick off"),
+        (("checklist", *again), "the steps with this vendor's names, to tick off"),
     ]
     return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]

@@ -1,10 +1,10 @@
-"""Give the mpirun or srun line, or the rankfile, that puts every rank where it belongs.
+"""Write the mpirun or srun command, or the rankfile, for a rank placement.
 
-Prints the line to paste, the variables and files it needs, why the ranks sit so, and a drawing of the node with the ranks
-in their places. The hosts are those of --hosts, of --hostfile or of the Slurm or PBS job that this runs in; --nodes N
-plans for hosts without names yet; none of them is this one machine. -o DIR writes a script, the files, job scripts for
-Slurm and PBS, and the plan for advisor verify. --benchmark prints the lines that show what a fabric or a memory gives
-where. Nothing is started.
+Prints the command to paste, the variables and files it needs, the reasons for the rank placement, and a drawing of the
+node with its ranks. The hosts are those of --hosts, of --hostfile or of the Slurm or PBS job that this runs in; --nodes N
+plans for hosts without names yet; without any of them it is this one machine. -o DIR writes a script, the files, job
+scripts for Slurm and PBS, and the plan for advisor verify. --benchmark prints the commands that measure a fabric or a
+memory part by part. Nothing is started.
 
 Group: Run a job
 Example: advisor bind --ranks 64 --threads 2 -- ./app
@@ -38,21 +38,23 @@ Sources = Annotated[
     typer.Option("--from", metavar="FILE", help="Read another machine; NAME=FILE for one of several hosts, may be repeated."),
 ]
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="The hosts in order: a,b or node[01-08].")]
-Hostfile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file of hosts, one a line.")]
-Nodes = Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="So many hosts, whose names are not known yet.")]
+Hostfile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file of hosts, one per line.")]
+Nodes = Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="Number of hosts, whose names are not known yet.")]
 Assume = Annotated[
     list[str] | None,
-    typer.Option("--assume", metavar="SETTING=V", help="As after a restart with nps=4, smt=off, ... (advisor whatif)."),
+    typer.Option("--assume", metavar="SETTING=V", help="Plan for after a restart with nps=4, smt=off, ... (advisor whatif)."),
 ]
-Ranks = Annotated[int | None, typer.Option("--ranks", metavar="R", min=1, help="Ranks in all.")]
+Ranks = Annotated[int | None, typer.Option("--ranks", metavar="R", min=1, help="Total number of ranks.")]
 PerNode = Annotated[int | None, typer.Option("--ranks-per-node", metavar="R", min=1, help="Ranks on each host.")]
 PerPart = Annotated[
     str | None,
-    typer.Option(_RANKS_PER, metavar="PART [K]", help="K ranks, 1 if not said, in each numa, l3, socket, core or node."),
+    typer.Option(_RANKS_PER, metavar="PART [K]", help="K ranks (1 by default) in each numa, l3, socket, core or node."),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="T", min=1, help="Threads of each rank: cores of its own.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", metavar="T", min=1, help="Threads per rank, each on a core of its own.")
+]
 Way = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.")]
-Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Be near this adapter or GPU: mlx5_0, gpu0.")]
+Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
 Reserve = Annotated[int, typer.Option("--reserve", metavar="CORES", min=0, help="Cores of each node left to the system.")]
 Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
@@ -60,22 +62,22 @@ LauncherName = Annotated[
     str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun, wrapper.")
 ]
 SlurmConf = Annotated[
-    Path | None, typer.Option("--slurm-conf", metavar="FILE", help="With lint: a slurm.conf, for what srun does by itself.")
+    Path | None, typer.Option("--slurm-conf", metavar="FILE", help="With lint: a slurm.conf, for srun's defaults.")
 ]
-Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form does the same.")]
-Wrap = Annotated[bool, typer.Option("--wrapper", help="Let a small script bind each rank, not the launcher.")]
+Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form is equivalent.")]
+Wrap = Annotated[bool, typer.Option("--wrapper", help="Bind each rank with a small script instead of the launcher.")]
 Report = Annotated[bool, typer.Option("--report", help="Let the launcher print the bindings it makes.")]
 Benchmark = Annotated[
     Literal["mbw_mr", "latency", "bw", "bibw", "stream"] | None,
-    typer.Option("--benchmark", help="Print the lines of a benchmark, place by place."),
+    typer.Option("--benchmark", help="Print the commands of a benchmark, part by part."),
 ]
 Per = Annotated[
-    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="With --benchmark: a line for each of these.")
+    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="With --benchmark: a command for each of these.")
 ]
 Folder = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write script, files and job scripts there.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the node with its ranks as SVG into FILE.")]
 Explain = Annotated[bool, typer.Option("--explain", help="List every rank, every reason and every strategy.")]
-Command = Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="What is to be started.", show_default=False)]
+Command = Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program to start.", show_default=False)]
 
 
 class CommandLine(TyperCommand):

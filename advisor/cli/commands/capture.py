@@ -1,10 +1,10 @@
 """Store a machine in one file, to look at it anywhere else with --from.
 
-Keeps the raw files and the output of the commands that advisor reads, nothing interpreted, so that a later version
-sees more in the same file. Works without root, and lists what it was not allowed to read. On a node without Python,
-run the script that --script prints: it needs a POSIX shell and nothing else.
+Keeps the raw files and the output of the commands that advisor reads, uninterpreted, so that a later version sees more in
+the same file. Works without root, and lists what it was not allowed to read. On a node without Python, run the script
+that --script prints: it needs a POSIX shell and nothing else.
 
-Group: Carry a machine
+Group: Capture
 Example: sudo advisor capture -o node.tar.gz
 Example: advisor capture --anonymise -o report.tar.gz
 Example: advisor capture --script > capture.sh; scp capture.sh node: ; ssh node sh capture.sh
@@ -27,7 +27,7 @@ from advisor.host.base import ENVIRONMENT_PREFIXES
 from advisor.work.machine import open_machine, progress, say, write_whole
 
 Anonymise = Annotated[
-    bool, typer.Option("--anonymise", "--anonymize", help="Keep only what names no machine, no site and nobody.")
+    bool, typer.Option("--anonymise", "--anonymize", help="Remove whatever identifies a machine, a site or a person.")
 ]
 
 
@@ -35,7 +35,7 @@ def run(
     source: From = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The archive to write, .tar.gz.")] = None,
     anonymise: Anonymise = False,
-    script: Annotated[bool, typer.Option("--script", help="Print a POSIX shell script that captures elsewhere.")] = False,
+    script: Annotated[bool, typer.Option("--script", help="Print a POSIX shell script that takes a capture elsewhere.")] = False,
 ) -> None:
     """Store a machine in one file."""
     if script:

@@ -1,13 +1,13 @@
-"""Print the tuning checklist of this machine, in its vendor's own words, to tick off.
+"""Print the tuning checklist of this machine, with its vendor's own names, to tick off.
 
-Every line says what a setting is now, what it should be, the menu, attribute or command, why, how to check it, which
-benchmark proves it, with what was published for this platform, and how to undo it; the order is such that one restart
-serves all. With --platform or --cpu it is the full list for hardware on order, and no machine is read. --as writes it as
-a page (txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm,
-ilorest, onecli, sum or redfish for the BIOS. Those files hold findings alone: what is known to be otherwise than it
-should be, and no guide contradicts; --include unknown and --include contested add the rest, marked. --as plan is the
-plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
-~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
+Every step has the present value of a setting, the recommended one, the menu, attribute or command, why, how to check it,
+which benchmark proves it, with the published value for this platform, and how to undo it; one restart serves all. With
+--platform or --cpu it is the full list for hardware on order, and no machine is read. --as writes it as a page (txt, md,
+html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm, ilorest, onecli, sum or
+redfish for the BIOS. Those files hold findings alone: values that are known to differ from the recommended ones, where no
+guide contradicts; --include unknown and --include contested add the rest, marked. --as plan is the plan behind them as
+JSON. A template of your own in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist is a format too.
+Nothing is ever changed here.
 
 Group: Set it up
 Example: advisor checklist
@@ -47,14 +47,14 @@ IncludeOption = Annotated[
     typer.Option(
         "--include",
         metavar="WHAT",
-        help="What files for tools leave out unless asked: unknown (present values), contested (by guides).",
+        help="Add to files for tools what they leave out: unknown (present values), contested (by guides).",
     ),
 ]
 VendorOption = Annotated[
-    str | None, typer.Option("--vendor", metavar="NAME", help="Use this maker's words: dell, hpe, lenovo, supermicro, ...")
+    str | None, typer.Option("--vendor", metavar="NAME", help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...")
 ]
 As = Annotated[str, typer.Option("--as", metavar="FORMAT", help="txt, md, html, json, or the name of a tool's format.")]
-Todo = Annotated[bool, typer.Option("--todo", help="Leave out what is so already.")]
+Todo = Annotated[bool, typer.Option("--todo", help="Leave out what is done already.")]
 
 
 class Made(NamedTuple):

@@ -1,10 +1,10 @@
-"""Show how a rule came to its verdict: every expression with its values, and where each was read.
+"""Explain the verdict of a rule: every expression with its values, and where each was read.
 
-RULE is the number that an audit gives a finding, or the id of a rule. Each part of an expression stands with its value;
-what decided stands out, the rest is dim. Of an unknown verdict it says which facts lack and what would make them known.
---why-not shows only what decided where nothing was found: why it passed, does not apply, or cannot be told.
+RULE is the number that an audit gives a finding, or the id of a rule. Each part of an expression is shown with its value;
+the part that decided is highlighted, the rest is dim. For an unknown verdict it lists the missing facts and how to get
+them. --why-not shows only what decided where nothing was found: why the rule passed, does not apply, or is unknown.
 
-Group: Know why
+Group: Explain
 Example: advisor explain 1
 Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
 Example: advisor explain numa-nps-below-best --why-not
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.work.judgement import Judgement
 
 Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
-WhyNot = Annotated[bool, typer.Option("--why-not", help="Only what decided where there is no finding.")]
+WhyNot = Annotated[bool, typer.Option("--why-not", help="Show only what decided where there is no finding.")]
 
 
 def run(

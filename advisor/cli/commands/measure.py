@@ -1,12 +1,12 @@
-"""Measure this machine: bandwidth, latency and floating point of each core, CCX, NUMA node and socket.
+"""Measure bandwidth, latency and floating point of each core, CCX, NUMA node and socket.
 
 Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
-of a part of every kind, or with --per of all of one), scaling (threads from one to all), matrix (cores of each NUMA node
-against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips between cores),
-peak, roofline, a kernel by its name (--list has all of them), or show FILE for what was saved; show --before OLD NEW
-compares two runs. The kernels are built with this machine's compiler when first used. A busy machine is refused unless
---busy-ok. Every figure is a median with its spread; what lies above the ceiling of DIMMs and clock is not believed.
-Ctrl-C keeps what is done.
+of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
+each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips
+between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results; show
+--before OLD NEW compares two runs. The kernels are built with this machine's compiler when first used. A busy machine is
+refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and clock is
+rejected. Ctrl-C keeps the finished part.
 
 Group: Look at a machine
 Example: advisor measure
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...")]
 Quick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
-Full = Annotated[bool, typer.Option("--full", help="Everything; many minutes. --dry-run says how many.")]
+Full = Annotated[bool, typer.Option("--full", help="Measure everything; many minutes, --dry-run says how many.")]
 Per = Annotated[
     Literal["core", "l3", "numa", "socket", "node"] | None,
-    typer.Option("--per", help="All parts of this kind: membw, or a kernel by its name."),
+    typer.Option("--per", help="Measure all parts of this kind: membw, or a kernel by its name."),
 ]
 Pattern = Annotated[
     str | None,
@@ -46,24 +46,22 @@ Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether seco
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be measured and how long it takes; run nothing.")]
 Saved = Annotated[
     list[Path] | None,
-    typer.Option("--measurements", metavar="FILE", help="Show what was saved of this machine; may be repeated."),
+    typer.Option("--measurements", metavar="FILE", help="Show saved results of this machine; may be repeated."),
 ]
 List = Annotated[bool, typer.Option("--list", help="Print what each kernel measures: variants, units, bytes, flops.")]
 Before = Annotated[
     Path | None,
     typer.Option("--before", metavar="OLD", help="With show NEW: compare two runs; files, or folders of runs."),
 ]
-Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw what was measured as SVG into FILE.")]
-Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw what was measured as PNG into FILE.")]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the results as SVG into FILE.")]
+Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the results as PNG into FILE.")]
 Chart = Annotated[
     str | None,
     typer.Option(
-        "--chart", metavar="NAME", help="Of several: scaling, bandwidth-matrix, latency-matrix, ladder, map, roofline, ..."
+        "--chart", metavar="NAME", help="Which chart: scaling, bandwidth-matrix, latency-matrix, ladder, map, roofline, ..."
     ),
 ]
-Intensity = Annotated[
-    float | None, typer.Option("--intensity", metavar="X", help="Mark a code of X flop a byte in the roofline.")
-]
+Intensity = Annotated[float | None, typer.Option("--intensity", metavar="X", help="Mark a code of X FLOP/byte in the roofline.")]
 Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use kernels built elsewhere.")]
 BuildOnly = Annotated[bool, typer.Option("--build-only", help="Build all kernels into -o DIR and measure nothing.")]
 March = Annotated[str | None, typer.Option("--march", metavar="X", help="With --build-only: for this processor, such as znver4.")]

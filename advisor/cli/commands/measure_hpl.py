@@ -1,12 +1,12 @@
-"""Measure HPL (Linpack) and say how near it comes to the peaks: at base clock, and under load.
+"""Measure HPL (Linpack) and compare it with the peak at base clock and under load.
 
 Without --xhpl it runs the project's own HPL, built with the mpicc beside the launcher and the BLAS that is found:
 pkg-config openblas or blis, -lopenblas, -lblis, -lblas, or --blas. --xhpl PATH runs another, with an HPL.dat of its own.
-NB is the fastest of a short search, N what takes about a minute in all, or with --full 85 % of the free memory; P x Q is
-as square as can be. Ranks sit as advisor bind puts them, and our own say where they really were. The page names the kernel
-that OpenBLAS took, and says so where it has not the widest instructions of this processor. --scaling makes the table of
-articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and all, with as much of
-the matrix for each core; --n is N of the first of them.
+NB is the fastest of a short search, N takes about a minute in all, or with --full 85 % of the free memory; P x Q is as
+square as possible. Ranks are placed as advisor bind does, and our own HPL reports where they really ran. The page names
+the kernel that OpenBLAS chose, and warns where it does not use the widest instructions of this processor. --scaling makes
+the table of articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and all,
+with as much of the matrix for each core; --n is N of the first of them.
 
 Group: Look at a machine
 Example: advisor measure hpl
@@ -27,21 +27,27 @@ if TYPE_CHECKING:
     from advisor.cli.answers import Form
     from advisor.work.hpl_plan import HplJob
 
-Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; else the job's, or this one.")]
+Hosts = Annotated[
+    str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; otherwise the job's, or this one.")
+]
 Xhpl = Annotated[Path | None, typer.Option("--xhpl", metavar="PATH", help="Run this HPL: netlib's, AMD's, Intel's.")]
 Quick = Annotated[bool, typer.Option("--quick", help="About a minute: the default.")]
 Full = Annotated[bool, typer.Option("--full", help="N for 85 % of the free memory.")]
-Order = Annotated[int | None, typer.Option("--n", metavar="N", min=1, max=10_000_000, help="So many equations.")]
-Block = Annotated[int | None, typer.Option("--nb", metavar="NB", min=1, max=4096, help="Columns of a block; no search then.")]
+Order = Annotated[int | None, typer.Option("--n", metavar="N", min=1, max=10_000_000, help="Number of equations.")]
+Block = Annotated[
+    int | None, typer.Option("--nb", metavar="NB", min=1, max=4096, help="Block size; without a search for the fastest.")
+]
 PerPart = Annotated[
-    str | None, typer.Option("--ranks-per", metavar="PART", help="A rank in each core (the default), l3, numa, socket or node.")
+    str | None, typer.Option("--ranks-per", metavar="PART", help="One rank per core (the default), l3, numa, socket or node.")
 ]
 Scaling = Annotated[bool, typer.Option("--scaling", help="Measure 1, 2, 4, .. hosts; of one host a NUMA node, a socket and all.")]
 BlasFlag = Annotated[str | None, typer.Option("--blas", metavar="FLAGS", help="Link this BLAS: '-L/opt/blis/lib -lblis'.")]
 Kernels = Annotated[
     Path | None, typer.Option("--kernels", metavar="DIR", help="Use the programs hpl and peakflops of this folder.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the line of the largest run, or of each of --scaling; run none.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the command of the largest run, or of each of --scaling; run none.")
+]
 
 
 def run(

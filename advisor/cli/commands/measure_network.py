@@ -1,14 +1,14 @@
-"""Measure messages between two hosts, near the network adapter and far from it: bandwidth, message rate, latency.
+"""Measure messages between two hosts, near the adapter and far from it: bandwidth, message rate, latency.
 
-Says what article [000] found by hand: what every NUMA node, every socket and all cores reach, what distance from the
-adapter costs, and how much of the line that is. The plan comes from the machine, the lines from advisor bind, and every
-rank says where it really was: what ran elsewhere is not believed. The kernel is built with the mpicc that lies beside
-the launcher, and must lie where both hosts see it: in your home, or in --kernels DIR. Under Slurm the hosts are those
-of the job. Both hosts count as machines like this one, unless --from says otherwise. With one host or none the pairs
-are inside it. --dry-run prints every line, ready to paste into a job; -o DIR writes them there. --before OLD compares
-the messages of all cores with an earlier run's: save it, change the BIOS (Preferred IO), restart, measure again. Starts
-of one setting differ, too: to be sure save five of each with --per node into folders, and compare these with advisor
-measure show --before off on.
+Measures what article [000] found by hand: the bandwidth and message rate of every NUMA node, every socket and all cores,
+what distance from the adapter costs, and the share of line rate. The plan comes from the machine, the commands from
+advisor bind, and every rank reports where it really ran: results from elsewhere are rejected. The kernel is built with
+the mpicc beside the launcher, and must be where both hosts see it: in your home, or in --kernels DIR. Under Slurm the
+hosts are those of the job. Both hosts are taken to be like this one, unless --from says otherwise. With one host or none
+the pairs are inside it. --dry-run prints every command, ready to paste into a job; -o DIR writes them there. --before OLD
+compares the messages of all cores with an earlier run: save it, change the BIOS (Preferred IO), restart, measure again.
+Starts of one setting differ, too: to be sure save five of each with --per node into folders, and compare these with
+advisor measure show --before off on.
 
 Group: Look at a machine
 Example: advisor measure network --hosts node01,node02
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
 Sources = Annotated[
     list[str] | None,
-    typer.Option("--from", metavar="FILE", help="What the hosts are; NAME=FILE for one of them, may be repeated."),
+    typer.Option("--from", metavar="FILE", help="Read the hosts from a file; NAME=FILE for one of them, may be repeated."),
 ]
 Per = Annotated[
-    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each of these, and no single pairs.")
+    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each of these, no single pairs.")
 ]
-Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only this adapter: mlx5_0. Else each in turn.")]
+Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only this adapter: mlx5_0. Otherwise each in turn.")]
 Sizes = Annotated[
     str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")
 ]
@@ -45,7 +45,7 @@ Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="
 Before = Annotated[
     Path | None, typer.Option("--before", metavar="OLD", help="Say what changed since this run (a file), or these (a folder).")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every line that would be run, and run none.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every command that would be run, and run none.")]
 
 
 def run(

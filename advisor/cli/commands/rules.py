@@ -1,9 +1,9 @@
 """List, show, test and check rules: the product's own and a site's.
 
 ACTION is list, show, test or check. NAMES are rule ids or topics; for check they are rule files too. 'check' reads the
-rules and names every mistake with file and line; 'test' runs the examples beside each rule as well.
+rules and lists every mistake with file and line; 'test' runs the examples beside each rule as well.
 
-Group: Know why
+Group: Explain
 Example: advisor rules list --topic numa
 Example: advisor rules show numa-nps-below-best
 Example: advisor rules test --rules my-rules.yaml
@@ -60,14 +60,14 @@ def run(
 
 
 def _sheets() -> str:
-    """Return what the sheets of makers and platforms rest on; loading them checks that no name is called seen that was not."""
+    """Return what the files of vendors and platforms rest on; loading them checks that no name is called seen that was not."""
     makers = vendors().values()
     entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
     named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
     shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
     return (
-        f"{len(makers)} sheets of makers and {len(platforms())} of platforms: of {len(named)} names, {shown} were seen in "
-        "firmware of the maker, and are called verified for the generations it is of\n"
+        f"{len(makers)} files of vendors and {len(platforms())} of platforms: of {len(named)} names, {shown} were seen in "
+        "firmware of the vendor, and are called verified for its generations\n"
     )
 
 

@@ -1,8 +1,8 @@
-"""Draw the machine: sockets, NUMA nodes, L3 groups, cores, adapters, and what the BIOS did.
+"""Draw the topology: sockets, NUMA nodes, L3 groups, cores, adapters, and NUMA partitioning by the BIOS.
 
-Shows where every CPU number is, which memory and which adapter is near it, how the BIOS has cut the sockets into
-NUMA nodes, and how sure that is. Alike sockets and nodes of a large machine are drawn once, unless --whole is given.
-Nothing is changed on the machine.
+Shows where every CPU number is, which memory and which adapter is near it, the NUMA partitioning of the sockets, and how
+sure that is. Equal sockets and nodes of a large machine are drawn once, unless --whole is given. Nothing is changed on
+the machine.
 
 Group: Look at a machine
 Example: advisor topology
@@ -20,7 +20,7 @@ from advisor.model.hardware.partitioning import infer_layout
 from advisor.work.machine import emit, emit_json, load, write_whole
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
-Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, alike ones too.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, equal ones too.")]
 
 
 def run(

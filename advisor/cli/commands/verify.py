@@ -1,10 +1,10 @@
-"""Prove that ranks sit where the plan has them: by what they see, not by what the launcher says.
+"""Check that ranks run where the plan has them, by what each rank sees, not by what the launcher reports.
 
-Runs the launch line of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR' wrote. With
---plan it is your own line, {} for the command where its end of options is not clear. With --observed nothing is run:
-the lines are read that the probe (--print-probe) printed inside a job. The probe is one shell script and needs no
-compiler, no MPI and no file on the other nodes. --pid and --job look at an application that runs on this node, with a
-plan or without. Ends with status 1 where something differs from the plan, or without a plan where there is a warning.
+Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR' wrote. With
+--plan it is your own command, with {} for the application where the end of its options is not clear. With --observed
+nothing is run: it reads the lines that the probe (--print-probe) printed inside a job. The probe is one shell script and
+needs no compiler, no MPI and no file on the other nodes. --pid and --job look at an application that runs on this node,
+with a plan or without. Exit status 1 where something differs from the plan, or without a plan where there is a warning.
 
 Group: Run a job
 Example: advisor verify DIR
@@ -31,15 +31,17 @@ if TYPE_CHECKING:
     from advisor.model.observed_binding import Comparison, GatheredReports, PlannedBinding, RunningProcesses
     from advisor.work.verify import Line
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="What bind wrote, or a launch line with {}.")]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="What bind wrote, or a launch command with {}.")
+]
 PlanOption = Annotated[
     str | None, typer.Option("--plan", metavar="FILE", help="The plan.json of advisor bind; - is standard input.")
 ]
 Observed = Annotated[
     str | None, typer.Option("--observed", metavar="FILE", help="Compare the probe's lines in a file; - is standard input.")
 ]
-Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...", help="Look at running processes.")]
-Job = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Look at every running process of this program.")]
+Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...", help="Check running processes.")]
+Job = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Check every running process of this program.")]
 PrintProbe = Annotated[bool, typer.Option("--print-probe", help="Print the probe, to be run by each rank of a job script.")]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="End the launcher after this time.")
@@ -108,7 +110,7 @@ def _compared(plan: str | None, observed: str | None, words: list[str], source: 
 
 
 def _topology(plan: "PlannedBinding", source: str | None) -> "Topology | None":
-    """Return the nodes' topology: of --from, or the plan's own, or this machine's where the plan names no host."""
+    """Return the nodes' topology: of --from, or the plan's own, or this machine's where the plan has no host."""
     if source is not None:
         return load(source).topology
     if plan.topology is not None or any(each.host not in (None, "localhost") for each in plan.ranks):
@@ -215,7 +217,7 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
     numbers = [word.strip() for each in given for word in each.split(",")]
     wrong = next((word for word in numbers if not (word.isascii() and word.isdecimal() and len(word) < 10)), None)
     if wrong is not None:
-        raise BadValue(f"--pid {wrong[:40]!a} is no process", cure="give numbers: --pid 4711,4712")
+        raise BadValue(f"--pid {wrong[:40]!a} is not a process", cure="give numbers: --pid 4711,4712")
     of_job = [pid for pid in processes_named(host, job) if pid != os.getpid()] if job is not None else []
     if job is not None and not of_job:
         raise CannotWork(f"no process {job[:60]!a} runs here; run this on a node of the job, and see ps -e for the name")

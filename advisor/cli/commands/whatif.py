@@ -1,8 +1,8 @@
-"""Say what a BIOS setting would change, before the restart: nodes, CPU numbers, findings, and what stays unknown.
+"""Predict what a BIOS setting changes, before the restart: nodes, CPU numbers, findings, and what stays unknown.
 
-The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off, cores listed in another
-order. What cannot be known before the restart is named and left open. -o writes the machine to be as JSON, which every
-other command reads with --from: 'advisor bind --from after.json' writes the rankfiles for after the restart.
+The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off, CPUs numbered in another
+order. What cannot be known before the restart is listed and left open. -o writes the resulting machine as JSON, which
+every other command reads with --from: 'advisor bind --from after.json' writes the rankfiles for after the restart.
 Nothing is changed on the machine.
 
 Group: Set it up
@@ -53,10 +53,12 @@ Nps = Annotated[
 ]
 L3 = Annotated[Switch | None, typer.Option("--l3-as-node", help="Each L3 group as a NUMA node (EPYC 7002 and later).")]
 Interleave = Annotated[Interleaving | None, typer.Option("--interleave", help="Memory interleaving of EPYC 7001.")]
-Snc = Annotated[str | None, typer.Option("--snc", metavar="N|off", help="Sub-NUMA clusters of a Xeon: 2, 3, 4, off.")]
-Cod = Annotated[Switch | None, typer.Option("--cod", help="Cluster on die of Haswell and Broadwell.")]
-Smt = Annotated[Switch | None, typer.Option("--smt", help="Second threads of the cores.")]
-Enumeration = Annotated[Order | None, typer.Option("--enumeration", help="The order in which the firmware lists the cores.")]
+Snc = Annotated[str | None, typer.Option("--snc", metavar="N|off", help="Sub-NUMA clustering (SNC) of a Xeon: 2, 3, 4, off.")]
+Cod = Annotated[Switch | None, typer.Option("--cod", help="Cluster on die (COD) of Haswell and Broadwell.")]
+Smt = Annotated[Switch | None, typer.Option("--smt", help="Hardware threads (SMT) of the cores.")]
+Enumeration = Annotated[
+    Order | None, typer.Option("--enumeration", help="Order of the CPU numbers, as the firmware lists the cores.")
+]
 
 
 def run(
@@ -96,7 +98,9 @@ def _wish(told: dict[str, Any]) -> "Assumption":
 
     texts = [f"{name}={value}" for name, value in told.items() if value is not None]
     if not texts:
-        raise BadValue("nothing is assumed", cure="say --nps, --smt, --enumeration or another setting; see advisor whatif --help")
+        raise BadValue(
+            "no setting is given", cure="give --nps, --smt, --enumeration or another setting; see advisor whatif --help"
+        )
     return parse_assumption(texts)
 
 

@@ -1,1 +1,1 @@
-"""What the firmware tells: ACPI and SMBIOS tables, memory slots, the BIOS over Redfish."""
+"""What the firmware reports: ACPI and SMBIOS tables, memory slots, the BIOS over Redfish."""

@@ -233,7 +233,7 @@ def collect(host: Host) -> Machine:
 
 
 def _none_readable(reader: Reader, readings: dict[str, Reading]) -> None:
-    """Note one gap for all tables; a refusal tells more than the absence of another table."""
+    """Note one gap for all tables; a refusal says more than the absence of another table."""
     reasons = [(reading.why, path) for path, reading in readings.items() if reading.why]
     why, path = next((reason for reason in reasons if reason[0] is not Why.ABSENT), reasons[0])
     reader.missed("acpi", path, why)

@@ -145,7 +145,7 @@ def _first(numbers: Iterable[int | None]) -> int:
 
 
 def _key(found: _Found, slots: int, board: Board) -> _Key | None:
-    """Return what tells the channels of a processor with so many slots apart, in their order."""
+    """Return what distinguishes the channels of a processor with so many slots, in their order."""
     if found.channel:
         return found.channel
     fit = [c for c in board.channels if slots % c == 0 and 1 <= slots // c <= MOST_PER_CHANNEL]
@@ -192,7 +192,7 @@ def _channels(family: int, model: int) -> tuple[int, ...]:
     return next((counts for f, first, last, counts in _CHANNELS if f == family and first <= model <= last), ())
 
 
-NAMES_HELP = "report it with the output of advisor capture: slot names of one more maker can then be read"
+NAMES_HELP = "report it with the output of advisor capture: slot names of one more vendor can then be read"
 SPEED_HELP = "update the firmware, or read the speed in its setup"
 
 

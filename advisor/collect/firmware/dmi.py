@@ -20,7 +20,7 @@ _KIND = re.compile(r"(Low-Power-)?((?:LP)?DDR\d?|HBM\d?)", re.ASCII)
 
 
 def edac_dimms(host: Host) -> tuple[Dimm, ...] | None:
-    """Return the modules, or None where there is no EDAC or it tells of ranks instead.
+    """Return the modules, or None where there is no EDAC or it lists ranks instead.
 
     The drivers that count chip-select rows (``csrow 0 channel 1``: amd64_edac) list each rank of a module by itself.
     """
@@ -124,7 +124,7 @@ def _memory(reader: Reader, found: tuple[Structure, ...], firmware: Firmware | N
 
 
 def _kernels_model(reader: Reader) -> frozenset[tuple[int, int]]:
-    """Return family and model as the kernel tells them, for firmware that leaves them out."""
+    """Return family and model as the kernel reports them, for firmware that leaves them out."""
     text = reader.text(CPUINFO) or ""
     family, model = (re.search(rf"^{name}\s*:\s*(\d{{1,5}})$", text, re.MULTILINE) for name in ("cpu family", "model"))
     return frozenset([(int(family[1]), int(model[1]))] if family and model else [])

@@ -1,4 +1,4 @@
-"""Reads Bios resources and attribute registries of Redfish, of every maker's make: no serial numbers, addresses or secrets."""
+"""Reads Bios resources and attribute registries of Redfish, of every vendor's make: no serial numbers, addresses or secrets."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def bios_of(resource: Mapping[str, Any], file: str) -> Bios:
 
 
 def with_pending(bios: Bios, pending: Bios) -> Bios:
-    """Return the BIOS with what its settings resource (Settings, SD, Pending) holds for the next start."""
+    """Return the BIOS with what its settings resource (Settings, SD, Pending) holds for the next restart."""
     return bios.model_copy(update={"pending": dict(pending.attributes)})
 
 
@@ -70,7 +70,7 @@ def resource_of(text: str, file: str) -> dict[str, Any]:
 
 
 def is_settings(resource: Mapping[str, Any]) -> bool:
-    """Return whether a resource holds what waits for the next start, by its address: Settings, SD or Pending."""
+    """Return whether a resource holds what takes effect at the next restart, by its address: Settings, SD or Pending."""
     return bool(_SETTINGS.search(str(resource.get("@odata.id", ""))))
 
 
@@ -111,7 +111,7 @@ def _of_profile(resource: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_ilo4(resource: Mapping[str, Any]) -> bool:
-    """Return whether this is iLO 4's resource, whose attributes stand at the top."""
+    """Return whether this is iLO 4's resource, whose attributes are at the top."""
     return any(_ILO4.match(str(resource.get(key, ""))) for key in ("Type", "@odata.type"))
 
 
@@ -192,7 +192,7 @@ def _list(value: Any, name: str, file: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > _MOST_ATTRIBUTES:
-        raise BadCapture(f"{name} is no list of a registry's length", file=file, cure=f"at most {_MOST_ATTRIBUTES}")
+        raise BadCapture(f"{name} is not a list of a registry's length", file=file, cure=f"at most {_MOST_ATTRIBUTES}")
     return value
 
 

@@ -60,7 +60,7 @@ _PLACEHOLDERS: Final = frozenset(
         "unknown",
     )
 )
-"""What boards say when their maker said nothing."""
+"""What boards say when their vendor said nothing."""
 
 
 class Structure(NamedTuple):

@@ -21,7 +21,7 @@ _PORT_STATES = {1: "down", 2: "init", 3: "armed", 4: "active", 5: "active_defer"
 _PCI_TYPE = re.compile(r"([0-9a-fA-F]{4})(?:\s*\[([0-9a-fA-F]{4}):([0-9a-fA-F]{4})\])?")
 _BUSES = re.compile(r"([0-9a-fA-F]{4,8}):\[([0-9a-fA-F]{2})-", re.ASCII)
 _RUNTIME = re.compile(r"(nvml|rsmi)(\d{1,4})", re.ASCII)
-"""OS devices that stand for what a maker's tool numbers: NVML's GPUs, ROCm SMI's GPUs or partitions of one."""
+"""OS devices that stand for what a vendor's tool numbers: NVML's GPUs, ROCm SMI's GPUs or partitions of one."""
 _IO = ("Bridge", "PCIDev", "OSDev", "Misc")
 
 
@@ -158,7 +158,7 @@ def _nic(document: Document, homes: Mapping[int, CpuSet], element: Element) -> N
 
 
 def _gpus(document: Document, cards: Mapping[str, PciDevice]) -> tuple[Gpu, ...]:
-    """Return the GPUs as the runtime shows them, in its order where the file tells it, else by address."""
+    """Return the GPUs as the runtime shows them, in its order where the file has it, else by address."""
     numbers = _numbers(document, cards)
     gpus = [
         gpu for e in document.of_type("PCIDev") if (card := cards.get(e.get("pci_busid", ""))) for gpu in _gpu(e, card, numbers)
@@ -191,7 +191,7 @@ def _numbers(document: Document, cards: Mapping[str, PciDevice]) -> dict[str, li
     """Return the runtime's numbers of the GPUs of each card.
 
     Partitions have PCI addresses that no bus shows (ROCm/rocm_smi_lib issue 208), so older hwloc hangs all but a card's first
-    somewhere else: where they divide evenly over AMD's cards, they are dealt in order, as the driver numbers them.
+    somewhere else: where they divide evenly over AMD's cards, they are placed in order, as the driver numbers them.
     """
     found: dict[str, list[int]] = {}
     rsmi: set[int] = set()

@@ -132,7 +132,7 @@ def _version(top: Element, where: str) -> int:
     text = top.get("version", "1.0")
     major = number(text.split(".")[0])
     if major is None or major < 1:
-        raise BadXml(f"version {_word(text)!r} is no hwloc version", file=where, cure="give an XML written by lstopo --of xml")
+        raise BadXml(f"version {_word(text)!r} is not a hwloc version", file=where, cure="give an XML written by lstopo --of xml")
     if major == 1:
         raise BadXml(
             "it is in the format of hwloc 1.x", file=where, cure="convert it: lstopo -i OLD.xml --of xml NEW.xml (hwloc 2.x)"

@@ -210,7 +210,7 @@ def _values(table: Element, tag: str) -> tuple[int, ...]:
     numbers = tuple(number(word) for part in table.findall(tag) for word in (part.text or "").split())
     good = tuple(value for value in numbers if value is not None and 0 <= value < 1 << 32)
     if len(good) < len(numbers):
-        raise BadXml(f"<{tag}> of the distances holds a word that is no number", cure="write it again with lstopo")
+        raise BadXml(f"<{tag}> of the distances holds a word that is not a number", cure="write it again with lstopo")
     return good
 
 

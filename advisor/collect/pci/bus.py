@@ -40,7 +40,7 @@ class Nodes(NamedTuple):
 
 
 class Clues(NamedTuple):
-    """What is told of a device and of its neighbourhood."""
+    """What is known of a device and of its neighbourhood."""
 
     node: int | None
     """Its numa_node."""
@@ -132,7 +132,7 @@ LOCALITY_PATHS = (
     f"{_NODES}/node*/cpumap",
     _ONLINE,
 )
-"""What the place of a device is told from."""
+"""What the place of a device is known from."""
 
 
 def unseen(reader: Reader, fact: str, folder: str) -> None:

@@ -12,7 +12,7 @@ _NETWORK, _ETHERNET, _INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS = 0x02, 0x020
 _DISPLAY, _NVME, _BRIDGE, _ACCELERATOR, _COPROCESSOR = 0x03, (0x010802, 0x010800), 0x06, 0x12, 0x0B40
 """Of NVMe the second is what hwloc leaves of the first: its files have no programming interface."""
 
-# Makers: the PCI ID Repository (pci-ids.ucw.cz).
+# Vendors: the PCI ID Repository (pci-ids.ucw.cz).
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
 _CRAY, _CORNELIS = 0x17DB, 0x434E
 COHERENT: Final = (0x2342, 0x2348, 0x2941, 0x2E12)
@@ -32,9 +32,9 @@ _CONSOLES: Final = {
     0x1AF4: "virtio",
     0x1B36: "QXL",
 }
-"""Makers of the frame buffers of management controllers and of virtual machines: displays that compute nothing."""
+"""Vendors of the frame buffers of management controllers and of virtual machines: displays that compute nothing."""
 _OLD_CONSOLES: Final = ((AMD, 0x515E), (AMD, 0x5969), (AMD, 0x4752))
-"""ATI ES1000 and Rage XL: the same, from a maker of GPUs (pci.ids)."""
+"""ATI ES1000 and Rage XL: the same, from a vendor of GPUs (pci.ids)."""
 
 
 def kind_of(class_code: int, vendor: int, device: int, *, fabric: bool) -> str:
@@ -55,7 +55,7 @@ def kind_of(class_code: int, vendor: int, device: int, *, fabric: bool) -> str:
 
 
 def layer_of(class_code: int, vendor: int) -> str | None:
-    """Return the link layer that a network card's class and maker tell, None of anything else.
+    """Return the link layer that a network card's class and vendor show, None of anything else.
 
     A Slingshot adapter (17db:0501) calls itself an Ethernet controller; Omni-Path (8086:24f0, 434e:0001) has the class of
     fabrics.

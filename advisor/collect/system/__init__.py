@@ -1,1 +1,1 @@
-"""What the operating system tells: kernel, power management, limits of the process, scheduler, software."""
+"""What the operating system reports: kernel, power management, limits of the process, scheduler, software."""

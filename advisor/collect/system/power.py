@@ -110,7 +110,7 @@ def _clocks(cpus: _Cpus) -> dict[str, int | None]:
 
 
 def _base(cpus: _Cpus) -> int | None:
-    """Return the base clock: intel_pstate tells it in kHz, the firmware's CPPC table in MHz, else the name may hold it."""
+    """Return the base clock: intel_pstate reports it in kHz, the firmware's CPPC table in MHz, else the name may hold it."""
     reader = cpus.reader
     first = f"{_CPU}/cpu{cpus.numbers[0]}" if cpus.numbers else _CPU
     for path, unit in ((f"{first}/cpufreq/base_frequency", _KHZ), (f"{first}/acpi_cppc/nominal_freq", _MHZ)):

@@ -158,7 +158,7 @@ _OTHER = "vm-other"
 
 _RENAMED = {"microsoft": "hyperv"}
 
-# Makers of machines that are never real. The first names are those of systemd's src/basic/virt.c.
+# Vendors of machines that are never real. The first names are those of systemd's src/basic/virt.c.
 _MAKERS = (
     ("KVM", "kvm"),
     ("OpenStack", "kvm"),
@@ -193,7 +193,7 @@ def collect_environment(host: Host) -> Machine:
     if environment == Environment():
         return Machine(gaps=(Gap(fact="environment", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
     if environment.virtual is None:
-        reader.lacks("environment.virtual", "neither the CPU nor the firmware tells", "install systemd-detect-virt")
+        reader.lacks("environment.virtual", "neither the CPU nor the firmware says", "install systemd-detect-virt")
     if environment.container is None:
         reader.lacks("environment.container", "no sign for or against", "install systemd-detect-virt")
     return Machine(environment=environment, sources=reader.sources, gaps=reader.gaps)
@@ -220,7 +220,7 @@ def _answer(ran: Ran) -> str | None:
 
 
 def _flag(reader: Reader) -> bool | None:
-    """Return whether the CPU says that a hypervisor runs it; None off x86, where no flag tells."""
+    """Return whether the CPU says that a hypervisor runs it; None off x86, where no flag shows it."""
     flags = first_cpu(reader.text(CPUINFO) or "").get("flags")
     if not flags:
         return None

@@ -244,7 +244,7 @@ SOURCES = (
     FactSource(
         "software",
         20,
-        "MPI, schedulers and fabrics on PATH, told apart by what they print: every MPI calls its launcher mpirun.",
+        "MPI, schedulers and fabrics on PATH, recognised by what they print: every MPI calls its launcher mpirun.",
         SOFTWARE_PATHS,
         SOFTWARE_COMMANDS,
         collect_software,

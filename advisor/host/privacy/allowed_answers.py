@@ -37,7 +37,7 @@ _NODE = re.compile(
 
 
 def _slurm_node(mask: Mask, text: str) -> str:
-    """Keep this node's line, of it what says how the node is cut."""
+    """Keep this node's line, of it what says how the node is partitioned."""
     kept = []
     for line in text.splitlines():
         words = _NODE.findall(line)

@@ -28,7 +28,7 @@ class Mask(Protocol):
         ...
 
     def product(self, text: str) -> str:
-        """Return what a maker calls a product, though a site may have called a machine after it."""
+        """Return what a vendor calls a product, though a site may have called a machine after it."""
         ...
 
     def device(self, name: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FILL = b"X"
 
-# The strings that may stay, by the offset that names them (SMBIOS 3.7, DSP0134): makers, products, versions, places.
+# The strings that may stay, by the offset that names them (SMBIOS 3.7, DSP0134): vendors, products, versions, places.
 _STRINGS = {
     0: (0x04, 0x05, 0x08),
     1: (0x04, 0x05, 0x06),
@@ -27,7 +27,7 @@ _STRINGS = {
 }
 """Of any other type, the boards' own among them (128 and above), only number, length and handle stay."""
 _BYTES = {0: 0x1A, 1: 0x1B, 2: 0x0F, 3: 0x0D, 4: 0x32, 16: 0x17, 17: 0x5C}
-"""Bytes of each structure in the specification: a board may append what it likes. In type 3 the maker's own begin at 0x0D."""
+"""Bytes of each structure in the specification: a board may append what it likes. In type 3 the vendor's own begin at 0x0D."""
 _SYSTEM, _UUID = 1, slice(0x08, 0x18)
 _END_OF_TABLE = 127
 _SAYS_NOTHING = frozenset(
@@ -69,7 +69,7 @@ _EXTENDED = {
     0x2A: 0x40,
 }
 """Extended capabilities that stay: errors, channels, power, ACS, ARI, ATS, SR-IOV, latencies, links; not number 3, the serial
-number made from a MAC address, and none that makers define (0x0B, 0x23)."""
+number made from a MAC address, and none that vendors define (0x0B, 0x23)."""
 _HEADER, _EXTENDED_START = 0x40, 0x100
 
 
@@ -131,7 +131,7 @@ def _blank(data: bytearray, place: slice) -> bytes:
 
 
 def _everywhere(data: bytes, secrets: set[bytes]) -> bytes:
-    """Return the data without the secrets that makers repeat in structures of their own; short ones could be anything."""
+    """Return the data without the secrets that vendors repeat in structures of their own; short ones could be anything."""
     for secret in sorted(secrets, key=len, reverse=True):
         word = secret.strip()
         if len(word) >= 5 and len(set(word)) > 2 and any(48 <= byte <= 57 for byte in word):

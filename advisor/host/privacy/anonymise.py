@@ -115,7 +115,7 @@ class AnonymousHost:
         return self._device.sub(lambda match: self._devices[match[0]], text) if self._device else text
 
     def product(self, text: str) -> str:
-        """Return what a maker calls a product, though a site may have called a machine after it."""
+        """Return what a vendor calls a product, though a site may have called a machine after it."""
         return text if _PRODUCT.fullmatch(text.strip()) else self.text(text, addresses=False)
 
     def known(self, text: str) -> str:
@@ -164,7 +164,7 @@ class AnonymousHost:
         return kept_xml(root, self)
 
     def _outward(self, path: str) -> str:
-        """Return a path as it is told: with others for the names that say whose it is."""
+        """Return a path as it is written out: with others for the names that say whose it is."""
         cgroups = _CGROUPS.fullmatch(path)
         if cgroups:
             return cgroups[1] + self.cgroup(cgroups[2] or "")
@@ -178,7 +178,7 @@ class AnonymousHost:
         )
 
     def _masked(self, name: str, mask: Callable[[str], str]) -> str:
-        """Return a name of a file as it is told, and note what it was."""
+        """Return a name of a file as it is written out, and note what it was."""
         told = mask(name)
         if told != name:
             self._inside[told] = name

@@ -48,7 +48,7 @@ def stems(names: str) -> str:
 
 
 def _tellable(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that can be told from the trade's own, the longest first."""
+    """Return the words that can be distinguished from the trade's own, the longest first."""
     told = {word for word in words if len(word) >= 3 and not word.isdigit() and word.lower() not in _PLAIN_NAMES}
     return tuple(sorted(told, key=lambda word: (-len(word), word)))
 
@@ -280,7 +280,7 @@ class WordReplacer:
         return _TOKEN.sub(lambda match: match[0] if is_known_word(match[0]) else self.name(match[0]), text)
 
     def nameless(self, text: str) -> str:
-        """Return the same with each number of two digits or more counted anew: numbers of users and jobs name them."""
+        """Return the same with each number of two digits or more counted again: numbers of users and jobs name them."""
         return _TOKEN.sub(lambda match: self._number(match[0]), self.known(text))
 
     def name(self, word: str) -> str:

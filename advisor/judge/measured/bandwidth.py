@@ -52,7 +52,7 @@ def _parts(case: Case, part: Part) -> list[tuple[int, CpuSet, int]]:
 
 
 def _bounded(one: Speed, bounds: Mapping[int, float]) -> Speed:
-    """Return a part with what its DIMMs could carry: as the measurement has it, or as the firmware tells of them now."""
+    """Return a part with what its DIMMs could carry: as the measurement has it, or as the firmware reports them now."""
     return one if one.ceiling is not None else one.model_copy(update={"ceiling": bounds.get(one.index)})
 
 
@@ -104,7 +104,7 @@ def _latencies(measurements: Measurements, part: Part) -> dict[int, Result]:
 
 
 def _ceilings(case: Case, part: Part) -> Mapping[int, float]:
-    """Return what the DIMMs of each part could carry, where the firmware tells of them."""
+    """Return what the DIMMs of each part could carry, where the firmware reports them."""
     sockets = {socket.index: float(socket.bandwidth) for socket in case.sockets or () if socket.bandwidth}
     if part == "socket":
         return sockets
@@ -184,7 +184,7 @@ _OF_DISTANCE = {"same-socket": "memory of another die of the socket", "other-soc
 
 
 def _published(case: Case, distance: str) -> dict[str, float | str | None]:
-    """Return the share that a publication of this platform gives for a distance, where the machine is cut as there."""
+    """Return the share that a publication of this platform gives for a distance, where the NUMA partitioning is the same."""
     for one in case.platform.references if case.platform else ():
         cut = case.layout.cut.name if case.layout else None
         fits = one.kind == "share" and one.against == "local memory" and one.cut in (None, cut)

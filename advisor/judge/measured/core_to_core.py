@@ -14,7 +14,7 @@ Trips = Mapping[tuple[int, int], float]
 """Seconds of a round trip by the two cores, the smaller number first."""
 
 _GAP = 1.3
-"""Near and far pairs are told apart where times in order jump by so much; meshes and rings vary less from core to core."""
+"""Near and far pairs are distinguished where times in order jump by so much; meshes and rings vary less from core to core."""
 
 
 def shared_caches(measurements: Measurements, case: Case) -> Caches | None:
@@ -71,7 +71,7 @@ def _members(group_of: Mapping[int, int]) -> Iterator[CpuSet]:
 
 
 class _Split(NamedTuple):
-    """Pairs told into near and far, and the groups that the near ones join."""
+    """Pairs sorted into near and far, and the groups that the near ones join."""
 
     limit: float
     group_of: Mapping[int, int]

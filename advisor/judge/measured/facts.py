@@ -105,7 +105,7 @@ def _worst(results: Iterable[Result]) -> Result | None:
 
 
 def _whole(whole: Sequence[Speed] | None, nodes: Sequence[Speed] | None) -> Speed | None:
-    """Return the machine; the nearest of its memories tells its latency where that was measured node by node."""
+    """Return the machine; the nearest of its memories gives its latency where that was measured node by node."""
     if not whole:
         return None
     latencies = [each.latency for each in nodes or () if each.latency is not None]

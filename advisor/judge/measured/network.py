@@ -195,7 +195,7 @@ _OF_DISTANCE: Final = {"same-socket": "other NUMA nodes of the adapter's socket"
 
 
 def _published(case: Case, distance: str) -> tuple[float | None, str | None]:
-    """Return the share that a publication of this platform gives for a distance, where the machine is cut as there."""
+    """Return the share that a publication of this platform gives for a distance, where the NUMA partitioning is the same."""
     cut = case.layout.cut.name if case.layout else None
     for one in case.platform.references if case.platform else ():
         fits = one.benchmark == "osu-mbw-mr" and one.kind == "share" and one.against == _BESIDE and one.cut in (None, cut)

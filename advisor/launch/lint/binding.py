@@ -38,7 +38,7 @@ def given(case: Prediction) -> bool:
 
 
 def unbound(case: Prediction) -> bool:
-    """Whether the launcher binds no rank: it was told so, or never does of itself."""
+    """Whether the launcher binds no rank: it was set so, or never does of itself."""
     want = case.want
     return want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (case.line.family == "mpich" and not want.bind)
 
@@ -105,7 +105,7 @@ def _uneven(case: Prediction) -> Iterator[LintWarning]:
         return
     sizes = sorted({len([core for core in known.cores if core <= part]) for part in cpusets_of(kind, case.topology, known)})
     if len(sizes) > 1:
-        why = "Over parts of unequal size 4.1 crosses their borders, and 5.0 leaves small ones out; both without a word."
+        why = "Over parts of unequal size 4.1 crosses their borders, and 5.0 leaves small ones out; both silently."
         evidence = f"one {kind} has {' or '.join(map(str, sizes))} cores here"
         better = "a rankfile: advisor bind writes one"
         yield warning(
@@ -156,7 +156,7 @@ def _binders(case: Prediction) -> Iterator[LintWarning]:
             )
     for binder in case.line.words.around:
         if binder.cpus or binder.nodes:
-            why = "The launcher binds its ranks anew, and its daemons on other hosts never see it."
+            why = "The launcher binds its ranks again, and its daemons on other hosts never see it."
             yield warning(
                 "binder-outside", f"{binder.tool} around the launcher does not bind the ranks", why, binder.written[:80], ADVISE
             )

@@ -43,7 +43,7 @@ def _pe_list(case: Prediction) -> Iterator[LintWarning]:
     try:
         full = expanded(want.cpus)
     except BadValue as error:
-        yield _warning("list", f"the list {want.cpus[:60]} cannot be read", "It is no list of cores.", error.problem)
+        yield _warning("list", f"the list {want.cpus[:60]} cannot be read", "It is not a list of cores.", error.problem)
         return
     if case.four and want.ordered and full != want.cpus:
         why = "4.x binds the ranks to the listed cores by rising CPU number, whatever their order (seen in 4.1.4)."

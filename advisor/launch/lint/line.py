@@ -185,7 +185,7 @@ def _release(version: str | None) -> Release | None:
 
 
 def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple[Family, str | None, str]:
-    """Return the launcher, its version and what tells them: what was said, the machine, the line's own words."""
+    """Return the launcher, its version and how they are known: what was said, the machine, the line's own words."""
     named, number = _said(version)
     if words.launcher == "mpirun_rsh" and "mvapich" in (version or "mvapich").lower():
         return "mvapich", number, "the word mpirun_rsh"
@@ -210,7 +210,7 @@ def _said(version: str | None) -> tuple[Family | None, str | None]:
     if not match or (match[1] and match[1] not in NAMES):
         known = ", ".join(NAMES)
         raise BadInput(
-            f"{version[:40]!a} is no version of a launcher", cure=f"expected such as 5.0.6 or mpich-4.2; known: {known}"
+            f"{version[:40]!a} is not a version of a launcher", cure=f"expected such as 5.0.6 or mpich-4.2; known: {known}"
         )
     number = match[5] or (re.sub(r"^[^\d]*", "", version.strip()) if match[2] else None)
     if match[1] == "prrte" and match[2]:
@@ -224,7 +224,7 @@ def _of_prrte(own: Release) -> str:
 
 
 def _before_program(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the options before the program: what stands behind it is the program's own, and tells no launcher."""
+    """Return the options before the program: what stands behind it is the program's own, and shows no launcher."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         name, equals, _ = words[at].partition("=")

@@ -27,7 +27,7 @@ def in_words(made: Prediction) -> str:
     if made.refused:
         return f"The launcher refuses: {made.refused}."
     if made.ranks is None:
-        return f"Not told rank by rank: {made.unclear}."
+        return f"Not predicted rank by rank: {made.unclear}."
     total, nodes = len(made.ranks), len({rank.host for rank in made.ranks})
     start = f"{total} rank{'s' * (total != 1)}" + (f" on {nodes} hosts" if nodes > 1 else "")
     everywhere = [rank.cpus for rank in made.ranks if rank.cpus is not None]

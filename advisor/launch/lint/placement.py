@@ -35,7 +35,7 @@ def spread(case: Prediction) -> tuple[str, ...]:
     name = "socket" if kind == "package" and title != "openmpi5" else kind
     if title in ("mpich", "intelmpi"):
         return ("-bind-to", "core", "-map-by", name)
-    if number == 0 or len(case.line.segments) > 1:  # ppr counts each program's ranks anew
+    if number == 0 or len(case.line.segments) > 1:  # ppr counts each program's ranks again
         return ("--map-by", "core", "--bind-to", "core")
     width = case.want.threads or 1
     pe = f":PE={width}" if width > 1 else ""

@@ -84,7 +84,7 @@ Local = tuple[CpuSet | None, ...]
 
 @dataclass(frozen=True)
 class Prediction:
-    """A line, what it wants, the machine, and what it will do there: all that a warning may need."""
+    """A line, recommended value, the machine, and what it will do there: all that a warning may need."""
 
     line: Line
     want: Request
@@ -197,7 +197,7 @@ SIMULATED: Mapping[Family, Callable[[Prediction], tuple[LintRank, ...]]] = {
     "pals": pals.ranks,
     "mvapich": pals.rsh,
 }
-"""Launchers, and what tells the ranks of all hosts of each."""
+"""Launchers, and what predicts the ranks of all hosts of each."""
 
 
 def _ranks(made: Prediction) -> tuple[LintRank, ...]:
@@ -223,7 +223,7 @@ def _near(made: Prediction, count: int) -> Local:
     """Return the cores of the adapter's NUMA node, in order: what ``dist`` gives."""
     places = dict(adapters(made.machine))
     if made.want.device not in places or made.want.bind != "core":
-        raise Unclear(f"dist deals ranks by distance to {made.want.device or 'a device that is not named'}")
+        raise Unclear(f"dist places ranks by distance to {made.want.device or 'a device that is not named'}")
     if len(places[made.want.device or ""]) > 1:
         raise Unclear(f"on which NUMA node {made.want.device} is, is not known")
     own = union(node.cpuset for node in made.topology.inside.cpu_nodes if node.os_index in places[made.want.device or ""])
@@ -243,7 +243,7 @@ def _inner(made: Prediction, given: Local) -> Local:
 
 
 def binder_cpus(nodes: str | None, cpus: str | None, topology: Topology) -> CpuSet | None:
-    """Return the CPUs that numactl or taskset gives a program; None where it gives none, or they cannot be told."""
+    """Return the CPUs that numactl or taskset gives a program; None where it gives none, or they are not known."""
     inside = topology.inside
     try:
         if nodes is not None:

@@ -21,7 +21,7 @@ class Request:
     from_file: bool = False
     """Whether the hosts are those of the host file: one without slots has as many as cores there, one in --host has one."""
     level: str | None = None
-    """What ranks are dealt over: slot, core, numa, l3cache, package, node, ppr, pe-list, rankfile, dist, seq."""
+    """What ranks are spread over: slot, core, numa, l3cache, package, node, ppr, pe-list, rankfile, dist, seq."""
     ppr: tuple[int, str] | None = None
     pe: int | None = None
     cpus: str | None = None
@@ -44,7 +44,7 @@ class Request:
     """Whether --oversubscribe itself is there: in 4 it allows to bind more ranks than cores too."""
     no_local: bool = False
     fault: str | None = None
-    """What a launcher finds wrong in --map-by and its kin: nothing starts."""
+    """What a launcher finds wrong in --map-by and the like: nothing starts."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     """Variables that the ranks get."""
@@ -172,7 +172,7 @@ def _allowed(told: Request, segment: Segment, *, four: bool) -> Request:
 
 
 def _mapping(line: Line, values: Mapping[str, str]) -> tuple[Mapped, str | None, str | None, str | None]:
-    """Return what ranks are dealt over, and the words of it: --map-by, what -N and its kin stand for, both together."""
+    """Return what ranks are spread over, and the words of it: --map-by, what -N and the like stand for, both together."""
     segment, five = line.first, line.family == "openmpi5"
     old = _old_map(segment)
     default = values.get("rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy")
@@ -190,23 +190,23 @@ def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped,
     """Return which two things of a line contradict each other, so that nothing starts."""
     over, not_over = segment.has("--oversubscribe"), segment.has("--nooversubscribe")
     if (over and "nooversubscribe" in made.modifiers) or (not_over and "oversubscribe" in made.modifiers) or (over and not_over):
-        return "it is told to allow more ranks than slots and not to"
+        return "it is asked both to allow more ranks than slots and not to"
     odd = [
         text for text in (segment.value("-np"), _each(segment)) if text is not None and not (text.isascii() and text.isdigit())
     ]
     if odd:
-        return f"{odd[0][:40]!r} is no number of ranks"
+        return f"{odd[0][:40]!r} is not a number of ranks"
     listed = segment.value("--cpu-set", "--cpu-list")
     level = made.level if said else None
     if five and old and said and not said.startswith(":"):
-        return f"both {old} and --map-by {said[:60]} say what ranks are dealt over"
+        return f"both {old} and --map-by {said[:60]} say what ranks are placed over"
     if listed and (level or old or made.pe or "span" in made.modifiers):
         return f"a list of cores and --map-by {(said or old or '')[:60]} say both where ranks go"
     word = next((name for name in ("--bycore", "--bynode", "--byslot") if segment.has(name)), None)
     if five or word is None:
         return None
     if level and level != word[4:]:
-        return f"both {word} and --map-by {(said or '')[:60]} say what ranks are dealt over"
+        return f"both {word} and --map-by {(said or '')[:60]} say what ranks are placed over"
     order = (segment.value("--rank-by") or "").lower()
     return f"both {word} and --rank-by {order[:40]} say how ranks are numbered" if order and order != word[4:] else None
 

@@ -1,4 +1,4 @@
-"""The words of a line: those that one version of Open MPI has and the other lacks, and the line written anew with others."""
+"""The words of a line: those that one version of Open MPI has and the other lacks, and the line written again with others."""
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Warnings about words: what a version does not know, ignores without a word, or reads as something else."""
+"""Warnings about words: what a version does not know, ignores silently, or reads as something else."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ def _hyphens(case: Prediction) -> Iterator[LintWarning]:
     if odd:
         yield LintWarning(
             id="odd-hyphen",
-            what=f"{shown(odd[0])[:80]} is no option: its hyphen is not the ASCII one",
+            what=f"{shown(odd[0])[:80]} is not an option: its hyphen is not the ASCII one",
             why="Word processors and web pages turn - into a dash; the launcher takes the word for the program to start.",
             evidence=f"{len(odd)} word{'s' * (len(odd) > 1)} of the line: {', '.join(shown(word)[:60] for word in odd[:5])}",
             better=written(case.line),
@@ -130,7 +130,7 @@ def _commas(case: Prediction) -> Iterator[LintWarning]:
         new = text.replace(",", ":", 1)
         yield LintWarning(
             id="comma",
-            what=f"what follows the comma in --map-by {text[:60]} is dropped without a word",
+            what=f"what follows the comma in --map-by {text[:60]} is silently dropped",
             why="Modifiers come after a colon; 5.0.11 was seen to map by the first word alone.",
             evidence=f"--map-by {text[:60]} in the line",
             better=rewrite(case.line, lambda each: ("--map-by", new) if each is said else None),

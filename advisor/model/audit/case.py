@@ -65,7 +65,7 @@ class SocketFacts(Value):
     rated_fastest: int | None = made_from("memory.dimms", "transfers a second that its fastest DIMM is made for")
     sizes: tuple[int, ...] | None = made_from("memory.dimms", "the different sizes of its DIMMs, bytes")
     parts: tuple[str, ...] | None = made_from("memory.dimms", "the different part numbers of its DIMMs")
-    makers: tuple[str, ...] | None = made_from("memory.dimms", "the different makers of its DIMMs")
+    makers: tuple[str, ...] | None = made_from("memory.dimms", "the different vendors of its DIMMs")
     ranks: tuple[int, ...] | None = made_from("memory.dimms", "the different numbers of ranks of its DIMMs")
     per_channel: tuple[int, ...] | None = made_from("memory.dimms", "the different numbers of DIMMs on its used channels")
     channel_sizes: tuple[int, ...] | None = made_from(
@@ -112,8 +112,8 @@ class Device(Value):
     driver: str | None = made_from("pci", "kernel driver")
     virtual: bool | None = made_from("pci", "whether it is a virtual function")
     nodes: tuple[int, ...] | None = made_from("pci.locality", "NUMA nodes that it is local to")
-    inferred: str | None = made_from("pci.locality", "why its nodes are a guess; None where the firmware told")
-    placed: bool | None = made_from("pci.locality", "whether the firmware told its NUMA node")
+    inferred: str | None = made_from("pci.locality", "why its nodes are a guess; None where the firmware reports them")
+    placed: bool | None = made_from("pci.locality", "whether the firmware reports its NUMA node")
     sockets: tuple[int, ...] | None = made_from("pci.locality", "sockets of those nodes")
     link: Link | None = made_from("pci.link", "the PCIe link as it runs")
     card: Link | None = made_from("pci.card", "what the card could do")
@@ -148,7 +148,7 @@ class Accelerator(Device):
 
 
 class Standing(Value):
-    """What a setting stands at, and who says so."""
+    """What a setting is set to, and its source."""
 
     name: str = Field(description="neutral name of the setting: numa.nps")
     title: str = Field(description="the setting in words")
@@ -174,15 +174,15 @@ class Case(Facts):
     adapters: tuple[Adapter, ...] | None = made_from("hcas", "HCAs joined with their PCI devices")
     accelerators: tuple[Accelerator, ...] | None = made_from("gpus", "GPUs and accelerators joined with their PCI devices")
     hbm: str | None = made_from(
-        "tiers", "how HBM in the processor's package is used: flat, cache, only; None where nothing tells"
+        "tiers", "how HBM in the processor's package is used: flat, cache, only; None where that is not known"
     )
     madt_x2apic: bool | None = made_from("acpi.madt", "whether the firmware lists a processor by an x2APIC ID")
     firmware_cpus: int | None = made_from("acpi.madt", "processors that the firmware lists as enabled")
     firmware_nodes: int | None = made_from("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
     firmware_slit: bool | None = made_from("acpi.slit", "whether the firmware has a table of NUMA distances (SLIT)")
     bios_offers: tuple[str, ...] | None = made_from(
-        "firmware", "settings that this maker's sheet knows on this generation; None where maker or generation is not known"
+        "firmware", "settings that this vendor's sheet knows on this generation; None where vendor or generation is not known"
     )
     standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
-    watch: Watch | None = Field(default=None, description="counters of faults, looked at twice; None where nobody looked")
+    watch: Watch | None = Field(default=None, description="fault counters, read twice; None where nobody looked")
     measured: MeasuredFacts | None = made_from("measured", "what was measured on this machine; None where nothing was")

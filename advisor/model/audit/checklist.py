@@ -23,7 +23,10 @@ HEADINGS: Final[dict[Where, str]] = {
 """The groups, in order: hands on the machine first, then what needs the one restart, then what takes effect at once."""
 
 NOTE_FIRST: Final = "note the present value first, and set it back"
-"""The way back of a line whose present value is not known."""
+"""The undo of a line whose present value is not known."""
+
+NAMED: Final = 3
+"""How many subjects the title of a state names: PCIe link of the adapter at full width (mlx5_0); more stand below it."""
 
 
 class Other(Value):
@@ -48,7 +51,7 @@ class Proof(Value):
 
     id: str = Field(description="what items name it by: bandwidth")
     command: str = Field(description="advisor measure membw")
-    shows: str = Field(description="what it tells, in a few words")
+    shows: str = Field(description="what it shows, in a few words")
     figures: bool = Field(description="whether it gives figures that publications give, too")
     expected: tuple[Expected, ...] = Field(
         default=(), description="what was published for this platform; () where nothing was, the likest conditions first"
@@ -66,9 +69,9 @@ class Item(Value):
     done: bool | None = Field(default=None, description="whether it is so already; None where that is not known")
     verdict: Verdict
     severity: Severity
-    now: str | None = Field(default=None, description="what it stands at")
-    pending: str | None = Field(default=None, description="what the BIOS will apply at the next start already")
-    wanted: str = Field(description="what it should stand at")
+    now: str | None = Field(default=None, description="what it is set to")
+    pending: str | None = Field(default=None, description="what the BIOS will apply at the next restart already")
+    wanted: str = Field(description="what it should be set to")
     meaning: str | None = Field(default=None, description="what that value does, in one line")
     others: tuple[Other, ...] = Field(default=(), description="other values that rules want: a conflict to decide")
     fix: Fix
@@ -104,7 +107,7 @@ class Checklist(Value):
     machine: str | None = Field(default=None, description="the machine in words; None for hardware on order")
     platform: str | None = None
     platform_id: str | None = None
-    vendor: str = Field(description="the maker whose words are used: Dell")
+    vendor: str = Field(description="the vendor whose names are used: Dell")
     vendor_id: str
     scope: Scope
     groups: tuple[Group, ...]
@@ -112,7 +115,7 @@ class Checklist(Value):
         default=(), description="what holds for all of it: how to enter the setup, one restart for all"
     )
     apply: tuple[str, ...] = Field(default=(), description="lines that make all BIOS changes take effect, once")
-    absent: tuple[str, ...] = Field(default=(), description="what is wanted and this maker does not offer here")
+    absent: tuple[str, ...] = Field(default=(), description="what is recommended and this vendor does not offer here")
     left_out: int = Field(default=0, description="rules that do not apply here")
     proofs: tuple[Proof, ...] = Field(default=(), description="the benchmarks that items name")
     sources: tuple[Cited, ...] = ()

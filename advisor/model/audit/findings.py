@@ -59,8 +59,8 @@ class Fix(Value):
     notes: tuple[str, ...] = ()
     reboot: str = "no"
     check: str | None = Field(default=None, description="the command that shows the present value")
-    undo: str | None = Field(default=None, description="the way back")
-    verified: bool | None = Field(default=None, description="whether the maker's own registry has this name and value")
+    undo: str | None = Field(default=None, description="how to undo it")
+    verified: bool | None = Field(default=None, description="whether the vendor's own registry has this name and value")
 
 
 class Finding(Value):
@@ -137,9 +137,10 @@ class Row(Value):
     """One line of the table of settings."""
 
     name: str = Field(description="neutral name: numa.nps")
-    title: str
+    term: str = Field(description="the word that people search for: NPS, vm.swappiness")
+    title: str = Field(description="the term explained: NUMA nodes per socket")
     where: Where
-    current: str | None = Field(default=None, description="what it stands at, in neutral words; None where that is not known")
+    current: str | None = Field(default=None, description="what it is set to, in neutral words; None where that is not known")
     wanted: str | None = Field(default=None, description="what the rules want for the scope; None where none asks")
     confidence: str | None = Field(default=None, description="high, medium, low: how sure the current value is")
     how: str | None = Field(default=None, description="how the current value is known")
@@ -148,6 +149,11 @@ class Row(Value):
     rules: tuple[str, ...] = Field(default=(), description="the rules that want it")
     met: bool | None = Field(default=None, description="whether current is as wanted; None where either is not known")
 
+    @property
+    def heading(self) -> str:
+        """Return the term with what it means: ``NPS (NUMA nodes per socket)``."""
+        return f"{self.term} ({self.title})"
+
 
 class Audit(Value):
     """Everything an audit says; the Machine itself travels beside it."""
@@ -155,7 +161,7 @@ class Audit(Value):
     scope: Scope = Field(description="the work it was judged for")
     platform: str | None = Field(default=None, description="processor generation in words: EPYC 7002 (Rome)")
     platform_id: str | None = None
-    vendor: str | None = Field(default=None, description="maker of the server whose words are used; None for neutral words")
+    vendor: str | None = Field(default=None, description="vendor of the server whose names are used; None for neutral names")
     findings: tuple[Finding, ...] = Field(description="every verdict of every rule")
     settings: tuple[Row, ...]
     unseen: tuple[Gap, ...] = Field(default=(), description="what could not be read, and what would make it known")
@@ -183,7 +189,7 @@ _WEIGHT = {"high": 0, "medium": 1, "low": 2, "info": 3}
 
 
 def cost_order(finding: Finding) -> tuple[int, float, str, str]:
-    """Return the key that sorts findings: by what they cost, severity first, then the part to be won."""
+    """Return the key that sorts findings: by what they cost, severity first, then possible gain."""
     gain = finding.cost.gain if finding.cost and finding.cost.gain else 0.0
     return _WEIGHT[finding.severity], -gain, finding.id, finding.subject or ""
 

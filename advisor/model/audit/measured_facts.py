@@ -109,7 +109,7 @@ class Reach(Value):
 
     bandwidth: float | None = Field(default=None, description="bytes a second one way, at the size that is fastest")
     spread: float | None = Field(default=None, description="how far apart the repeats of bandwidth lie, as a share")
-    messages: float | None = Field(default=None, description="messages a second, at the smallest size")
+    messages: float | None = Field(default=None, description="messages/s at the smallest size")
     messages_spread: float | None = Field(default=None, description="how far apart their repeats lie, as a share")
     pairs: int | None = Field(default=None, description="pairs of ranks that sent")
 
@@ -136,7 +136,7 @@ class MeasuredAdapter(Value):
     bandwidth: float | None = Field(default=None, description="the most bytes a second one way of any ranks beside it")
     spread: float | None = Field(default=None, description="how far apart its repeats lie, as a share")
     share: float | None = Field(default=None, description="that bandwidth as a share of the line")
-    messages: float | None = Field(default=None, description="the most messages a second of any ranks, wherever they are")
+    messages: float | None = Field(default=None, description="the most messages/s of any ranks, wherever they are")
     messages_spread: float | None = Field(default=None, description="how far apart their repeats lie, as a share")
     messages_pairs: int | None = Field(default=None, description="pairs of ranks that sent those")
     near: Reach | None = Field(default=None, description="all cores of its own NUMA node")
@@ -180,7 +180,7 @@ class Linpack(Value):
     grid: str | None = Field(default=None, description="P x Q: 8 x 8")
     ranks: int | None = Field(default=None, description="MPI ranks")
     threads: int | None = Field(default=None, description="threads of each")
-    hosts: int | None = Field(default=None, description="hosts that worked; None where that is not told")
+    hosts: int | None = Field(default=None, description="hosts that worked; None where that is not known")
     cores: int | None = Field(default=None, description="cores that worked, of all hosts")
     per_core: float | None = Field(default=None, description="threads of all ranks for each core that worked")
     whole: bool | None = Field(default=None, description="whether every core of the hosts worked")

@@ -1,8 +1,8 @@
-"""A Plan: what is to be changed on a machine, each change with its reason, its place and its way back; and what is not, and why.
+"""A Plan: what is to be changed on a machine, each change with reason, place and undo; and what is not, and why.
 
 Scripts, bodies and pages are made from this value alone. A change stands in it only where the present value is known, a finding
-wants another, the machine's firmware has the attribute, nothing else in the plan contradicts it, and there is a way back;
-everything else stands in one of the lists beside the changes, for a person to read. The command lines of a maker's tools are
+wants another, the machine's firmware has the attribute, nothing else in the plan contradicts it, and there is an undo;
+everything else stands in one of the lists beside the changes, for a person to read. The command lines of a vendor's tools are
 filled in here too: {attribute} {value} {group} {dotted} {pairs} {body} in their templates.
 """
 
@@ -129,7 +129,7 @@ class Kept(Value):
     marks: tuple[Mark, ...] = ()
     active: bool = True
     about: tuple[str, ...] = ()
-    back: str = Field(default="", description="the way back")
+    back: str = Field(default="", description="how to undo it")
 
 
 class WantedSetting(Value):
@@ -176,7 +176,7 @@ class Back(Value):
     """One attribute and the value it goes back to."""
 
     attribute: str
-    value: VendorValue | None = Field(description="None where only the saved file tells")
+    value: VendorValue | None = Field(description="None where only the saved file has it")
     command: str | None = None
 
 
@@ -189,7 +189,7 @@ class Change(Value):
     menu: str = ""
     title: str
     settings: tuple[str, ...] = Field(default=(), description="neutral names of the settings that it serves")
-    now: Scalar | None = Field(default=None, description="the present value in the maker's word; None where it is not known")
+    now: Scalar | None = Field(default=None, description="the present value in the vendor's word; None where it is not known")
     value: VendorValue
     kind: Literal["wanted", "first", "again"] = Field(
         default="wanted", description="asked for, needed before another, or put back where another change moves it"
@@ -199,10 +199,10 @@ class Change(Value):
     why: tuple[str, ...] = Field(default=(), description="what it is, what it was, and who asks")
     first: tuple[str, ...] = Field(default=(), description="attributes that must be written before it")
     moves: tuple[str, ...] = Field(default=(), description="what changes along with it: ATTRIBUTE=VALUE")
-    back: tuple[Back, ...] = Field(min_length=1, description="the way back")
+    back: tuple[Back, ...] = Field(min_length=1, description="how to undo it")
     marks: tuple[Mark, ...] = ()
     active: bool = Field(default=True, description="false where it stands as a comment, to be switched on by hand")
-    command: str | None = Field(default=None, description="the maker's line that stages it alone; None where no tool has one")
+    command: str | None = Field(default=None, description="the vendor's line that stages it alone; None where no tool has one")
     verified: bool = False
 
 

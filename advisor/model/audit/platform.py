@@ -68,7 +68,7 @@ class Match(Value):
 class CutOffer(Value):
     """A way of cutting the socket that the firmware of this platform offers."""
 
-    name: str = Field(description="as advisor names the cut: NPS4, channel-interleaving, COD, SNC2, none")
+    name: str = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
     nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
     per: Literal["socket", "system", "l3"] = Field(default="socket", description="what the nodes are counted in")
     called: str = Field(description="the setting in the vendor's words")
@@ -88,10 +88,10 @@ class CutOffer(Value):
 
 
 class Advice(Value):
-    """The cut that a guide wants for some kinds of work."""
+    """The NUMA partitioning that a guide recommends for some kinds of work."""
 
     scopes: tuple[Scope, ...] = Field(description="for which work", min_length=1)
-    cut: str = Field(description="the cut it wants; where it is not offered, the next lower one")
+    cut: str = Field(description="the NUMA partitioning it recommends; where it is not offered, the next lower one")
     source: str = Field(description="publication")
     note: str | None = Field(default=None, description="its reason or its condition")
 
@@ -132,7 +132,7 @@ class Reference(Value):
 
 
 class Variant(Value):
-    """Processors of the platform, told by name, for which some figures differ."""
+    """Processors of the platform, known by name, for which some figures differ."""
 
     name: _NamePattern = Field(description="their marketing names have this in it")
     why: str = Field(description="what is different about them")
@@ -175,7 +175,7 @@ class Platform(Value):
 
     @model_validator(mode="after")
     def _is_sound(self) -> "Platform":
-        """Refuse a figure without a source, and advice of a cut that is not offered."""
+        """Refuse a figure without a source, and advice of a NUMA partitioning that is not offered."""
         if self.scheme not in Scheme.__members__:
             raise ValueError(f"scheme {self.scheme[:40]} is not one of {', '.join(Scheme.__members__)}")
         given = {name for name in _FIGURES if getattr(self, name) is not None}
@@ -186,7 +186,7 @@ class Platform(Value):
             raise ValueError(f"sources names {idle[0]}, of which this sheet has no figure")
         names = {cut.name for cut in self.cuts}
         if wrong := [advice.cut for advice in self.best if advice.cut not in names]:
-            raise ValueError(f"best wants the cut {wrong[0]}, which cuts does not list")
+            raise ValueError(f"best names the partitioning {wrong[0]}, which cuts does not list")
         return self
 
     @property
@@ -241,7 +241,7 @@ def _certain(cut: CutOffer, dies: int | None, sockets: int | None, cores: int | 
 def best_cut(
     platform: Platform, scope: Scope, dies: int | None, sockets: int | None, cores: int | None = None
 ) -> CutOffer | None:
-    """Return the cut that the first guide for this work wants, or the nearest lower one that is certainly offered.
+    """Return the NUMA partitioning that the first guide for this work wants, or the nearest lower one that is certainly offered.
 
     None where no guide speaks, or where the machine did not show what decides the offer.
     """

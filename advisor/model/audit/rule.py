@@ -86,7 +86,7 @@ class RuleText(Value):
     title: Plain = Field(description="the fault in a few words")
     severity: Severity
     scope: tuple[Scope, ...] = Field(default=SCOPES, min_length=1, description="the work it matters for; all if none")
-    where: Where | None = Field(default=None, description="where it is mended; the setting's own place where set is given")
+    where: Where | None = Field(default=None, description="where it is fixed; the setting's own place where set is given")
     each: Plain | None = Field(default=None, description="NAME in LIST: one verdict for each item")
     subject: Plain | None = Field(default=None, description="what the verdict is about: {adapter.name}")
     let: dict[str, Expression] = Field(default={}, description="named values, which a site may override")
@@ -98,7 +98,7 @@ class RuleText(Value):
     set: dict[str, Expression] = Field(default={}, description="settings and the values they should have")
     want: Plain | None = Field(default=None, description="the state wanted, as a line of a checklist; needed without set")
     fix: Plain | None = Field(default=None, description="what to do where no setting does it")
-    check: Plain = Field(description="how to see that it is mended")
+    check: Plain = Field(description="how to see that it is fixed")
     undo: Plain | None = Field(default=None, description="how to go back; a setting goes back to what it was")
     spare: Plain | None = Field(default=None, description="when to leave it as it is")
     guides: tuple[Guide, ...] = Field(default=(), description="what differing guides say")

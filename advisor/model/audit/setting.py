@@ -46,12 +46,13 @@ class Setting(Value):
     """One thing that can be set, in neutral words."""
 
     name: str = Field(default="", description="the key it stands under: numa.nps")
-    title: str = Field(description="what it is called in a sentence: NUMA nodes per socket")
+    term: str = Field(description="the word that people search for: NPS, vm.swappiness")
+    title: str = Field(description="the term explained: NUMA nodes per socket")
     where: Where
     type: Literal["choice", "number", "text"]
     values: dict[str, str] = Field(default={}, description="neutral value -> its meaning in one line")
     unit: str | None = Field(default=None, description="unit of a number")
-    makers: tuple[Maker, ...] = Field(default=(), description="makers of processors that have it; () all")
+    makers: tuple[Maker, ...] = Field(default=(), description="vendors of processors that have it; () all")
     only_with: dict[str, str] = Field(
         default={}, description="value -> the setting that must be known and set together with it: without, it does harm"
     )
@@ -72,10 +73,15 @@ class Setting(Value):
         if self.type == "number" and not all(value.lstrip("-").isdigit() for value in self.values):
             raise ValueError("the values of a number are numbers")
         if unknown := [value for value in (self.set.writes if self.set else {}) if value not in self.values]:
-            raise ValueError(f"writes: {unknown[0]} is no value of this setting")
+            raise ValueError(f"writes: {unknown[0]} is not a value of this setting")
         if unknown := [value for value in self.only_read if value not in self.values]:
-            raise ValueError(f"only_read: {unknown[0]} is no value of this setting")
+            raise ValueError(f"only_read: {unknown[0]} is not a value of this setting")
         return self
+
+    @property
+    def heading(self) -> str:
+        """Return the term with what it means, as tables and titles show it: ``NPS (NUMA nodes per socket)``."""
+        return f"{self.term} ({self.title})"
 
     def neutral(self, text: str) -> Neutral:
         """Return a value as the type says: 4 for the text "4" of a number."""

@@ -1,4 +1,4 @@
-"""What a maker of servers calls each setting, where it stands in the menus, and how its tools set it."""
+"""What a vendor of servers calls each setting, where it stands in the menus, and how its tools set it."""
 
 import re
 from typing import Annotated, Literal
@@ -52,7 +52,7 @@ class Tools(Value):
     look: str | None = Field(
         default=None, description="one line that prints many: {keys} are {group}.{attribute}, {names} attributes"
     )
-    save: tuple[str, ...] = Field(default=(), description="save every present value to a file: the way back")
+    save: tuple[str, ...] = Field(default=(), description="save every present value to a file, for undoing")
     restore: str | None = Field(default=None, description="the line that gives such a file back")
     clear: str | None = Field(default=None, description="what takes back what is staged and not yet committed")
     prepare: tuple[str, ...] = Field(default=(), description="once, before")
@@ -75,11 +75,11 @@ class Require(Value):
 
 
 class Evidence(Value):
-    """What shows attributes of a maker's servers, and of which generation those servers are."""
+    """What shows attributes of a vendor's servers, and of which generation those servers are."""
 
     platforms: Words = Field(description="platform ids or the vendor's generations that it is of, no others")
     kind: Literal["registry", "capture", "reference", "script", "list"] = Field(
-        description="registry: names and legal values; capture: names and present values; reference: the maker's own printed "
+        description="registry: names and legal values; capture: names and present values; reference: the vendor's own printed "
         "list of names and values; script: what somebody writes; list: names alone"
     )
     product: str = Field(description="PowerEdge R750")
@@ -88,7 +88,7 @@ class Evidence(Value):
 
     @property
     def proves(self) -> bool:
-        """Whether it comes from the maker's firmware: what a script writes may be refused, and a list may mix generations."""
+        """Whether it comes from the vendor's firmware: what a script writes may be refused, and a list may mix generations."""
         return self.kind in ("registry", "capture", "reference")
 
 
@@ -129,7 +129,7 @@ class Entry(Value):
         if self.seen and not names:
             raise ValueError("what is seen has an attribute")
         if wrong := [value for seen in self.seen.values() if seen != "all" for value in seen if value not in self.values]:
-            raise ValueError(f"seen: {wrong[0]} is no value of this entry")
+            raise ValueError(f"seen: {wrong[0]} is not a value of this entry")
         return self
 
 
@@ -173,7 +173,7 @@ class Absent(Value):
 
 
 class Vendor(Value):
-    """One maker's sheet."""
+    """One vendor's sheet."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     name: str
@@ -206,7 +206,7 @@ class Vendor(Value):
         for name, entry in ((name, entry) for name, entries in self.settings.items() for entry in entries):
             for seen in (*entry.seen, *(seen for need in entry.requires for seen in need.seen)):
                 if seen not in self.evidence:
-                    raise ValueError(f"{name}: {seen} is no evidence of this sheet")
+                    raise ValueError(f"{name}: {seen} is not an evidence of this sheet")
                 if not self._both(entry.platforms, self.evidence[seen].platforms):
                     raise ValueError(f"{name}: {seen} is of none of the generations that this entry is for")
         return self
@@ -255,12 +255,12 @@ class Place(Value):
     path: str = Field(default="", description="the way through the menus without how they are reached")
     exact: bool = Field(default=False, description="whether the attribute is one, and neither a beginning nor a guess")
     requires: tuple[Require, ...] = Field(default=(), description="what else it needs, in this machine's names")
-    spoken: dict[str, VendorValue] = Field(default={}, description="neutral value -> this vendor's word, for the way back")
+    spoken: dict[str, VendorValue] = Field(default={}, description="neutral value -> this vendor's word, for undoing")
     show: tuple[str, ...] = Field(default=(), description="shell lines that print the present value")
     commands: tuple[str, ...] = Field(default=(), description="shell lines that stage the change, prerequisites first")
     apply: tuple[str, ...] = Field(default=(), description="shell lines that make all staged changes take effect, once")
     prerequisites: tuple[tuple[str, VendorValue, str], ...] = Field(default=(), description="attribute, value, why")
     notes: tuple[str, ...] = ()
     verified: bool = Field(
-        default=False, description="whether firmware of this maker and generation was seen with this name and value"
+        default=False, description="whether firmware of this vendor and generation was seen with this name and value"
     )

@@ -44,11 +44,11 @@ class Cpu(Value):
 
     vendor: str | None = Field(default=None, description="AuthenticAMD, GenuineIntel, ARM implementer, ...")
     model_name: Annotated[str | None, Section.MACHINE] = Field(default=None, description="the marketing name")
-    family: Number | None = Field(default=None, description="as CPUID tells it: 25")
-    model: Number | None = Field(default=None, description="as CPUID tells it; of Arm the part number")
-    stepping: Number | None = Field(default=None, description="as CPUID tells it")
+    family: Number | None = Field(default=None, description="as CPUID reports it: 25")
+    model: Number | None = Field(default=None, description="as CPUID reports it; of Arm the part number")
+    stepping: Number | None = Field(default=None, description="as CPUID reports it")
     kinds: tuple[CoreKind, ...] | None = Field(
-        default=None, description="the kinds of cores; None where all are alike or not told"
+        default=None, description="the kinds of cores; None where all are alike or not reported"
     )
     flags: tuple[str, ...] | None = Field(default=None, description="sorted")
     microcode: Annotated[tuple[str, ...] | None, Section.MACHINE] = Field(
@@ -123,7 +123,7 @@ _TWO_L3_A_DIE = {23: range(48, 64), 25: range(160, 176)}
 """Rome; Bergamo and Siena. Other dies have one L3 group since Milan."""
 
 _A64FX = ("0x46", 1)
-"""Its four core memory groups are nodes, whatever the firmware is told (implementer Fujitsu, part 1)."""
+"""Its four core memory groups are nodes, whatever the firmware is set to (implementer Fujitsu, part 1)."""
 
 _NAMES = (
     (r"EPYC [37]\w\w1", Scheme.DIES),
@@ -166,7 +166,7 @@ def two_l3_a_die(cpu: Cpu | None) -> bool:
 
 
 def advertised_cores(cpu: Cpu | None) -> int | None:
-    """Return the cores of a socket as its name tells them: 32 of ``AMD EPYC 7601 32-Core Processor``."""
+    """Return the cores of a socket as its name gives them: 32 of ``AMD EPYC 7601 32-Core Processor``."""
     match = re.search(r"\b(\d{1,3})-Core\b", (cpu and cpu.model_name) or "", re.ASCII | re.IGNORECASE)
     return int(match[1]) if match else None
 

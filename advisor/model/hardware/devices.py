@@ -58,8 +58,8 @@ class PciDevice(Value):
     address: Key[DeviceName] = Field(description="0000:61:00.0")
     kind: str = Field(description="hca, nic, gpu, nvme, accelerator, bridge or other")
     class_code: PciClass = Field(description="PCI class: 0x020700")
-    vendor: PciId = Field(description="the maker: 0x15b3")
-    device: PciId = Field(description="the maker's number of the product")
+    vendor: PciId = Field(description="the vendor: 0x15b3")
+    device: PciId = Field(description="the vendor's number of the product")
     name: str | None = Field(default=None, description="vendor and device in words where a source has them")
     driver: DeviceName | None = Field(default=None, description="kernel driver")
     locality: Locality | None = None
@@ -127,7 +127,7 @@ class Hca(Value):
     irqs: Volatile[tuple[Irq, ...] | None] = Field(default=None, description="its interrupts")
     firmware_options: dict[str, str] | None = Field(
         default=None,
-        description="options of its firmware at the next start: PCI_WR_ORDERING -> per_mkey; root alone sees them",
+        description="options of its firmware at the next restart: PCI_WR_ORDERING -> per_mkey; root alone sees them",
     )
 
 
@@ -166,8 +166,12 @@ class Gpu(Value):
     repair_pending: bool | None = Field(
         default=None, description="whether rows of its memory wait for a reset to be replaced, or could not be replaced"
     )
-    compute_partition: str | None = Field(default=None, description="how an AMD Instinct's dies are cut: SPX, DPX, TPX, QPX, CPX")
-    memory_partition: str | None = Field(default=None, description="how an AMD Instinct's memory is cut: NPS1, NPS2, NPS4, NPS8")
+    compute_partition: str | None = Field(
+        default=None, description="how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX"
+    )
+    memory_partition: str | None = Field(
+        default=None, description="how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8"
+    )
 
 
 def bus_of(address: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Counters of faults, looked at twice: what rose between the looks tells more than what stands there since the start."""
+"""Counters of faults, looked at twice: what rose between the looks says more than what stands there since boot."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from advisor.model.value import Value
 
 ONE_LOOK: Final = Gap(
     fact="watch",
-    why="the counters were looked at once: what rises cannot be told",
+    why="the counters were read once: what rises is not known",
     help="run advisor audit on the machine itself, or take a new capture: both look twice",
 )
 
@@ -17,10 +17,10 @@ ONE_LOOK: Final = Gap(
 class Count(Value):
     """A counter."""
 
-    total: int = Field(description="what it stands at: since the start, or since somebody reset it")
+    total: int = Field(description="its value: since boot, or since it was reset")
     rose: int | None = Field(
         default=None,
-        description="what came in between the two looks; None after one look, a reset, or where it stands at its end",
+        description="what came in between the two looks; None after one look, a reset, or at its maximum",
     )
 
 
@@ -32,8 +32,8 @@ class PortWatch(Value):
     port: int
     layer: str | None = Field(default=None, description="infiniband or ethernet")
     symbol_errors: Count | None = Field(default=None, description="symbols that were no symbols, on one lane or more")
-    link_recoveries: Count | None = Field(default=None, description="times the link trained anew without going down")
-    link_downs: Count | None = Field(default=None, description="times the link failed to train anew and went down")
+    link_recoveries: Count | None = Field(default=None, description="times the link retrained without going down")
+    link_downs: Count | None = Field(default=None, description="times the link failed to retrain and went down")
     receive_errors: Count | None = Field(default=None, description="packets received with an error")
     remote_errors: Count | None = Field(default=None, description="packets that the sender marked as bad (EBP)")
     integrity_errors: Count | None = Field(default=None, description="times local physical errors passed the threshold")
@@ -100,6 +100,6 @@ class Watch(Value):
     devices: tuple[DeviceWatch, ...] | None = Field(default=None, description="PCIe devices that count errors (AER)")
     memory: tuple[MemoryWatch, ...] | None = Field(default=None, description="memory controllers that count errors (EDAC)")
     packages: tuple[PackageWatch, ...] | None = Field(default=None, description="packages that count how often they were too hot")
-    gpus: tuple[GpuWatch, ...] | None = Field(default=None, description="GPUs whose tool tells")
+    gpus: tuple[GpuWatch, ...] | None = Field(default=None, description="GPUs whose tool reports them")
     sources: tuple[Source, ...] = ()
     gaps: tuple[Gap, ...] = ()

@@ -1,4 +1,4 @@
-"""What the firmware says: maker and version (SMBIOS), BIOS attributes, the registry of what they allow, ACPI tables."""
+"""What the firmware says: vendor and version (SMBIOS), BIOS attributes, the registry of what they allow, ACPI tables."""
 
 from typing import Final, Literal
 
@@ -11,18 +11,20 @@ from advisor.model.value import Value
 class Firmware(Value):
     """The system, board and BIOS names that SMBIOS gives."""
 
-    system_vendor: str | None = Field(default=None, description="maker of the system: Dell Inc.")
+    system_vendor: str | None = Field(default=None, description="vendor of the system: Dell Inc.")
     product: str | None = Field(default=None, description="product name: PowerEdge R7425")
-    product_version: str | None = Field(default=None, description="the maker's version of the product")
-    board_vendor: str | None = Field(default=None, description="maker of the board")
+    product_version: str | None = Field(default=None, description="the vendor's version of the product")
+    board_vendor: str | None = Field(default=None, description="vendor of the board")
     board: str | None = Field(default=None, description="board name: 02MJ3T")
-    bios_vendor: str | None = Field(default=None, description="maker of the BIOS")
+    bios_vendor: str | None = Field(default=None, description="vendor of the BIOS")
     bios_version: str | None = Field(default=None, description="1.26.0")
     bios_date: str | None = Field(default=None, description="ISO date: 2024-01-01")
     smbios: str | None = Field(default=None, description="version of the SMBIOS table: 3.3; root alone can read it")
-    cluster_mode: str | None = Field(default=None, description="Knights Landing only: Quadrant, SNC4, ... as its firmware told")
+    cluster_mode: str | None = Field(
+        default=None, description="Knights Landing only: Quadrant, SNC4, ... as its firmware reports"
+    )
     memory_mode: str | None = Field(
-        default=None, description="Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware told"
+        default=None, description="Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware reports"
     )
 
 
@@ -31,14 +33,14 @@ Scalar = bool | int | str
 
 
 class Bios(Value):
-    """The BIOS as it is set, and as it will be after the next start."""
+    """The BIOS as it is set, and as it will be after the next restart."""
 
     attributes: dict[str, Scalar | None] = Field(description="attribute -> value; serial numbers, addresses and secrets left out")
     pending: dict[str, Scalar | None] | None = Field(
-        default=None, description="what waits for the next start; None where it was not read, {} where nothing waits"
+        default=None, description="what waits for the next restart; None where it was not read, {} where nothing waits"
     )
     also: dict[str, str] = Field(
-        default={}, description="attribute -> its value's other name, where a registry told both that and the menu's words"
+        default={}, description="attribute -> its value's other name, where a registry has both that and the menu's words"
     )
     registry: str | None = Field(
         default=None, description="attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60"

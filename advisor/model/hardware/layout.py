@@ -19,7 +19,7 @@ class Cut(Value):
 
     name: str = Field(description="channel-interleaving, NPS4, L3-as-NUMA, COD, SNC2, ..., none, unknown")
     nodes_per_socket: int | None = Field(
-        default=None, description="NUMA nodes with CPUs in each socket; None where sockets differ or it cannot be told"
+        default=None, description="NUMA nodes with CPUs in each socket; None where sockets differ or it is not known"
     )
     confidence: Confidence
     beneath: int | None = Field(default=None, description="NPS under L3-as-NUMA, where the distances tell it")
@@ -30,7 +30,7 @@ class Numbering(Value):
     """The order in which the kernel's CPU numbers go over the machine."""
 
     name: Literal["linear", "round-robin", "other", "unknown"]
-    over: Literal["packages", "nodes"] | None = Field(default=None, description="what a round robin deals the numbers to")
+    over: Literal["packages", "nodes"] | None = Field(default=None, description="what a round-robin alternates over")
     siblings: Literal["adjacent", "offset", "other", "none", "unknown"] = Field(
         description="where a core's second thread is numbered"
     )

@@ -21,7 +21,7 @@ class Dimm(Value):
     configured: Transfers | None = Field(default=None, description="transfers a second that it runs at")
     width: Bits | None = Field(default=None, description="data bits, without ECC")
     ranks: Count | None = Field(default=None, description="ranks of the module")
-    maker: str | None = Field(default=None, description="maker of the module")
+    maker: str | None = Field(default=None, description="vendor of the module")
     part: str | None = Field(default=None, description="part number")
 
 
@@ -83,7 +83,7 @@ class DaxDevice(Value):
 
     name: Key[DeviceName] = Field(description="dax0.0")
     kind: str | None = Field(
-        default=None, description="cxl, nvdimm, or reserved by the firmware (HBM, CXL); None where it is not told"
+        default=None, description="cxl, nvdimm, or reserved by the firmware (HBM, CXL); None where it is not reported"
     )
     size: Bytes | None = Field(default=None, description="bytes")
     node: Number | None = Field(default=None, description="the NUMA node that it is, or would be")

@@ -1,7 +1,7 @@
 """In what order the kernel's CPU numbers go over the machine, whether ACPI's tables agree, and hwloc's logical numbers.
 
 hwloc numbers cores in the order of its tree: the children of an object stand in the order of their first CPU. On a
-machine whose numbers are dealt to the sockets in turn, logical core 1 is CPU 2. Launchers read the part of the machine
+machine whose numbers are round-robin across the sockets, logical core 1 is CPU 2. Launchers read the part of the machine
 that the cgroup allows, so logical numbers are counted in ``Topology.inside``.
 """
 
@@ -112,7 +112,7 @@ def srat_agreement(machine: Machine, topology: Topology) -> tuple[str, ...]:
 
 
 def madt_order(machine: Machine, topology: Topology) -> tuple[str, ...]:
-    """Return whether the kernel numbers the CPUs as the MADT lists them; () where that cannot be told."""
+    """Return whether the kernel numbers the CPUs as the MADT lists them; () where that is not known."""
     acpi = machine.acpi
     if acpi is None or not acpi.madt or not acpi.srat_cpus:
         return ()

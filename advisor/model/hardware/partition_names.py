@@ -1,4 +1,4 @@
-"""The name of a NUMA partitioning, one function for each way in which sockets are cut: NPS, SNC, COD, dies."""
+"""The name of a NUMA partitioning, one function for each way in which sockets are partitioned: NPS, SNC, COD, dies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -209,7 +209,7 @@ def _unknown(view: View, nodes: int) -> Cut:
         return _cut(
             f"SNC{nodes}", nodes, "medium", _per_socket(nodes), "one L3 over all of them, as only Intel's clusters have it"
         )
-    return _cut("unknown", nodes, "low", _per_socket(nodes), "advisor does not know how this processor is cut")
+    return _cut("unknown", nodes, "low", _per_socket(nodes), "advisor does not know the NUMA partitioning of this processor")
 
 
 NAMERS: dict[Scheme, Callable[[View, int], Cut]] = {

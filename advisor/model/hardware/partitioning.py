@@ -20,9 +20,9 @@ _XEON_MAX = re.compile(r"\bMax 94\d\d\b", re.ASCII)
 
 
 def hbm_mode(machine: Machine) -> str | None:
-    """Return flat, cache or only; None where the processor has no HBM or nothing tells.
+    """Return flat, cache or only; None where the processor has no HBM or nothing says.
 
-    Knights Landing's firmware told the mode itself. A Xeon Max shows flat HBM as NUMA nodes without cores, or as DAX devices
+    Knights Landing's firmware reports the mode itself. A Xeon Max shows flat HBM as NUMA nodes without cores, or as DAX devices
     where the firmware reserved it; cached DIMMs as a memory-side cache; and no module of DDR5 where HBM is alone.
     """
     told = ((machine.firmware.memory_mode if machine.firmware else None) or "").lower()
@@ -41,7 +41,7 @@ def hbm_mode(machine: Machine) -> str | None:
 
 
 _HYPERVISORS = ("qemu", "kvm", "vmware", "virtualbox", "xen", "openstack", "amazon ec2", "google", "bochs", "virtual machine")
-"""Words in a system's maker or product name, or in a CPU's model name, that only virtual machines carry."""
+"""Words in a system's vendor or product name, or in a CPU's model name, that only virtual machines carry."""
 
 
 def infer_layout(machine: Machine) -> Layout:
@@ -65,12 +65,12 @@ def infer_smt(topology: Topology, control: str | None) -> Smt:
     if threads > 1:
         return Smt(state="on", threads=threads, why=(f"cores have {threads} threads online",))
     if control in ("off", "forceoff"):
-        return Smt(state="off", threads=1, why=(f"one thread a core online; the kernel's smt/control says {control}",))
-    return Smt(state="off", threads=1, why=("one thread a core online",))
+        return Smt(state="off", threads=1, why=(f"one thread per core online; the kernel's smt/control says {control}",))
+    return Smt(state="off", threads=1, why=("one thread per core online",))
 
 
 def infer_cut(machine: Machine) -> Cut:
-    """Return the cut's name in the vendor's word, or unknown with what stands in the way."""
+    """Return the NUMA partitioning's name in the vendor's word, or unknown with what stands in the way."""
     topology = machine.topology
     if topology is None or not topology.pus:
         return _unknown("no topology in this input")
@@ -215,7 +215,7 @@ _INTERLEAVED = {Scheme.NPS: "NPS0", Scheme.DIES: "socket-interleaving"}
 
 
 def _weigh(machine: Machine, topology: Topology, cut: Cut, notes: tuple[str, ...]) -> Cut:
-    """Return the cut with everything that lowers its certainty or was left out of the count."""
+    """Return the NUMA partitioning with everything that lowers its certainty or was left out of the count."""
     why = [*cut.why, *notes, *srat_agreement(machine, topology)]
     confidence = cut.confidence
     if _virtual(machine):

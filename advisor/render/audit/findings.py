@@ -44,7 +44,7 @@ def mark(severity: str) -> str:
 
 
 def cost_words(cost: Cost) -> str:
-    """Return what it costs and who says so: ``costs 13 % of STREAM triad, published [dell-rome-2019]``."""
+    """Return what it costs and its source: ``costs 13 % of STREAM triad, published [dell-rome-2019]``."""
     part = "some" if cost.gain is None else f"{100 * cost.gain:.2g} %" if cost.gain < 1 else f"{100 * cost.gain:.0f} %"
     source = f" [{cost.ref}]" if cost.ref else ""
     return f"costs {part} of {plain(cost.of)}, {cost.basis}{source}"

@@ -174,7 +174,7 @@ def whole_audit_page(
     steps: Iterable[Step] = (),
     width: int | None = None,
 ) -> Page:
-    """Return an audit with every verdict, setting and fact, each with where it was read and who says so."""
+    """Return an audit with every verdict, setting and fact, each with where it was read and its source."""
     seen = picture(machine, layout)
 
     def lines(room: int) -> list[Line]:

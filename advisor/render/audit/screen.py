@@ -23,7 +23,7 @@ ROOM = 10
 """Columns of the word that stands before a section, or of number and severity before a finding."""
 
 IN_FULL = 3
-"""So many fixes are shown with cost, steps, check and way back."""
+"""So many fixes are shown with cost, steps, check and undo."""
 
 LITTLE = 1 / 4
 """Where fewer of the rules that apply have an answer, the screen says first that little is known."""
@@ -109,7 +109,7 @@ def _verdict(audit: Audit, harmful: Sequence[tuple[Finding, ...]], width: int) -
 def _headline(audit: Audit, found: Sequence[Finding]) -> str:
     head = found[0]
     gain = _gain(head).partition(",")[0]
-    return f"{_change(audit, head) or plain(head.title, 100)}{f': {gain}' if gain else ''}"
+    return f"{_change(audit, head, explained=True) or plain(head.title, 100)}{f': {gain}' if gain else ''}"
 
 
 def _gain(head: Finding) -> str:
@@ -121,12 +121,12 @@ def _restarts(harmful: Sequence[tuple[Finding, ...]]) -> str:
     return "; one power cycle" if "power-cycle" in steps else "; one reboot" if "yes" in steps else ""
 
 
-def _change(audit: Audit, finding: Finding) -> str | None:
-    """Return what would be set: ``NUMA nodes per socket 1 -> 4``; None where no setting's value is known."""
+def _change(audit: Audit, finding: Finding, *, explained: bool = False) -> str | None:
+    """Return what would be set: ``NPS 1 -> 4``; None where no setting's value is known."""
     rows = {row.name: row for row in audit.settings}
     named = [(rows.get(want.setting), want.value) for want in finding.wants]
     said = [
-        f"{plain(row.title, 60)} {plain(row.current, 30)} -> {plain(value, 30)}"
+        f"{plain(row.heading if explained else row.term, 80)} {plain(row.current, 30)} -> {plain(value, 30)}"
         for row, value in named
         if row is not None and row.current is not None and value is not None
     ]
@@ -173,7 +173,7 @@ def _takes(head: Finding) -> str:
 
 
 def _undo(head: Finding) -> str:
-    """Return the way back; empty where there is nothing to undo."""
+    """Return how to undo it; empty where there is nothing to undo."""
     text = head.undo or next((step.undo for step in head.fix if step.undo), "")
     return "" if text.startswith("nothing") else text
 
@@ -209,8 +209,7 @@ def _pending(audit: Audit) -> list[str]:
     """Return what the next restart brings, where the BIOS holds other values than those in effect."""
     rows = [row for row in audit.settings if row.pending is not None and row.pending != row.current]
     return [
-        f"{plain(row.title, 60)} {plain(row.current or '?', 30)} -> {plain(str(row.pending), 30)} at the next boot"
-        for row in rows
+        f"{plain(row.term, 60)} {plain(row.current or '?', 30)} -> {plain(str(row.pending), 30)} at the next boot" for row in rows
     ]
 
 

@@ -26,7 +26,7 @@ SHOWN = 3
 """So many kinds of adapters stand in the opening."""
 
 _DULL = r"\(R\)|\(TM\)|\bCPU\b|\d+-Core\b|\bProcessor\b|@ ?[\d.]+ ?GHz|\bGenuine\b|, altivec supported|\bAMD\b|\bIntel\b"
-"""What makers print beside a processor's name and nobody looks for."""
+"""What vendors print beside a processor's name and nobody looks for."""
 
 _STYLE = {"down": "down", "unknown": "unknown"}
 
@@ -61,7 +61,12 @@ def _size(machine: Machine, layout: Layout) -> Iterator[str]:
 
 def whole(machine: Machine, seen: Picture, width: int) -> list[Line]:
     """Return all that is worth a line of its own, and how the firmware cut the machine, with the reasons."""
-    return [*_table(facts(machine, seen), width), (), (("How it is cut", "heading"),), *_table(statements(seen), width)]
+    return [
+        *_table(facts(machine, seen), width),
+        (),
+        (("Topology and NUMA partitioning", "heading"),),
+        *_table(statements(seen), width),
+    ]
 
 
 def adapters_in_words(machine: Machine) -> Iterator[str]:

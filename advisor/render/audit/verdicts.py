@@ -1,4 +1,4 @@
-"""Every verdict in full: findings with steps, commands, way back and sources; settings with what is wanted of each."""
+"""Every verdict in full: findings with steps, commands, undo and sources; settings with what is wanted of each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
@@ -64,11 +64,14 @@ def _whole(row: Row, standing: str, width: int) -> list[Line]:
         (f"is {plain(row.current)} ({row.confidence}: {plain(row.how or '')})" if row.current is not None else "is not known"),
         f"wanted {_wanted(row)}" if row.rules else "",
         f"the BIOS says {plain(row.bios)}" if row.bios is not None else "",
-        f"the next boot brings {plain(row.pending)}" if row.pending is not None else "",
+        f"changes to {plain(row.pending)} at the next boot" if row.pending is not None else "",
         f"asked by {', '.join(row.rules)}" if row.rules else "",
     )
     name = labelled(
-        f"{sign} {row.name}", [(row.title, "title"), (": ", ""), ("; ".join(part for part in told if part), "")], width, 30
+        f"{sign} {row.name}",
+        [(row.term, "title"), (f" ({row.title}): ", ""), ("; ".join(part for part in told if part), "")],
+        width,
+        30,
     )
     return [((name[0][0][0], style or "label"), *name[0][1:]), *name[1:]] if name else []
 
@@ -87,7 +90,7 @@ def full_findings(audit: Audit, width: int, publications: Publications) -> list[
     result: list[Line] = [(), (("Findings", "heading"),)]
     for group in groups:
         result += [(), *_finding(group, width, publications)]
-    return result if groups else [*result, (("none: nothing known of this machine costs anything", ""),)]
+    return result if groups else [*result, (("none in what is known of this machine", ""),)]
 
 
 def _finding(group: Group, width: int, publications: Publications) -> list[Line]:
@@ -147,11 +150,13 @@ def _step(step: Fix, number: int | None, width: int) -> list[Line]:
         if line != step.text
     ]
     if step.verified is not None:
-        sure = "seen in the maker's own registry" if step.verified else "from documents; not checked against the maker's registry"
+        sure = (
+            "seen in the vendor's own registry" if step.verified else "from documents; not checked against the vendor's registry"
+        )
         result += _indented([f"this name and value: {sure}"], width)
     result += _indented((plain(note, LONGEST) for note in step.notes), width)
     result += _indented([f"shown by: {plain(step.check, LONGEST)}"] if step.check else [], width)
-    return result + _indented([f"the way back: {plain(step.undo, LONGEST)}"] if step.undo else [], width)
+    return result + _indented([f"undo: {plain(step.undo, LONGEST)}"] if step.undo else [], width)
 
 
 def _indented(texts: Iterable[str], width: int) -> list[Line]:
@@ -159,7 +164,7 @@ def _indented(texts: Iterable[str], width: int) -> list[Line]:
 
 
 def _after(head: Finding, publications: Publications) -> Iterator[LabelledText]:
-    """Yield how to check it, the way back, when to leave it, and who says so."""
+    """Yield how to check it, how to undo it, when to leave it, and its source."""
     named = (("check", head.check), ("undo", head.undo), ("leave it", head.spare))
     yield from ((label, plain(text, 2000)) for label, text in named if text)
     yield from _first_labelled("guides", (guide_words(guide) for guide in head.guides))

@@ -139,7 +139,7 @@ class BoundJob:
 
 
 def bind_page(told: BoundJob, width: int | None = None, *, explain: bool = False) -> Page:
-    """Return the page: the line first, then why, then who sits where; explain leaves nothing out."""
+    """Return the page: the line first, then why, then rank placement; explain leaves nothing out."""
     return Page(lambda room: _lines(told, room, explain=explain), width)
 
 

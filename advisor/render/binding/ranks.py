@@ -161,16 +161,16 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
     version = f" ({plain(told.version)})" if told.version else ""
     head = [(TITLES.get(told.launcher, told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
     result = [*wrapped(head, width), *_copied(told.line)]
-    result += [(), (("What it says", "heading"),)]
+    result += [(), (("Options", "heading"),)]
     result += [line for each in told.options for line in _option(each.text, each.says, width, known=each.known)]
     if told.command:
         result += _option(plain(" ".join(told.command), 200), "is started", width)
-    result += [(), (("What it does here", "heading"),), *wrapped([("  ", ""), (plain(told.binding, 2000), "")], width)]
+    result += [(), (("Rank placement here", "heading"),), *wrapped([("  ", ""), (plain(told.binding, 2000), "")], width)]
     result += _ranks(told.ranks or (), width)
-    result += [(), (("What will go wrong", "heading"),)]
+    result += [(), (("Problems", "heading"),)]
     result += [line for each in told.warnings for line in _warning(each, width)]
     result += [] if told.warnings else _no_warning(told, width)
-    result += [(), (("The same for others", "heading"),)]
+    result += [(), (("The same for other launchers", "heading"),)]
     return result + _translations(told.translations, width)
 
 
@@ -218,7 +218,7 @@ def _warning(told: LintWarning, width: int) -> list[Line]:
 def _no_warning(told: Lint, width: int) -> list[Line]:
     if told.ranks:
         return [(("  nothing that is known", "good"),)]
-    text = "not told: where the ranks go is not known, and of the words alone nothing is wrong"
+    text = "not predicted: the ranks' placement is not known, and the options alone show no fault"
     return wrapped([("  ", ""), (text, "unknown")], width)
 
 
@@ -226,7 +226,7 @@ def _translations(told: Sequence[LintTranslation], width: int) -> list[Line]:
     """Return every translation; where none can be said for one and the same reason, that reason once."""
     if len(told) > 1 and len({each.lost for each in told}) == 1 and not any(each.line for each in told):
         names = ", ".join(TITLES.get(each.launcher, each.launcher) for each in told)
-        result = wrapped([("  ", ""), (names, "title"), (": cannot be said", "unknown")], width, indent=4)
+        result = wrapped([("  ", ""), (names, "title"), (": not known", "unknown")], width, indent=4)
         return result + [line for lost in told[0].lost for line in _lost(lost, width)]
     return [line for each in told for line in _translation(each, width)]
 
@@ -237,7 +237,7 @@ def _lost(text: str, width: int) -> list[Line]:
 
 def _translation(told: LintTranslation, width: int) -> list[Line]:
     result: list[Line] = [(("  ", ""), (TITLES.get(told.launcher, told.launcher), "title"))]
-    result += [(("    ", ""), (plain(told.line, 200_000), ""))] if told.line else [(("    cannot be said", "unknown"),)]
+    result += [(("    ", ""), (plain(told.line, 200_000), ""))] if told.line else [(("    not known", "unknown"),)]
     for name, lines in told.files.items():
         result.append(((f"    {plain(name)}:", "label"),))
         result += [(("      ", ""), (plain(line, 400), "dim")) for line in lines[:_MOST_LINES]]

@@ -136,7 +136,7 @@ def _running(
 ) -> list[Line]:
     many = count(len(looked.processes), "process", "processes")
     lines = [*_comparison(comparison, width), ()] if comparison else []
-    said = f"{count(len(cautions), 'warning')} about {many}" if cautions else f"nothing to say against where {many} may run"
+    said = f"{count(len(cautions), 'warning')} about {many}" if cautions else f"no problem with the CPUs where {many} may run"
     lines += wrapped([(said, "warn" if cautions else "good")], width)
     for caution in cautions[:_ROWS]:
         lines += wrapped([("!  ", "warn"), (plain(caution.say, 400), "")], width, indent=3)

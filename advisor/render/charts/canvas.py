@@ -23,11 +23,11 @@ Form = Literal["svg", "png"]
 
 INK, FAINT, GRID = "#1f2933", "#52606d", "#d5dae0"
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#1f2933")
-"""Of Okabe and Ito: told apart by the colour-blind too."""
+"""Of Okabe and Ito: distinguished by the colour-blind too."""
 
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: Final[tuple[Any, ...]] = ("-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (2, 1.5)), (0, (9, 2)), (0, (4, 1, 1, 1, 1, 1)), "-")
-"""So that lines are told apart in grey as well."""
+"""So that lines are distinguished in grey as well."""
 
 SIZE: Final = (10.0, 6.4)
 DOTS: Final = 110
@@ -62,7 +62,7 @@ def need_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401  only whether it is there
     except ImportError as error:
-        problem = "charts are drawn with matplotlib, which is not here; pip install 'hpc-advisor[plots]'"
+        problem = "charts need matplotlib, which is not installed; pip install 'hpc-advisor[plots]'"
         raise CannotWork(problem) from error
 
 
@@ -96,7 +96,7 @@ def written(figure: "Figure", form: Form) -> bytes:
 def entitle(figure: "Figure", title: str, measurements: Measurements, results: Sequence[Result], more: str = "") -> None:
     """Write what is drawn, of which machine, and under which conditions, in two lines where one is too short."""
     machine, told = measurements.machine, measurements.conditions
-    known = {True: "idle machine", False: "BUSY machine, disturbed figures", None: "not known whether idle"}
+    known = {True: "idle machine", False: "BUSY machine, results disturbed", None: "not known whether idle"}
     idle = known[told.idle]
     parts = (plain(machine.cpu, 60) if machine.cpu else "", plain(told.started[:10], 10), idle, how(results), more)
     wide, high = figure.get_size_inches()

@@ -60,14 +60,14 @@ def _form(name: str) -> Form:
     for form in get_args(Form):
         if form == name:
             return form  # type: ignore[no-any-return] # get_args says only Any
-    raise BadValue(f"{name[:40]!a} is no form of a chart", cure="take svg or png")
+    raise BadValue(f"{name[:40]!a} is not a format of charts", cure="use svg or png")
 
 
 def _check(measurements: Measurements, kind: str, intensity: float | None) -> None:
     if kind not in KINDS:
-        raise BadValue(f"{kind[:40]!a} is no chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
+        raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
     if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
-        raise BadValue(f"an intensity of {intensity:g} flop/byte is none", cure="give a number above 0: a triad has 1/12")
+        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is none", cure="give a number above 0: a triad has 1/12")
     there = charts_of(measurements)
     if kind not in there:
         has = f"they have {', '.join(there)}" if there else "they have nothing that can be drawn"

@@ -184,7 +184,7 @@ def core_heatmap(measurements: Measurements, trips: Mapping[Pair, float]) -> "Fi
     axes.set_ylabel("CPU")
     axes.set_xlabel("round trip of a cache line to CPU, ns")
     lines = "; lines between NUMA nodes" if edges else ""
-    entitle(whole, "from core to core", measurements, [], f"less is better, light is good{lines}")
+    entitle(whole, "from core to core", measurements, [], f"lower is better, light is good{lines}")
     return whole
 
 

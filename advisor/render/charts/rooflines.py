@@ -114,7 +114,7 @@ def _ceilings(results: Sequence[Result], cores: int) -> Iterable[Ceiling]:
         yield Ceiling("no SIMD", f"scalar {_OPERATION[scalar[0][0]]}", scalar[1])
     chain = _best(results, ("chain",)) or _best(results, ("chain",), scalar=True)
     if chain:
-        yield Ceiling("no unrolling", "one chain of adds a core", chain[1])
+        yield Ceiling("no unrolling", "one chain of adds per core", chain[1])
 
 
 _OPERATION = {"fma": "FMA", "muladd": "multiply and add", "add": "adds only", "mul": "multiplies only", "chain": "chain of adds"}
@@ -166,7 +166,7 @@ def _scales(axes: "Axes", line: Roofline, intensity: float | None) -> None:
     ticks = [2.0**power for power in range(round(log2(low)), round(log2(high)) + 1)]
     axes.set_xticks(ticks, [f"{tick:g}" if tick >= 1 else f"1/{1 / tick:g}" for tick in ticks])
     axes.yaxis.set_major_formatter(lambda value, _: figure(value) if value < 1 else f"{value:g}")
-    axes.set_xlabel("intensity: flop for each byte from or to memory")
+    axes.set_xlabel("intensity: FLOP per byte from or to memory")
     axes.set_ylabel("GFLOP/s, double precision")
     axes.grid(visible=True)
 
@@ -209,7 +209,7 @@ def _draw_roofs(axes: "Axes", line: Roofline) -> None:
 def _label(axes: "Axes", roof: Roof, ridge: float, place: tuple[tuple[float, float], float, str]) -> None:
     point, height, colour = place
     axes.annotate(
-        f"{roof.pattern} {amount(roof.rate, 'bytes/s')}, ridge at {figure(ridge)} flop/byte",
+        f"{roof.pattern} {amount(roof.rate, 'bytes/s')}, ridge at {figure(ridge)} FLOP/byte",
         xy=point,
         xytext=(0.012, height),
         textcoords="axes fraction",
@@ -247,7 +247,7 @@ def _yours(axes: "Axes", line: Roofline, intensity: float) -> None:
 
 def your_code(line: Roofline, intensity: float) -> str:
     """Return in words what a code of this intensity can reach."""
-    reach, code = line.reach(intensity), f"your code, {intensity:.3g} flop/byte"
+    reach, code = line.reach(intensity), f"your code, {intensity:.3g} FLOP/byte"
     if all(rate == line.peak for _, rate in reach):
         return f"{code},\nlimited by the cores:\n{amount(line.peak, 'flop/s')} at most"
     each = "\n".join(f"{amount(rate, 'flop/s')} as {roof.pattern}" for roof, rate in reach)

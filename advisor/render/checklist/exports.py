@@ -38,7 +38,7 @@ def values(checklist: Checklist, plan: Plan, vendor: Vendor, version: str) -> di
 
 
 def _other_groups(plan: Plan, vendor: Vendor) -> list[str]:
-    """Return the groups of the maker's sheet in which the plan writes nothing: hardware on order is saved whole."""
+    """Return the groups of the vendor's sheet in which the plan writes nothing: hardware on order is saved whole."""
     if not plan.order:
         return []
     mine = {change.group for change in plan.changes}
@@ -52,7 +52,7 @@ def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         ("Look up first: the present value, or whether it is wrong here, is not known", plan.look_up),
         ("Guides differ: --include contested adds them", plan.contested),
         ("Not on this machine", plan.absent),
-        ("Refused, because it contradicts something else", plan.refused),
+        ("Rejected: contradicts something else", plan.refused),
         ("By hand, in the setup menus", plan.by_hand),
     )
     for heading, found in lists:
@@ -74,11 +74,11 @@ def system_left(system: System) -> Iterator[str]:
     for kept in (kept for kept in system.kept if not kept.active):
         told = f"{kept.key} = {kept.value}" if kept.key and kept.keeper not in ("cmdline", "command") else kept.key
         what = f"{kept.line or kept.option or told}: " if kept.line or kept.option or told else ""
-        yield f"{what}{kept.about[0]}: {'guides differ' if 'contested' in kept.marks else 'little to win'}"
+        yield f"{what}{kept.about[0]}: {'guides differ' if 'contested' in kept.marks else 'little gain'}"
 
 
 def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
-    """Yield the way back of every change that is written, the last one first; of what was not known, the file that was saved."""
+    """Yield how to undo every change that is written, the last one first; of what was not known, the saved file."""
     backs = [back for change in reversed(plan.writes) for back in change.back]
     yield from (_undo(back) for back in backs if back.value is not None)
     unknown = [back.attribute for back in backs if back.value is None]

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from advisor.language.units import count, plain, printable
-from advisor.model.audit.checklist import NOTE_FIRST, Checklist, Expected, Group, Item, Proof
+from advisor.model.audit.checklist import NAMED, NOTE_FIRST, Checklist, Expected, Group, Item, Proof
 from advisor.render.lines import Line, Page, labelled, wrapped
 
 HEADING: Final = "What the benchmarks should show"
 NOTHING: Final = "no published value for this platform"
-_NONE: Final = "no benchmark shows it: its check is all"
+_NONE: Final = "no benchmark shows it: use the check"
 
 
 def proof_of(checklist: Checklist, item: Item) -> str:
@@ -31,7 +31,7 @@ def published_value(expected: Expected) -> str:
 
 
 def compared(checklist: Checklist) -> tuple[Proof, ...]:
-    """Return the benchmarks whose figures can be held against publications; those of one command are told together."""
+    """Return the benchmarks whose figures can be held against publications; those of one command are listed together."""
     found: dict[str, Proof] = {}
     for proof in (each for each in checklist.proofs if each.figures):
         command = proof.command.partition(" --before")[0]
@@ -85,7 +85,7 @@ def _lines(checklist: Checklist, width: int) -> Iterator[Line]:
     number = len(checklist.items)
     left = number - checklist.done - checklist.unknown
     told = f"{checklist.done} done, {left} to do, {checklist.unknown} not known"
-    yield from wrapped([(f"For {checklist.scope} work{kind}, in the words of {plain(checklist.vendor)}.", "")], width)
+    yield from wrapped([(f"For {checklist.scope} work{kind}, with the names of {plain(checklist.vendor)}.", "")], width)
     yield from wrapped([(f"{count(number, 'line')}: {told}.", "")], width)
     yield from _section("Before you start", checklist.notes, width)
     at = 0
@@ -195,12 +195,13 @@ def _said(label: str, text: str | None) -> Iterator[Fact]:
 
 def _states(item: Item) -> Iterator[Fact]:
     """Yield where it is, what it means, and what stands against it."""
-    yield from _said("at", ", ".join(item.subjects))
+    if item.setting or len(item.subjects) > NAMED:
+        yield from _said("at", ", ".join(item.subjects))
     yield from _said("means", item.meaning)
     for other in item.others:
         yield "CONFLICT", f"{other.id} wants {other.wanted}{''.join(f' [{ref}]' for ref in other.refs)}"
     yield from _said("now", None if item.setting else item.now)
-    yield from _said("pending", f"{item.pending} waits for the next start" if item.pending else None)
+    yield from _said("pending", f"{item.pending} takes effect at the next restart" if item.pending else None)
 
 
 def _steps(item: Item) -> Iterator[Fact]:

@@ -150,7 +150,7 @@ def patterns(measurements: Measurements, width: int) -> list[Line]:
     values = {(row.label, row.variant): number(row.value, "bytes/s") for row in rows}
     labels = list(dict.fromkeys(row.label for row in rows))
     left = sum(max(len(label[at]) for label in labels) + 2 for at in range(3))
-    lines = heading("Every pattern", f"GB/s as STREAM counts, {how(found)}; -nt stores past the cache", width)
+    lines = heading("Every pattern", f"GB/s, bytes counted as STREAM does, {how(found)}; -nt stores past the cache", width)
     for some in _fitting(names, width - left):
         known = [label for label in labels if any((label, each) in values for each in some)]
         body = [(*label, *(values.get((label, each), "-") for each in some)) for label in known]
@@ -221,7 +221,7 @@ def threads(measurements: Measurements, width: int) -> list[Line]:
     values = {(curve.name, x): y for curve in curves for x, y in curve.points}
     numbers = sorted({x for curve in curves for x, _ in curve.points})
     shown = _some(numbers)
-    lines = heading("More and more threads", f"GB/s, {how([r for curve in curves for r in curve.results])}", width)
+    lines = heading("Thread scaling", f"GB/s, {how([r for curve in curves for r in curve.results])}", width)
     for names in _fitting([curve.name for curve in curves], width - 9):
         cells = [(str(int(x)), *(_value(values.get((name, x))) for name in names)) for x in shown]
         lines += table(("threads", *names), cells, width, "r" * (len(names) + 1))

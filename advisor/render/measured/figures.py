@@ -99,7 +99,7 @@ def percent(share: float) -> str:
 
 
 def isa(name: str | None) -> str:
-    """Return instructions as their maker writes them: ``AVX-512``."""
+    """Return instructions as their vendor writes them: ``AVX-512``."""
     return _ISA.get(name or "", plain(name or "", 20))
 
 

@@ -33,7 +33,7 @@ class Peak:
 
     @property
     def clock(self) -> float | None:
-        """The clock meanwhile, where the kernel told it."""
+        """The clock meanwhile, where the kernel reported it."""
         clocks = [result.details.get("clock") for result in self.results]
         known = [float(clock) for clock in clocks if isinstance(clock, int | float) and isfinite(clock) and clock > 0]
         return median(known) if known else None
@@ -69,7 +69,7 @@ def flops(measurements: Measurements, width: int) -> list[Line]:
     most = max(row.value for row in rows)
     head = ("double precision", "width", "cores", "GFLOP/s", "", "spread", "GHz", "flop/cycle")
     body = [_flops(row, most, title(measurements, row.results[0].kernel, row.operation)) for row in rows]
-    about = f"{how(found)}; flop/cycle are of one core"
+    about = f"{how(found)}; FLOP/cycle are per core"
     return [*heading("Floating point", about, width), *table(head, body, width, "llrrlrrr")]
 
 
@@ -211,7 +211,7 @@ def _share(result: Result, name: str) -> str:
 def _peaks(result: Result, width: int) -> list[Line]:
     base, load = measurement.reported_or_zero(result, "peak_base"), measurement.reported_or_zero(result, "peak_load")
     parts = [
-        f"base clock times the flop a cycle of all cores: {amount(base, 'flop/s')}" if base else "no peak at base clock is known",
+        f"base clock times the FLOP/cycle of all cores: {amount(base, 'flop/s')}" if base else "no peak at base clock is known",
         f"FMA on all cores under load: {amount(load, 'flop/s')}" if load else "no peak under load was measured",
     ]
     dgemm = measurement.reported_or_zero(result, "dgemm_all")

@@ -21,7 +21,7 @@ _MOST_STEPS = 26
 
 
 def by_part(measurements: Measurements, width: int) -> list[Line]:
-    """Return latency part by part, where no matrix tells it."""
+    """Return latency part by part, where no matrix has it."""
     found = [] if matrices(measurements, "seconds") else list(sound(measurements, "part", "matrix", unit="seconds"))
     if not found:
         return []
@@ -136,7 +136,7 @@ def _by_distance(matrix: Matrix, width: int) -> list[Line]:
     """Return a matrix that is too wide by distance: what lies in the middle and at the ends."""
     groups: dict[str, list[float]] = defaultdict(list)
     for result in matrix.results:
-        groups[distance(result.distance) or "not told"].append(result.median)
+        groups[distance(result.distance) or "not known"].append(result.median)
     rows = [
         (name, str(len(found)), *(number(value, matrix.unit) for value in (median(found), min(found), max(found))))
         for name, found in groups.items()
@@ -195,12 +195,12 @@ def _places(measurements: Measurements, machine: Machine | None) -> list[tuple[s
 
 
 def _closest(trips: Mapping[Pair, float], width: int) -> list[Line]:
-    """Return the CPUs that are closest to each other, told by the round trips alone."""
+    """Return the CPUs that are closest to each other, known by the round trips alone."""
     fast = nearest(trips)
     if len(trips) < 3:  # two CPUs have nobody else to be compared with
         return []
     if not fast:
-        return wrapped([("  All pairs are alike: nothing tells that some CPUs share a cache.", "")], width)
+        return wrapped([("  All pairs are alike: nothing shows that some CPUs share a cache.", "")], width)
     groups = joined(pair for pair, time in trips.items() if time <= fast)
     words = cut("  ".join(listed(group) for group in groups), 4 * width)
     below = f"  Closest to each other, at most {number(fast, 'seconds')} ns: "

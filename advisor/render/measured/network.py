@@ -12,7 +12,7 @@ from advisor.render.measured.figures import Cell, amount, figure, heading, numbe
 
 _PURPOSES: Final[tuple[Purpose, ...]] = ("network", "network-few")
 _LITTLE: Final = 0.02
-"""Less is not told from noise."""
+"""Less cannot be distinguished from noise."""
 _MICRO: Final = 1e-6
 _AWAY: Final = {"local": "here", "same-socket": "same socket", "other-socket": "other socket"}
 _LOSES: Final = 0.1

@@ -113,7 +113,7 @@ def _groups(task: Task) -> str:
 
 
 def _distance(task: Task) -> str:
-    """Return how far the memory is, with the firmware's number, which tells one hop from two."""
+    """Return how far the memory is, with the firmware's number, which distinguishes one hop from two."""
     words = distance(task.distance) if task.distance != "spread" else ""
     far = task.purpose == "matrix" and task.slit is not None and task.distance != "local"
     return f"{words} ({task.slit})" if far else words
@@ -158,9 +158,9 @@ def _idle(told: Conditions, width: int) -> list[Line]:
     if told.idle:
         return wrapped([("The machine was idle.", "good")], width)
     if told.idle is None:
-        return wrapped([("Whether the hosts were idle was not looked at.", "unknown")], width)
+        return wrapped([("Whether the hosts were idle was not checked.", "unknown")], width)
     why = f": {'; '.join(plain(each) for each in told.busy)}" if told.busy else ""
-    return wrapped([(f"! The machine was BUSY, the figures are disturbed{why}", "warn")], width)
+    return wrapped([(f"! The machine was BUSY, the results are disturbed{why}", "warn")], width)
 
 
 def _built(told: Conditions, kinds: Iterable[str]) -> str:
@@ -176,7 +176,7 @@ def _built(told: Conditions, kinds: Iterable[str]) -> str:
 
 
 def rejected(measurements: Measurements, width: int) -> list[Line]:
-    """Return what is not believed, struck, with the reason."""
+    """Return what is rejected, with the reason."""
     found = [result for result in measurements.results if result.refused is not None]
     if not found:
         return []

@@ -64,7 +64,7 @@ SHOWN = ("hca", "gpu", "accelerator", "nvme", "nic")
 """Kinds of PCI devices that are drawn, in this order."""
 
 CONSOLES = (0x1A03, 0x102B, 0x1013, 0x1234, 0x1B36, 0x15AD)
-"""Makers of a server's console screen, real or virtual: ASPEED, Matrox, Cirrus, Bochs, Red Hat, VMware."""
+"""Vendors of a server's console screen, real or virtual: ASPEED, Matrox, Cirrus, Bochs, Red Hat, VMware."""
 
 
 _ROCE = ("mlx", "roce", "bnxt_re", "rxe")
@@ -173,7 +173,7 @@ def _placed(
 
 
 def _functions(card: PciDevice | None) -> tuple[str, ...]:
-    """Say how many virtual functions a card is cut into."""
+    """Say how many virtual functions a card is split into."""
     number = card.virtual_functions if card else None
     return (count(number, "virtual function"),) if number else ()
 

@@ -157,7 +157,7 @@ def guesses(picture: Picture) -> tuple[str, ...]:
     for block in picture.blocks:
         everywhere += [*block.devices, *(device for box in block.boxes for device in box.devices)]
     reasons = tuple(dict.fromkeys(device.guessed for device in everywhere if device.guessed))
-    return (f"~ place inferred, not told by the firmware: {'; '.join(reasons)}",) if reasons else ()
+    return (f"~ place inferred, not reported by the firmware: {'; '.join(reasons)}",) if reasons else ()
 
 
 def picture(machine: Machine, layout: Layout) -> Picture:
@@ -221,7 +221,7 @@ def _cut(layout: Layout) -> Statement:
     cut = layout.cut
     nodes = cut.nodes_per_socket
     each = f", {count(nodes, 'NUMA node')} per socket" if nodes is not None else ""
-    return Statement("Cut", f"{plain(cut.name)}{each}", cut.confidence, _plain(cut.why))
+    return Statement("NUMA", f"{plain(cut.name)}{each}", cut.confidence, _plain(cut.why))
 
 
 def _numbering(layout: Layout) -> Statement:
@@ -239,7 +239,7 @@ def _numbering(layout: Layout) -> Statement:
 
 def _smt(layout: Layout) -> Statement:
     smt = layout.smt
-    threads = f" ({smt.threads} threads a core)" if smt.threads and smt.threads > 1 else ""
+    threads = f" ({smt.threads} threads per core)" if smt.threads and smt.threads > 1 else ""
     return Statement("SMT", f"{smt.state}{threads}", None, _plain(smt.why))
 
 

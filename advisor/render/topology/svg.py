@@ -59,7 +59,7 @@ def _page(seen: Picture) -> tuple[Tile, int]:
 
 
 def _head(seen: Picture, room: float) -> Tile:
-    cut = next((each for each in seen.statements if each.about == "Cut"), None)
+    cut = next((each for each in seen.statements if each.about == "NUMA"), None)
     lines = broken(f"{seen.processors} · {seen.counts}", SUBTITLE, room)
     words = text(0, 22, seen.title, TITLE, room)
     words += "".join(text(0, 46 + 19 * at, each, SUBTITLE, room) for at, each in enumerate(lines))

@@ -65,7 +65,7 @@ def expand(text: str) -> tuple[str, ...]:
         names += ["".join(parts) for parts in product(*pieces)]
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BadValue(f"{_short(name)} is no host name", cure="write such as node01,node02 or node[01-08,11]")
+            raise BadValue(f"{_short(name)} is not a host name", cure="write such as node01,node02 or node[01-08,11]")
     return tuple(names)
 
 
@@ -80,7 +80,7 @@ def _words(text: str) -> Iterator[list[list[str]]]:
         match = _WORD.match(text, at)
         end = match.end() if match else at
         if end < len(text) and text[end] != ",":
-            raise BadValue(f"{_short(text[at:])} is no list of hosts", cure="write such as node01,node02 or node[01-08,11]")
+            raise BadValue(f"{_short(text[at:])} is not a list of hosts", cure="write such as node01,node02 or node[01-08,11]")
         parts = _PART.findall(text[at:end])
         yield [_numbers(brackets[1:-1]) if brackets else [letters] for letters, brackets in parts] or [[""]]
         at = end + 1
@@ -92,7 +92,7 @@ def _numbers(inside: str) -> list[str]:
     for part in inside.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            raise BadValue(f"[{inside[:40]}] is no list of numbers", cure="write such as node[01-08,11]")
+            raise BadValue(f"[{inside[:40]}] is not a list of numbers", cure="write such as node[01-08,11]")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise BadValue(f"the range {part} runs backwards", cure=f"write {last}-{first}")
@@ -124,7 +124,7 @@ def hostfile(path: Path) -> Allocated:
         with open_here(path) as file:
             text = file.read(_LARGEST).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput("not text in UTF-8", file=str(path), cure="write a host a line") from error
+        raise BadInput("not text in UTF-8", file=str(path), cure="write one host per line") from error
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
     counts: Counter[str] = Counter()
@@ -137,7 +137,7 @@ def hostfile(path: Path) -> Allocated:
         if len(counts) > MOST:
             raise BadInput(f"more than {MOST} hosts", file=str(path), place=f"line {number}")
     if not counts:
-        raise BadInput("names no host", file=str(path), cure="write a host a line")
+        raise BadInput("has no host", file=str(path), cure="write one host per line")
     return _counted(counts)
 
 
@@ -149,7 +149,7 @@ def _entry(line: str) -> Iterator[tuple[str, int]]:
     rest = match["rest"].strip() if match else ""
     slots = _SLOTS.search(_LIMITS.sub("", rest))
     if match is None or _SLOTS.sub("", _LIMITS.sub("", rest)).strip():
-        raise BadValue(f"{_short(line)} is no host", cure="write such as node01, node01:16 or node01 slots=16")
+        raise BadValue(f"{_short(line)} is not a host", cure="write such as node01, node01:16 or node01 slots=16")
     count = int(match["count"] or (slots[1] if slots else 1))
     yield from ((name, count) for name in expand(match["host"]))
 
@@ -157,7 +157,7 @@ def _entry(line: str) -> Iterator[tuple[str, int]]:
 def _counted(counts: Mapping[str, int]) -> Allocated:
     different = set(counts.values())
     if len(different) > 1:
-        note = f"its hosts have {min(different)} to {max(different)} slots, which are not used: the ranks are dealt by what fits"
+        note = f"its hosts have {min(different)} to {max(different)} slots, which are not used: the ranks are placed by what fits"
         return Allocated(tuple(counts), notes=(note,))
     each = different.pop()
     return Allocated(tuple(counts), ranks_per_node=each if each > 1 else None)

@@ -114,7 +114,7 @@ class _Bench:
         if self.hca is None:
             yield "no adapter is set: none has an active port, or no UCX is on this machine"
         elif self.crew.machines[0].tools is None:
-            yield "UCX is supposed: which MPI and UCX the machine has is not known"
+            yield "UCX is assumed: which MPI and UCX the machine has is not known"
 
     def _choice(self) -> Choice:
         crew, carrier = self.crew, self.carrier

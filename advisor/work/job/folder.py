@@ -86,7 +86,7 @@ _MOST_NAMED: Final = 64
 
 
 def write_job(folder: Path, made: "Binding", told: "BoundJob", command: list[str]) -> "BoundJob":
-    """Write everything that a job needs into a folder; return what is told then: the line with the files' paths."""
+    """Write everything that a job needs into a folder; return what to report then: the line with the files' paths."""
     place = checked(folder)
     launch = located(made.launch, HERE, command)
     about = f"{made.placement.size} ranks, {made.placement.strategy}: written by advisor bind"
@@ -249,7 +249,7 @@ def _plan(data: Any) -> PlannedBinding:
     for at, each in enumerate(ranks):
         place = each if isinstance(each, PlannedRank) else _planned(each, f"ranks[{at}]")
         if planned.setdefault(place.rank, place) is not place:
-            raise BadInput(f"rank {place.rank} stands twice", place=f"ranks[{at}]", cure=_CURE)
+            raise BadInput(f"rank {place.rank} occurs twice", place=f"ranks[{at}]", cure=_CURE)
     return PlannedBinding(ranks=tuple(planned.values()), topology=_topology(data))
 
 

@@ -397,7 +397,7 @@ def test_words_of_4_that_5_refuses_are_named(words: str) -> None:
 @pytest.mark.parametrize("text", ["x", "-4", "2.5", "1e3"])
 def test_what_is_no_number_of_ranks_is_refused(text: str) -> None:
     """And not taken for a line without one."""
-    assert "is no number of ranks" in told(ROME, "4.1.4", f"mpirun -np {text} ./a").binding
+    assert "is not a number of ranks" in told(ROME, "4.1.4", f"mpirun -np {text} ./a").binding
 
 
 def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:

@@ -178,7 +178,7 @@ class _Request:
 def _request(node: Node, text: str) -> _Request:
     parts = [part for part in text.split(":") if part]
     if not parts:
-        raise Refused("the empty word is no object")
+        raise Refused("the empty word is not an object")
     if _DEVICES.match(text):
         raise Unclear(f"where the devices {text[:40]} are in hwloc's tree, is not kept")
     if _ICACHE.fullmatch(parts[0]):

@@ -137,7 +137,7 @@ def host_slots(made: "Prediction") -> list[HostSlots]:
 def _named(word: str) -> tuple[str, int]:
     parts = [part for part in word.split(":") if part]
     if not parts:
-        raise Refused(f"{word[:40]!a} names no host")
+        raise Refused(f"{word[:40]!a} has no host")
     return parts[0], max(0, atoi(parts[1])) if len(parts) > 1 else 1
 
 
@@ -169,7 +169,7 @@ def _merged(hosts: Iterator[HostSlots]) -> Iterator[HostSlots]:
             yield last
         last = host
     if last is None:
-        raise Unclear("the host file names no host")
+        raise Unclear("the host file has no host")
     yield last
 
 

@@ -65,7 +65,7 @@ def _number(line: "Line", option: str, variable: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 0 < int(text) <= MOST:
-        raise Unclear(f"{option} {text[:40]} is no number of ranks or CPUs that is worked out here")
+        raise Unclear(f"{option} {text[:40]} is not a number of ranks or CPUs that is worked out here")
     return int(text)
 
 
@@ -79,7 +79,7 @@ def _pals_hosts(made: "Prediction", total: int, each: int | None) -> Iterator[st
         raise Unclear("the list of hosts is not taken apart")
     if each is None:
         if len(names) > 1 or total > 4 * len(made.topology.inside.pus):
-            raise Unclear("without -ppn PALS deals ranks over the hosts in a way that is not documented")
+            raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
         each = total
     count = -(-total // each)
     if names and count > len(names):
@@ -117,7 +117,7 @@ def _listed(kind: str, listed: str, topology: Topology, count: int) -> Given:
 
 def _cpus(word: str, topology: Topology, *, hexadecimal: bool) -> CpuSet:
     if hexadecimal and not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,4096}", word, re.ASCII):
-        raise Unclear(f"{word[:40]!a} is no mask")
+        raise Unclear(f"{word[:40]!a} is not a mask")
     try:
         cpus = CpuSet.from_bits(int(word, 16)) if hexadecimal else CpuSet.parse(word)
     except BadValue as error:

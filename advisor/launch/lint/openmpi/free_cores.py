@@ -6,7 +6,7 @@ from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.topology import Topology
 
 DEPTH = {"none": 0} | {kind: depth for depth, kind in enumerate(reversed(OBJECTS), 1)}
-"""How deep in a machine things are: ranks are not bound to what lies above that which they are dealt over."""
+"""How deep in a machine things are: ranks are not bound to what lies above that which they are spread over."""
 
 
 class Full(Exception):  # noqa: N818 - no error: the host takes no more
@@ -19,7 +19,7 @@ class FreeHost:
     def __init__(self, host: Host, free: CpuSet) -> None:
         self.host, self.free, self.at_first = host, free, free
         self.offer = host.slots
-        """The slots that were free before the program that is dealt out."""
+        """The slots that were free before the program that is placed."""
 
 
 def _counted(want: Request, ground: NodeParts, hosts: int, slots: int) -> int:
@@ -80,7 +80,7 @@ class Free:
         if self.width > 1 and (self.level == "hwthread" or (self.level == "core" and not self.ground.threads)):
             raise Refused(f"PE={self.width} is more than one {self.level} has; nothing starts")
         if DEPTH.get(self.level, 0) > DEPTH[self.bound] and self.bound != "none":
-            raise Refused(f"--bind-to {self.bound} is larger than what ranks are dealt over, which 5.x refuses; nothing starts")
+            raise Refused(f"--bind-to {self.bound} is larger than what ranks are placed over, which 5.x refuses; nothing starts")
         if want.pe and self.given and self.bound not in ("core", "hwthread"):
             raise Refused(f"PE={self.width} needs --bind-to core or hwthread, and {self.bound} is asked for; nothing starts")
         if self.width > 1:
@@ -121,7 +121,7 @@ class Free:
                     seat.free = seat.at_first
                 return thing
         if self.given:
-            raise Refused("more ranks than cores where they are dealt to, without overload-allowed; nothing starts")
+            raise Refused("more ranks than cores where they are placed, without overload-allowed; nothing starts")
         return None
 
     def _several(self, seat: FreeHost, target: CpuSet, part: CpuSet | None) -> CpuSet | None:

@@ -35,7 +35,7 @@ def readable(line: Line) -> None:
     """Raise Unclear where words of a line say of hosts or of mapping what is not read here."""
     odd = next((said for said in line.options if not said.known), None)
     if odd:
-        raise Unclear(f"{odd.written[0][:60]} is no option that is known here")
+        raise Unclear(f"{odd.written[0][:60]} is not an option that is known here")
     for word in (line.first.value("--host") or "").split(","):
         name, colon, count = word.strip().partition(":")
         if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
@@ -61,7 +61,7 @@ def hosts_of_file(text: str, *, crowded: bool) -> Hosts:
     for number, row in enumerate(rows(text), 1):
         name, rest = row
         if ":" in name:
-            raise Refused(f"row {number} of the host file: {name[:60]} is no name to it; nothing starts")
+            raise Refused(f"row {number} of the host file: {name[:60]} is not a name to it; nothing starts")
         if not _NAME.fullmatch(name):
             raise Unclear(f"row {number} of the host file: {name[:60]!r} is not worked out here")
         said = {match[1][:3]: int(match[2]) for match in _SLOTS.finditer(rest)}
@@ -252,7 +252,7 @@ def listed4(want: Request, ground: NodeParts) -> tuple[LintRank, ...]:
 
 
 def listed5(want: Request, topology: Topology, hosts: Sequence[Host], *, expanded: bool) -> None:
-    """Give hosts the ranks of a pe-list: each bound to all of it, or in its order one core each, anew on every host.
+    """Give hosts the ranks of a pe-list: each bound to all of it, or in its order one core each, again on every host.
 
     ``expanded``: newer ones count what is in a range; 5.0 takes it for one entry.
     """

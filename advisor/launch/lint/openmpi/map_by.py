@@ -123,7 +123,7 @@ def _ppr4(text: str, rest: str) -> Mapped:
     kind = _begins(words[1], _PPR_FOUR) if len(words) == 2 else None
     if not colon or kind is None or "," in pattern:
         return Mapped(
-            level="ppr", ppr=(1, words[1].lower() if len(words) > 1 else ""), fault=f"{text[:60]} is no pattern that it knows"
+            level="ppr", ppr=(1, words[1].lower() if len(words) > 1 else ""), fault=f"{text[:60]} is not a pattern that it knows"
         )
     each = number(words[0]) or 0
     made = more if isinstance(more, Mapped) else Mapped()
@@ -159,7 +159,7 @@ def _five(text: str) -> Mapped:
         kind = _begins(parts[2], _PPR_FIVE) if len(parts) > 2 and parts[2] else None
         whole = len(parts) > 2 and re.fullmatch(r"\d{1,8}", parts[1], re.ASCII)
         ppr = (number(parts[1] if len(parts) > 1 else "") or 1, level_of(kind or (parts[2].lower() if len(parts) > 2 else "")))
-        fault = None if kind and whole else f"{text[:60]} is no pattern that it knows"
+        fault = None if kind and whole else f"{text[:60]} is not a pattern that it knows"
         fault = fault or (None if number(parts[1]) else f"{text[:60]} maps no rank")
         rest = parts[3:]
     made = _qualifiers5([word for word in rest if word])
@@ -178,7 +178,7 @@ def _five(text: str) -> Mapped:
 
 def _listed(text: str) -> str | None:
     ok = re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text, re.ASCII)
-    return None if ok else f"{text[:60]} is no list of cores"
+    return None if ok else f"{text[:60]} is not a list of cores"
 
 
 def _qualifiers5(words: Sequence[str], others: Sequence[str] = _QUALIFIERS) -> Mapped:

@@ -24,7 +24,7 @@ class Refused(Exception):  # noqa: N818 - no error of ours: what the launcher wo
 
 
 class Unclear(Exception):  # noqa: N818 - no error either: what is left to words
-    """What happens cannot be told exactly; the text is what can be said."""
+    """What happens is not known exactly; the text is what can be said."""
 
 
 def cpusets_of(kind: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuSet, ...]:
@@ -48,7 +48,7 @@ class Proc:
     """A rank while it is placed."""
 
     home: CpuSet
-    """What it was dealt to."""
+    """What it was assigned to."""
     part: int = 0
     """The number of that among its kind on the host."""
     cpus: CpuSet | None = None
@@ -57,7 +57,7 @@ class Proc:
 
 @dataclass
 class Host:
-    """A host while ranks are dealt to it."""
+    """A host while ranks are assigned to it."""
 
     name: str | None
     slots: int
@@ -171,7 +171,7 @@ def bounded(total: int, parts: int = 1) -> int:
 
 
 def default_level(want: Request, *, five: bool, few: bool) -> str:
-    """Return what ranks are dealt over where the line does not say; ``few``: not more than two."""
+    """Return what ranks are spread over where the line does not say; ``few``: not more than two."""
     unit = "hwthread" if want.hwthreads else "core"
     if five:
         if want.pe and want.pe > 1:
@@ -225,7 +225,7 @@ def _over_parts(hosts: Sequence[Host], parts: Sequence[CpuSet], how: str) -> Ite
 
 
 class _Waiting:
-    """The ranks of a host that have no number yet, by what they were dealt to."""
+    """The ranks of a host that have no number yet, by what they were assigned to."""
 
     def __init__(self, host: Host, parts: Sequence[CpuSet]) -> None:
         self.queues: dict[CpuSet, deque[tuple[int, Proc]]] = {}

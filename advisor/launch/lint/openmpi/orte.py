@@ -1,6 +1,6 @@
-"""What Open MPI 4's mapper does with a line: which host and part each rank is dealt to, its number, its CPUs.
+"""What Open MPI 4's mapper does with a line: which host and part each rank is assigned to, its number, its CPUs.
 
-Facts of orte/mca/rmaps of 4.1 (round_robin, ppr, base), said anew, and held against the real 4.1.4.
+Facts of orte/mca/rmaps of 4.1 (round_robin, ppr, base), said again, and held against the real 4.1.4.
 """
 
 from collections.abc import Sequence
@@ -165,7 +165,7 @@ class _Job:
 
     def _check_width(self, part: CpuSet) -> None:
         if self.width > self.ground.count(part):
-            raise Refused(f"PE={self.width} is more cores than one of the objects that ranks are dealt over has; nothing starts")
+            raise Refused(f"PE={self.width} is more cores than one of the objects that ranks are placed over has; nothing starts")
 
     def _by_part(self, parts: Sequence[CpuSet]) -> None:
         self._enough()
@@ -189,7 +189,7 @@ class _Job:
             second = True
 
     def _span(self, parts: Sequence[CpuSet]) -> None:
-        """Share ranks evenly over the parts of all hosts; inside a host they are dealt in turn."""
+        """Share ranks evenly over the parts of all hosts; inside a host they are placed in turn."""
         self._enough()
         count = len(parts) * len(self.hosts)
         share = self.program // count or 1
@@ -283,7 +283,7 @@ class _Job:
                 touching[proc.home] = [i for i, part in enumerate(parts) if part & proc.home]
             inside = touching[proc.home]
             if not inside:
-                raise Refused("there is nothing to bind to where ranks are dealt to; nothing starts")
+                raise Refused("there is nothing to bind to where ranks are placed; nothing starts")
             at = min(inside, key=taken.__getitem__)
             chosen: list[CpuSet] = []
             found = 0

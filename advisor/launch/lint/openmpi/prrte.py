@@ -1,6 +1,6 @@
-"""What Open MPI 5's mapper does with a line: PRRTE counts down the free cores of every host while it deals ranks.
+"""What Open MPI 5's mapper does with a line: PRRTE counts down the free cores of every host while it places ranks.
 
-Facts of src/mca/rmaps of PRRTE 3.0 (round_robin, ppr, base), said anew, and held against the real 5.0.11; --map-by device= of
+Facts of src/mca/rmaps of PRRTE 3.0 (round_robin, ppr, base), said again, and held against the real 5.0.11; --map-by device= of
 its development branch is held against its published test maps. Devices are taken in the order of their PCI addresses;
 ``interleave`` takes one of each socket in turn.
 """
@@ -37,7 +37,7 @@ def adapters(machine: Machine) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def homes_of_devices(want: Request, machine: Machine, topology: Topology) -> tuple[CpuSet, ...]:
-    """Return the CPUs beside each device that ranks are dealt over, or beside each group of them; raise Refused or Unclear."""
+    """Return the CPUs beside each device that ranks are spread over, or beside each group of them; raise Refused or Unclear."""
     name = (want.device or "").lower()
     if name != "gpu":
         places = dict(adapters(machine))
@@ -52,7 +52,7 @@ def homes_of_devices(want: Request, machine: Machine, topology: Topology) -> tup
         homes = _interleaved(homes, topology)
     each = want.devices_each
     if len(homes) % each:
-        raise Unclear(f"{len(homes)} GPUs are no multiple of ndev={each}")
+        raise Unclear(f"{len(homes)} GPUs are not a multiple of ndev={each}")
     return tuple(union(homes[i : i + each]) for i in range(0, len(homes), each))
 
 
@@ -193,7 +193,7 @@ class _Job(Free):
         self._none_left(self.left)
 
     def _crowd(self, parts: Sequence[CpuSet]) -> None:
-        """Deal ranks that may be more than the slots: newer ones fill the slots first and share out the rest."""
+        """Place ranks that may be more than the slots: newer ones fill the slots first and share out the rest."""
         if not parts:
             raise Unclear("more ranks than slots are not worked out there")
         more, rest = divmod(max(0, self.total - self.slots), len(self.seats))
@@ -207,7 +207,7 @@ class _Job(Free):
             self._rounds(seat, parts)
 
     def _rounds(self, seat: FreeHost, parts: Sequence[CpuSet]) -> tuple[bool, bool]:
-        """Deal one rank to each part again and again until the host is full or short of cores; say which, and if any."""
+        """Give one rank to each part again and again until the host is full or short of cores; say which, and if any."""
         moved = False
         while True:
             placed = short = False
@@ -252,7 +252,7 @@ class _Job(Free):
             raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not worked out here")
         if self.left < 0:
             raise Refused(
-                f"{self.total} ranks are no multiple of {self.want.map_text}: 5.0 starts none, and ends as if all were well"
+                f"{self.total} ranks are not a multiple of {self.want.map_text}: 5.0 starts none, and ends as if all were well"
             )
 
     def _pattern(self, seat: FreeHost, each: int) -> None:

@@ -131,7 +131,7 @@ def _given(made: "Prediction", wish: StepRequest, tasks: int, possible: Sequence
 
 
 _ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, single=True))
-"""How Slurm may be set up where nothing tells."""
+"""How Slurm may be set up where nothing says."""
 
 
 def _bound(made: "Prediction", wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
@@ -140,7 +140,7 @@ def _bound(made: "Prediction", wish: StepRequest, step: Step, node: Shape, setup
     if wish.gpus and step.exact and len(available(step, node, setup)) < len(node.cpus):
         raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
     if wish.bind == "ldoms":
-        raise Unclear("--cpu-bind=ldoms widens what is dealt to cores or sockets, and which, is left to Slurm")
+        raise Unclear("--cpu-bind=ldoms widens what is placed by cores or sockets, and which, is left to Slurm")
     if wish.bind in ("", "threads", "cores", "sockets"):
         return masks(replace(step, bind=wish.bind or None), node, setup)
     free = node.real(available(step, node, setup))
@@ -167,7 +167,7 @@ def _listed(wish: StepRequest, free: CpuSet, tasks: int) -> Given:
 def _entry(kind: str, entry: str) -> CpuSet:
     pattern = r"\d{1,7}" if kind.startswith("map") else r"(0x)?[0-9a-f]{1,4096}"
     if not re.fullmatch(pattern, entry, re.ASCII | re.IGNORECASE):
-        raise Refused(f"{entry[:40]!a} is no entry of {kind}")
+        raise Refused(f"{entry[:40]!a} is not an entry of {kind}")
     try:
         return CpuSet([int(entry)]) if kind.startswith("map") else CpuSet.from_bits(int(entry, 16))
     except BadValue as error:

@@ -23,7 +23,7 @@ def gpu_count(said: Mapping[str, str], option: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,8}", text, re.ASCII) or not int(text):
-        raise Unclear(f"{option} {text[:40]} is no number")
+        raise Unclear(f"{option} {text[:40]} is not a number")
     return int(text)
 
 
@@ -49,7 +49,7 @@ def of_gpus(said: Mapping[str, str], nodes: int) -> int | None:
     if total is None and nodes == 1:
         total = _count(said, "--gpus-per-node") or _gres(said)
     if not total:
-        raise Unclear("how many tasks --ntasks-per-gpu starts, is only told of --gpus, and of the GPUs of one node")
+        raise Unclear("how many tasks --ntasks-per-gpu starts, is only predicted with --gpus, and of the GPUs of one node")
     return total * each
 
 
@@ -233,7 +233,7 @@ def _distribution(text: str) -> tuple[str, int, str | None, bool]:
     inner = words[1] if len(words) > 1 and words[1] != "*" else None
     if inner not in (None, "block", "cyclic", "fcyclic"):
         raise Refused(f"invalid distribution {text[:40]!a}")
-    # how cores are dealt, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
+    # how cores are placed, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
     if (len(words) > 2 and words[2] not in ("*", "block", "cyclic", "fcyclic")) or (plane and len(words) > 1):
         raise Unclear(f"the distribution {text[:40]!a} is not worked out here")
     return outer, int(plane[1]) if plane else 0, "plane" if plane else inner, pack
@@ -263,7 +263,7 @@ def _repeated(listed: str) -> Iterator[str]:
     for word in listed.split(","):
         entry, star, times = word.partition("*")
         if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
-            raise Refused(f"{word[:40]!a} is no entry of a list")
+            raise Refused(f"{word[:40]!a} is not an entry of a list")
         for _ in range(min(int(times) if star else 1, MOST)):
             made += 1
             if made > MOST:

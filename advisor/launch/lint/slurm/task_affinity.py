@@ -1,4 +1,4 @@
-"""Which CPUs srun gives the tasks of a node: what slurmctld picks for a step, and how task/affinity deals it out.
+"""Which CPUs srun gives the tasks of a node: what slurmctld picks for a step, and how task/affinity distributes it.
 
 Written from what Slurm 22.05.8 was seen to do on simulated nodes (tests/launch/lint/seen_srun.txt).
 """
@@ -57,7 +57,7 @@ class Step:
     each: int = 1
     """CPUs of a task."""
     inner: str | None = None
-    """How tasks are dealt over the sockets: block, cyclic, fcyclic, plane; None: as Slurm was set up."""
+    """How tasks are spread over the sockets: block, cyclic, fcyclic, plane; None: as Slurm was set up."""
     exact: bool = False
     bind: Entity | None = None
     per_core: int | None = None
@@ -163,7 +163,7 @@ class _Count:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew: CPUs are given a second time."""
+        """Begin again: CPUs are given a second time."""
         self.tasks: dict[int, int] = {}
         self.threads: dict[int, int] = {}
         self.sockets: dict[int, int] = {}
