@@ -187,6 +187,13 @@ def keys(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(name for name, field in declarations(model).items() if field.key)
 
 
+@cache
+def lists_with(model: type[BaseModel], field: str) -> tuple[str, ...]:
+    """Return the lists of a model whose records have a field of a name: those of devices that have a locality."""
+    kinds = {name: _inside(info.annotation) for name, info in model.model_fields.items()}
+    return tuple(name for name, (kind, many) in kinds.items() if many and field in getattr(kind, "model_fields", ()))
+
+
 class Told(NamedTuple):
     """A fact of a value, under its dotted name."""
 

@@ -19,6 +19,7 @@ from advisor.model.fact import (
     identities,
     in_order,
     keys,
+    lists_with,
     undeclared,
 )
 from advisor.model.hardware.cpu import Cpu
@@ -158,3 +159,8 @@ def test_the_document_of_a_machine_is_in_its_old_order() -> None:
     """The version stands first, sources and gaps last."""
     names = list(Machine().model_dump())
     assert (names[0], names[1], names[-2:]) == ("schema_version", "name", ["sources", "gaps"])
+
+
+def test_lists_are_found_by_what_their_records_have() -> None:
+    """Adapters, interfaces, GPUs and PCI devices have a place; processors and tools have none."""
+    assert lists_with(Facts, "locality") == ("pci", "hcas", "nics", "gpus")
