@@ -1,5 +1,9 @@
+import ast
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
+import pytest
 from pydantic import Field
 
 from advisor.model.audit.case import Case
@@ -27,6 +31,8 @@ from advisor.model.hardware.devices import Hca, Irq, Port
 from advisor.model.hardware.machine import Facts, Machine
 from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel
 from advisor.model.value import Value
+
+ROOT = Path(__file__).parents[2]
 
 
 class Sensor(Value):
@@ -164,3 +170,28 @@ def test_the_document_of_a_machine_is_in_its_old_order() -> None:
 def test_lists_are_found_by_what_their_records_have() -> None:
     """Adapters, interfaces, GPUs and PCI devices have a place; processors and tools have none."""
     assert lists_with(Facts, "locality") == ("pci", "hcas", "nics", "gpus")
+
+
+def named_together(path: Path) -> Iterator[str]:
+    """Yield the places of a module where four facts of the Machine stand in one list."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else node.keys if isinstance(node, ast.Dict) else ()
+        facts = {part.value for part in parts if isinstance(part, ast.Constant) and part.value in Facts.model_fields}
+        if len(facts) >= 4:
+            yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_no_room_keeps_a_list_of_facts() -> None:
+    """A list of facts by hand would lack the next one: know/benchmarks.py alone has one like it, of the topics of rules."""
+    found = [place for path in sorted((ROOT / "advisor").rglob("*.py")) for place in named_together(path)]
+    assert [place for place in found if not place.startswith("advisor/know/benchmarks.py")] == []
+
+
+def test_a_list_of_facts_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search sees tuples, lists and keys of dictionaries."""
+    monkeypatch.setattr("tests.model.test_fact.ROOT", tmp_path)
+    module = tmp_path / "a.py"
+    module.write_text(
+        'X = ("cpu", "memory", "hcas", "gpus")\nY = {"cpu": 1, "nics": 2, "pci": 3, "dax": 4}\nZ = ["cpu", "hcas", "a"]\n'
+    )
+    assert list(named_together(module)) == ["a.py:1", "a.py:2"]
