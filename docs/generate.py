@@ -95,7 +95,9 @@ def source_pages() -> str:
     for source in sources():
         reads = "".join(f"    {path}\n" for path in source.paths)
         runs = "".join(f"    $ {' '.join(command)}\n" for command in source.commands)
-        parts.append(f"\n## {source.name} (rank {source.rank})\n\n{source.about}\n\n{reads}{runs}")
+        kept = "".join(f"- `{of if isinstance(of, str) else ' '.join(of)}`: lines `{lines}`\n" for of, lines in source.public)
+        public = f"\nAn anonymised capture keeps of them:\n\n{kept}" if kept else ""
+        parts.append(f"\n## {source.name} (rank {source.rank})\n\n{source.about}\n\n{reads}{runs}{public}")
     return "".join(parts)
 
 

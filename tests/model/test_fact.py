@@ -175,7 +175,9 @@ def test_lists_are_found_by_what_their_records_have() -> None:
 def named_together(path: Path) -> Iterator[str]:
     """Yield the places of a module where four facts of the Machine stand in one list."""
     for node in ast.walk(ast.parse(path.read_text())):
-        parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else node.keys if isinstance(node, ast.Dict) else ()
+        if not isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            continue
+        parts = node.keys if isinstance(node, ast.Dict) else node.elts
         facts = {part.value for part in parts if isinstance(part, ast.Constant) and part.value in Facts.model_fields}
         if len(facts) >= 4:
             yield f"{path.relative_to(ROOT)}:{node.lineno}"
@@ -191,7 +193,5 @@ def test_a_list_of_facts_would_be_found(tmp_path: Path, monkeypatch: pytest.Monk
     """The search sees tuples, lists and keys of dictionaries."""
     monkeypatch.setattr("tests.model.test_fact.ROOT", tmp_path)
     module = tmp_path / "a.py"
-    module.write_text(
-        'X = ("cpu", "memory", "hcas", "gpus")\nY = {"cpu": 1, "nics": 2, "pci": 3, "dax": 4}\nZ = ["cpu", "hcas", "a"]\n'
-    )
+    module.write_text('X = ("cpu", "memory", "hcas", "gpus")\nY = {"cpu": 1, "nics": 2, "pci": 3, "dax": 4}\nZ = ["cpu", "a"]\n')
     assert list(named_together(module)) == ["a.py:1", "a.py:2"]
