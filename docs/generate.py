@@ -15,8 +15,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
 from advisor.collect.sources import sources
-from advisor.model.fact import declarations, undeclared
-from advisor.model.hardware.machine import Machine
+from advisor.model.fact import declarations
+from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from advisor.model.value import Value
@@ -162,7 +162,7 @@ def _name(annotation: Any) -> str:
 
 def main() -> int:
     """Write the pages and return 0; a fact that is not wholly declared stops it."""
-    lacking = tuple(undeclared(Machine))
+    lacking = tuple(undeclared_facts())
     if lacking:
         sys.stderr.write("".join(f"{line}\n" for line in lacking))
         return 2

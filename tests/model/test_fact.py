@@ -1,4 +1,5 @@
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +29,7 @@ from advisor.model.fact import (
 )
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Hca, Irq, Port
-from advisor.model.hardware.machine import Facts, Machine
+from advisor.model.hardware.machine import Facts, Machine, undeclared_facts
 from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel
 from advisor.model.value import Value
 
@@ -195,3 +196,23 @@ def test_a_list_of_facts_would_be_found(tmp_path: Path, monkeypatch: pytest.Monk
     module = tmp_path / "a.py"
     module.write_text('X = ("cpu", "memory", "hcas", "gpus")\nY = {"cpu": 1, "nics": 2, "pci": 3, "dax": 4}\nZ = ["cpu", "a"]\n')
     assert list(named_together(module)) == ["a.py:1", "a.py:2"]
+
+
+def test_a_fact_of_the_machine_alone_is_named() -> None:
+    """A field that was put beside Facts, where rules would not see it, is told in one line."""
+
+    class Later(Machine):
+        heat: Annotated[Celsius | None, Section.MACHINE] = Field(default=None, description="of the room")
+
+    assert list(undeclared_facts(Later)) == ["heat: a field of Machine alone, which rules do not know; move it into Facts"]
+
+
+def test_every_fact_has_a_source() -> None:
+    """Some module of advisor/collect with SOURCES returns a Machine with it; the BIOS attributes alone come from a file given."""
+    modules = [(path, ast.parse(path.read_text())) for path in sorted((ROOT / "advisor" / "collect").rglob("*.py"))]
+    asked = [tree for path, tree in modules if re.search(r"^SOURCES = ", path.read_text(), re.MULTILINE)]
+    calls = [
+        node for tree in asked for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Machine"
+    ]
+    told = {word.arg for call in calls for word in call.keywords}
+    assert [f"{name}: no source returns Machine({name}=...)" for name in Facts.model_fields if name not in {*told, "bios"}] == []
