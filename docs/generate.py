@@ -15,8 +15,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
 from advisor.collect.sources import sources
-from advisor.model.fact import declarations, undeclared
-from advisor.model.hardware.machine import Machine
+from advisor.model.fact import declarations
+from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from advisor.model.value import Value
@@ -95,7 +95,9 @@ def source_pages() -> str:
     for source in sources():
         reads = "".join(f"    {path}\n" for path in source.paths)
         runs = "".join(f"    $ {' '.join(command)}\n" for command in source.commands)
-        parts.append(f"\n## {source.name} (rank {source.rank})\n\n{source.about}\n\n{reads}{runs}")
+        kept = "".join(f"- `{of if isinstance(of, str) else ' '.join(of)}`: lines `{lines}`\n" for of, lines in source.public)
+        public = f"\nAn anonymised capture keeps of them:\n\n{kept}" if kept else ""
+        parts.append(f"\n## {source.name} (rank {source.rank})\n\n{source.about}\n\n{reads}{runs}{public}")
     return "".join(parts)
 
 
@@ -160,7 +162,7 @@ def _name(annotation: Any) -> str:
 
 def main() -> int:
     """Write the pages and return 0; a fact that is not wholly declared stops it."""
-    lacking = tuple(undeclared(Machine))
+    lacking = tuple(undeclared_facts())
     if lacking:
         sys.stderr.write("".join(f"{line}\n" for line in lacking))
         return 2

@@ -160,6 +160,7 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
     assert "| `sensors[].now` | float | degrees Celsius | volatile | as it was read |" in pages["facts.md"]
     assert "| `sensors[].critical` | number | degrees Celsius | where" in pages["rule-facts.md"]
     assert "## sensors (rank 20)" in pages["sources.md"]
+    assert "- `/sys/class/hwmon/*/temp*_crit`: lines `\\d{1,20}`" in pages["sources.md"]
     schema = json.loads(pages["machine.schema.json"])
     assert schema["properties"]["sensors"]["x-section"] == "machine"
     assert schema["$defs"]["Sensor"]["properties"]["now"]["x-volatile"] is True

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from advisor.change.cut import Target, usual
 from advisor.change.positions import CoreMap
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import lists_with
 from advisor.model.hardware.cpu import Cpu, Scheme
 from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice
 from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.machine import Gap, Machine, Source
+from advisor.model.hardware.machine import Facts, Gap, Machine, Source
 from advisor.model.hardware.memory import Memory
 from advisor.model.hardware.operating_system import Hugepages, Kernel
 from advisor.model.hardware.topology import Topology
@@ -39,6 +40,9 @@ class TopologyChange:
     """Threads of a core, where SMT was switched."""
 
 
+_PLACED: Final = lists_with(Facts, "locality")
+"""Lists of what has a place in the machine."""
+
 FactUpdates = Iterator[tuple[str, Any, tuple[Gap, ...]]]
 """A field of the Machine, what it becomes, and what is to be said of it."""
 
@@ -62,7 +66,7 @@ def dependent_facts(machine: Machine, change: TopologyChange) -> FactUpdates:
 def _devices(machine: Machine, change: TopologyChange) -> FactUpdates:
     """Yield the devices; a PCI device that is an adapter is listed once."""
     named: set[str | None] = set()
-    for field in ("hcas", "nics", "gpus", "pci"):
+    for field in sorted(_PLACED, key=lambda field: field == "pci"):
         devices = getattr(machine, field)
         if devices is not None:
             moved = tuple(_moved(device, change) for device in devices)
@@ -263,7 +267,7 @@ def _sources(sources: tuple[Source, ...], changed: dict[str, Any], told: str) ->
         if not any(source.fact == fact or source.fact.startswith(f"{fact}.") for fact in changed):
             yield source
     for fact, value in changed.items():
-        if value is not None or fact.startswith(("hcas", "nics", "gpus", "pci")):
+        if value is not None or fact.startswith(_PLACED):
             yield Source(fact=fact, where=told)
 
 

@@ -15,9 +15,9 @@ from advisor.collect.reader import FactSource
 from advisor.errors import AdvisorError, CannotWork
 from advisor.host.base import Host, PublicText
 from advisor.model.cpuset import bounded_sets
-from advisor.model.fact import identities
+from advisor.model.fact import identities, lists_with
 from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
-from advisor.model.hardware.machine import Gap, Machine, merge
+from advisor.model.hardware.machine import Facts, Gap, Machine, merge
 from advisor.model.hardware.topology import Counts, NumaNode, Topology, counts
 
 _GIB: Final = 1 << 30
@@ -138,14 +138,8 @@ def _placed(machine: Machine) -> Machine:
     if topology is None or not _is_ex235a(machine) or len(topology.cpu_nodes) != 4:
         return machine
 
-    return machine.model_copy(
-        update={
-            "pci": _moved(topology, machine.pci),
-            "hcas": _moved(topology, machine.hcas),
-            "gpus": _moved(topology, machine.gpus),
-            "nics": _moved(topology, machine.nics),
-        }
-    )
+    lists = lists_with(Facts, "locality")
+    return machine.model_copy(update={name: _moved(topology, getattr(machine, name)) for name in lists})
 
 
 def _moved(topology: Topology, things: tuple[_Part, ...] | None) -> tuple[_Part, ...] | None:

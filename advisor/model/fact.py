@@ -18,29 +18,17 @@ from pydantic.fields import FieldInfo
 T = TypeVar("T")
 
 
-class Mark:
-    """Part of a declaration; it is in the JSON schema too."""
-
-    def extra(self) -> dict[str, Any]:
-        """Return what it adds to the JSON schema."""
-        raise NotImplementedError
-
-    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        """Return the schema of what is marked, with the mark."""
-        return {**handler(core), **self.extra()}
-
-
 @dataclass(frozen=True)
-class Unit(Mark):
+class Unit:
     """What a number counts: a base unit, or that it counts nothing; ``advisor.language.units`` says how it is written."""
 
     name: str
     unlimited: bool = False
     """Whether -1 stands for no limit."""
 
-    def extra(self) -> dict[str, Any]:
-        """Return the unit."""
-        return {"x-unit": self.name}
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        """Return the schema of the number, with its unit."""
+        return {**handler(core), "x-unit": self.name}
 
 
 COUNT: Final = Unit("count")
@@ -74,14 +62,14 @@ MemoryAddress = Annotated[int, Unit("address")]
 
 
 @dataclass(frozen=True)
-class Role(Mark):
+class Role:
     """What a fact is to those who compare and give away."""
 
     name: str
 
-    def extra(self) -> dict[str, Any]:
-        """Return the role."""
-        return {f"x-{self.name}": True}
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        """Return the schema of the fact, with its role."""
+        return {**handler(core), f"x-{self.name}": True}
 
 
 _KEY, _VOLATILE, _IDENTITY, _PER_CPU = (Role(name) for name in ("key", "volatile", "identity", "per-cpu"))
@@ -185,6 +173,13 @@ def in_order(model: type[BaseModel]) -> tuple[str, ...]:
 def keys(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the fields that identify one record of a kind among others; () where none does."""
     return tuple(name for name, field in declarations(model).items() if field.key)
+
+
+@cache
+def lists_with(model: type[BaseModel], field: str) -> tuple[str, ...]:
+    """Return the lists of a model whose records have a field of a name: those of devices that have a locality."""
+    kinds = {name: _inside(info.annotation) for name, info in model.model_fields.items()}
+    return tuple(name for name, (kind, many) in kinds.items() if many and field in getattr(kind, "model_fields", ()))
 
 
 class Told(NamedTuple):

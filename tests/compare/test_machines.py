@@ -4,7 +4,8 @@ from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Hca, Link, Locality, PciDevice, Port
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Kernel, Limits, Tool
+from advisor.model.hardware.memory import MemoryTier
+from advisor.model.hardware.operating_system import Allocation, Iommu, Kernel, Limits, Tool
 
 
 def hca(node: int = 6, state: str = "active", name: str = "mlx5_0", firmware: str = "16.35") -> Hca:
@@ -82,3 +83,46 @@ def test_boot_options_are_compared_as_one_line() -> None:
     a = Machine(kernel=Kernel(cmdline=(("quiet", None),)))
     b = Machine(kernel=Kernel(cmdline=(("quiet", None), ("iommu", "pt"))))
     assert said(facts(a, b)) == [("kernel.cmdline", "quiet", "quiet iommu=pt")]
+
+
+def test_two_nodes_that_differ_in_name_alone_do_not_differ() -> None:
+    """A host name identifies a node and is no difference of two; nor is the job that runs on it."""
+    a, b = (
+        Machine(name=name, architecture="x86_64", allocation=Allocation(scheduler="slurm", job=name)) for name in ("n1", "n2")
+    )
+    assert (identity(a, b), devices(a, b), facts(a, b)) == ((), (), ())
+
+
+def test_what_no_list_named_is_compared() -> None:
+    """Whether addresses are translated is a fact as any other."""
+    a, b = (Machine(iommu=Iommu(units=("dmar0",), types=types)) for types in (("DMA",), ("identity",)))
+    assert said(facts(a, b)) == [("iommu.types", "DMA", "identity")]
+
+
+def test_numbers_are_written_in_their_declared_units() -> None:
+    """Bandwidths, limits and lists of numbers are in words; -1 is unlimited only where a limit is declared."""
+    a = Machine(tiers=(MemoryTier(node=0, read_bandwidth=204_800_000_000),), limits=Limits(slurmd_memlock=-1, files=1024))
+    b = Machine(tiers=(MemoryTier(node=0, read_bandwidth=102_400_000_000),), limits=Limits(slurmd_memlock=65536, files=-1))
+    assert said(facts(a, b)) == [
+        ("tiers.0.read_bandwidth", "204.8 GB/s", "102.4 GB/s"),
+        ("limits.files", "1024", "unlimited"),
+        ("limits.slurmd_memlock", "unlimited", "64 KiB"),
+    ]
+    c, d = (Machine(cpu=Cpu(wakeup_limits=limits)) for limits in ((0, 10), ()))
+    assert said(facts(c, d)) == [("cpu.wakeup_limits", "0 us, 10 us", "none")]
+
+
+def test_a_port_that_is_gone_is_one_line() -> None:
+    """Of a port that an adapter has on one side alone, only the port is named."""
+    two = (Port(number=1, state="active"), Port(number=2, state="active", rate=10**11))
+    a, b = (Machine(hcas=(Hca(name="mlx5_0", ports=ports),)) for ports in (two, two[:1]))
+    assert said(devices(a, b)) == [("mlx5_0 port 2", "2", None)]
+
+
+def test_two_functions_of_a_card_are_told_apart() -> None:
+    """A function that is gone is one line, though another of the same card is there."""
+    one, other = (
+        PciDevice(address=f"0000:c1:00.{at}", kind="nic", class_code=0x020000, vendor=0x15B3, device=1, driver="mlx5_core")
+        for at in (0, 1)
+    )
+    assert said(devices(Machine(pci=(one, other)), Machine(pci=(one,)))) == [("0000:c1:00.1", "0000:c1:00.1", None)]

@@ -5,10 +5,14 @@ import pytest
 from advisor.host.archive import unpack
 from advisor.host.base import Ran, Why
 from advisor.host.privacy import allowed_values
+from advisor.host.privacy.allowed_values import PublicLines
 from advisor.host.privacy.anonymise import AnonymousHost
 from advisor.host.privacy.pseudonyms import Scrubber, stems
 from advisor.host.record import record
 from advisor.host.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.model.fact import identities
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Tool
 from tests.host.test_capture import opened
 
 MAC, GUID, UUID = "24:8a:07:a1:b2:c4", "248a:0703:00a1:b2c4", "4c4c4544-0044-3510-8058-b7c04f503633"
@@ -253,3 +257,32 @@ def test_a_gpus_own_number_goes_and_its_sizes_stay() -> None:
     }
     kept = AnonymousHost(TreeHost(MemoryStore(nodes), "x")).read(path).text
     assert kept == "simd_count 440\nlocal_mem_size 68702699520\n"
+
+
+def test_what_a_fact_declares_as_identity_goes_wherever_it_stands() -> None:
+    """The values of such facts are handed over, and are in no file and no command, however they are written."""
+    nodes: dict[str, Entry] = {
+        "/proc/sys/kernel/hostname": b"cn017\n",
+        "/sys/class/hwmon/hwmon0/name": b"node ZX81Q7B\n",
+        "/sys/class/hwmon/hwmon0/temp1_label": b"Tctl of zx81q7b\n",
+    }
+    machine = Machine(name="cn017", tools=(Tool(name="ucx", version="1.17"),))
+    told = (*identities(machine), "ZX81Q7B")
+    kept = AnonymousHost(
+        TreeHost(MemoryStore(nodes), "x"), identities=told, public=(("/sys/class/hwmon/*/temp*_label", "Tctl.*"),)
+    )
+    assert told == ("cn017", "ZX81Q7B")
+    assert kept.read("/sys/class/hwmon/hwmon0/name").text == "node removed\n"
+    assert kept.read("/sys/class/hwmon/hwmon0/temp1_label").text == "Tctl of removed\n"
+
+
+def test_what_a_source_declares_public_stays_line_by_line() -> None:
+    """Lines that match whole stay as they are; of a file in which none does, only that there was something."""
+    nodes: dict[str, Entry] = {"/opt/a": b"fast\nfast of joe\nslow\n", "/opt/b": b"joe\n", "/opt/c": b"", "/opt/d": b"fast\n"}
+    public = (("/opt/[a-c]", "fast|slow"), (("tool", "-x"), r"\d+"))
+    kept = AnonymousHost(TreeHost(MemoryStore(nodes), "x"), public=public)
+    assert [kept.read(f"/opt/{name}").text for name in "abcd"] == ["fast\nslow\n", "removed\n", "", "removed\n"]
+    assert PublicLines(public).of_command(("tool",)) is None
+    keep = PublicLines(public).of_command(("tool", "-x"))
+    assert keep is not None
+    assert keep(kept, "12\njoe\n7\n") == "12\n7\n"

@@ -1,5 +1,10 @@
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
+import pytest
 from pydantic import Field
 
 from advisor.model.audit.case import Case
@@ -19,13 +24,16 @@ from advisor.model.fact import (
     identities,
     in_order,
     keys,
+    lists_with,
     undeclared,
 )
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Hca, Irq, Port
-from advisor.model.hardware.machine import Facts, Machine
+from advisor.model.hardware.machine import Facts, Machine, undeclared_facts
 from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel
 from advisor.model.value import Value
+
+ROOT = Path(__file__).parents[2]
 
 
 class Sensor(Value):
@@ -158,3 +166,53 @@ def test_the_document_of_a_machine_is_in_its_old_order() -> None:
     """The version stands first, sources and gaps last."""
     names = list(Machine().model_dump())
     assert (names[0], names[1], names[-2:]) == ("schema_version", "name", ["sources", "gaps"])
+
+
+def test_lists_are_found_by_what_their_records_have() -> None:
+    """Adapters, interfaces, GPUs and PCI devices have a place; processors and tools have none."""
+    assert lists_with(Facts, "locality") == ("pci", "hcas", "nics", "gpus")
+
+
+def named_together(path: Path) -> Iterator[str]:
+    """Yield the places of a module where four facts of the Machine stand in one list."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            continue
+        parts = node.keys if isinstance(node, ast.Dict) else node.elts
+        facts = {part.value for part in parts if isinstance(part, ast.Constant) and part.value in Facts.model_fields}
+        if len(facts) >= 4:
+            yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_no_room_keeps_a_list_of_facts() -> None:
+    """A list of facts by hand would lack the next one: know/benchmarks.py alone has one like it, of the topics of rules."""
+    found = [place for path in sorted((ROOT / "advisor").rglob("*.py")) for place in named_together(path)]
+    assert [place for place in found if not place.startswith("advisor/know/benchmarks.py")] == []
+
+
+def test_a_list_of_facts_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search sees tuples, lists and keys of dictionaries."""
+    monkeypatch.setattr("tests.model.test_fact.ROOT", tmp_path)
+    module = tmp_path / "a.py"
+    module.write_text('X = ("cpu", "memory", "hcas", "gpus")\nY = {"cpu": 1, "nics": 2, "pci": 3, "dax": 4}\nZ = ["cpu", "a"]\n')
+    assert list(named_together(module)) == ["a.py:1", "a.py:2"]
+
+
+def test_a_fact_of_the_machine_alone_is_named() -> None:
+    """A field that was put beside Facts, where rules would not see it, is told in one line."""
+
+    class Later(Machine):
+        heat: Annotated[Celsius | None, Section.MACHINE] = Field(default=None, description="of the room")
+
+    assert list(undeclared_facts(Later)) == ["heat: a field of Machine alone, which rules do not know; move it into Facts"]
+
+
+def test_every_fact_has_a_source() -> None:
+    """Some module of advisor/collect with SOURCES returns a Machine with it; the BIOS attributes alone come from a file given."""
+    modules = [(path, ast.parse(path.read_text())) for path in sorted((ROOT / "advisor" / "collect").rglob("*.py"))]
+    asked = [tree for path, tree in modules if re.search(r"^SOURCES = ", path.read_text(), re.MULTILINE)]
+    calls = [
+        node for tree in asked for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Machine"
+    ]
+    told = {word.arg for call in calls for word in call.keywords}
+    assert [f"{name}: no source returns Machine({name}=...)" for name in Facts.model_fields if name not in {*told, "bios"}] == []

@@ -2,6 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.language.units import in_unit
+from advisor.model.fact import Unit
 from advisor.model.quantity import iso_date, number, size
 
 
@@ -36,3 +38,23 @@ def test_any_text_is_a_number_or_none(text: str) -> None:
 def test_date(text: str | None, expected: str | None) -> None:
     """SMBIOS writes month/day/year; what is no date is not known."""
     assert iso_date(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, Unit("bytes", unlimited=True), "0 B"),
+        (-1, Unit("bytes", unlimited=True), "unlimited"),
+        (-5.5, Unit("degrees Celsius"), "-5.5 °C"),
+        (4096, Unit("bytes of a packet"), "4096 B"),
+        (8e9, Unit("transfers/s of a lane"), "8 GT/s"),
+        (0x15B3, Unit("PCI ID"), "0x15b3"),
+        (0x020700, Unit("PCI class"), "0x020700"),
+        (250.0, Unit("watts"), "250 W"),
+        (12, Unit("number"), "12"),
+        (1.5, Unit("turns/s"), "1.5 turns/s"),
+    ],
+)
+def test_facts_are_written_in_their_declared_unit(value: float, unit: Unit, text: str) -> None:
+    """Scaled where people scale it; with the unit's own name where nothing else is said; no limit only where -1 means that."""
+    assert in_unit(value, unit) == text
