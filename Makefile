@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Tests run on every core of small machines, on eight of large ones.
 JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 8 ] && echo 8 || echo $$n)
 
-.PHONY: audit test test-ci test-all lint format bench docs packages test-packages clean
+.PHONY: audit test test-ci test-all test-lowest mutants lint format bench docs packages test-packages clean
 
 audit: packages $(VENV)/.installed
 	$(BIN)/advisor audit $(ARGS)
@@ -20,6 +20,16 @@ test-ci: packages test-packages $(VENV)/.installed-test
 test-all: packages test-packages $(VENV)/.installed-test
 	$(BIN)/pytest -q -n $(JOBS) -m "not emulated" $(ARGS)
 	$(BIN)/pytest -q -m emulated $(ARGS)
+
+# The fast tests once more with the oldest releases that pyproject.toml allows: its floors are promises. What these releases
+# say of newer ones below them is not ours.
+test-lowest: packages
+	@sh prepare.sh lowest
+	.venv-lowest/bin/pytest -q -n $(JOBS) -m "not slow" -W ignore::DeprecationWarning $(ARGS)
+
+# Changes the product at random, in a copy, and names what no test notices: CONTRIBUTING.md. Half an hour; not for CI.
+mutants: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.mutants $(ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .

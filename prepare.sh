@@ -2,7 +2,8 @@
 # Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
 # `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh launchers` the MPI launchers that
 # they ask, `sh prepare.sh bench-packages` what `make bench` compares with, `sh prepare.sh venv EXTRAS STAMP` makes
-# .venv with the project in it. Says what it does; without root it goes on and names what it could not install.
+# .venv with the project in it, `sh prepare.sh lowest` .venv-lowest with the oldest releases that it may have.
+# Says what it does; without root it goes on and names what it could not install.
 set -eu
 
 say() { printf 'prepare: %s\n' "$*" >&2; }
@@ -161,6 +162,21 @@ venv() {
     touch "$2"
 }
 
+# lowest: .venv-lowest, with the oldest release of everything that pyproject.toml names; what those need in turn is the newest
+lowest() {
+    python=$(newest_python)
+    [ -x .venv-lowest/bin/python ] || "$python" -m venv .venv-lowest
+    .venv-lowest/bin/python - >.venv-lowest/floors.txt <<'END'
+import tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+for need in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
+    print(need.replace(">=", "=="))
+END
+    say "installing into .venv-lowest: $(tr '\n' ' ' <.venv-lowest/floors.txt)"
+    .venv-lowest/bin/python -m pip install -q --disable-pip-version-check -c .venv-lowest/floors.txt -e ".[test]"
+}
+
 pm=$(manager)
 missing=
 log=$(mktemp)
@@ -170,6 +186,7 @@ case ${1:-} in
     test-packages) test_packages; install_missing ;;
     bench-packages) bench_packages; install_missing ;;
     launchers) launchers ;;
+    lowest) lowest ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
     *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | venv EXTRAS STAMP"; exit 2 ;;
 esac

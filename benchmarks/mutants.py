@@ -1,10 +1,10 @@
 """Change the product at random, one place at a time, and see whether a test notices: ``make mutants``, a bounded pass.
 
 ``python -m benchmarks.mutants [CHECKOUT] [--room place --room judge] [--each 40] [--seed 13] [--list]``. The checkout is
-copied to a temporary folder and only the copy is changed. The room's tests run once under a tracer that notes which functions each test
-calls; a mutant is then given to the tests that call its function, the quickest first, until one fails. What no test notices
-is printed with its place. A change is picked by a hash of its function's name, its text and the seed: the same ones are
-tried in an older checkout, wherever the function stood there.
+copied to a temporary folder and only the copy is changed. The room's tests run once under a tracer that notes which
+functions each test calls; a mutant is then given to the tests that call its function, the quickest first, until one
+fails. What no test notices is printed with its place. A change is picked by a hash of its function's name, its text and
+the seed: the same ones are tried in an older checkout, wherever the function stood there.
 """
 
 import argparse
@@ -23,13 +23,16 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "language": ("tests/language", "tests/judge/test_engine.py", "tests/judge/test_rule.py", "tests/judge/test_explain.py"),
+    "language": (
+        "tests/language", "tests/model/test_amounts.py", "tests/judge/test_engine.py", "tests/judge/test_rule.py",
+        "tests/judge/test_explain.py",
+    ),
     "judge": ("tests/judge", "tests/test_wrong_rules.py"),
     "place": ("tests/place",),
     "launch": ("tests/launch",),
     "model": ("tests/model", "tests/compare"),
-}
-"""A room and its tests."""
+}  # fmt: skip
+"""A room and its tests, those of an older checkout too."""
 CHOICE = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not emulated and not matrix and not corpus")
 LONGEST = 60.0
 """Seconds of tests, as the tracer saw them, that a mutant is given to."""
@@ -86,31 +89,40 @@ _NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """Yield what may be put in place of a node, or of a part of it."""
-    if isinstance(node, ast.Compare):
-        for at, op in enumerate(node.ops):
-            ops = [*node.ops[:at], _SWAPS[type(op)](), *node.ops[at + 1 :]]
-            yield node, ast.unparse(ast.Compare(node.left, ops, node.comparators))
-    elif isinstance(node, ast.BoolOp):
-        yield node, ast.unparse(ast.BoolOp(_SWAPS[type(node.op)](), node.values))
-    elif isinstance(node, ast.BinOp) and type(node.op) in _SWAPS:
-        yield node, ast.unparse(ast.BinOp(node.left, _SWAPS[type(node.op)](), node.right))
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield node, ast.unparse(node.operand)
-    elif isinstance(node, ast.Constant) and node.value is not None and node.value is not Ellipsis:
-        yield node, repr(_other(node.value))
-    elif isinstance(node, ast.JoinedStr):
-        parts = [ast.Constant("XX"), *node.values]
-        yield node, ast.unparse(ast.JoinedStr(parts))
+    if isinstance(node, (ast.Compare, ast.BoolOp, ast.BinOp)):
+        yield from _operators(node)
     elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
         yield node.test, f"not ({ast.unparse(node.test)})"
     elif isinstance(node, ast.comprehension) and node.ifs:
         yield node.ifs[0], f"not ({ast.unparse(node.ifs[0])})"
     elif isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
         yield node.value, "None"
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in _NAMES:
-        yield node, _NAMES[node.id]
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         yield node, "None"
+    else:
+        yield from _values(node)
+
+
+def _operators(node: ast.Compare | ast.BoolOp | ast.BinOp) -> Iterator[tuple[ast.AST, str]]:
+    if isinstance(node, ast.Compare):
+        for at, op in enumerate(node.ops):
+            ops = [*node.ops[:at], _SWAPS[type(op)](), *node.ops[at + 1 :]]
+            yield node, ast.unparse(ast.Compare(node.left, ops, node.comparators))
+    elif isinstance(node, ast.BoolOp):
+        yield node, ast.unparse(ast.BoolOp(_SWAPS[type(node.op)](), node.values))
+    elif type(node.op) in _SWAPS:
+        yield node, ast.unparse(ast.BinOp(node.left, _SWAPS[type(node.op)](), node.right))
+
+
+def _values(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node, ast.unparse(node.operand)
+    elif isinstance(node, ast.Constant) and node.value is not None and node.value is not Ellipsis:
+        yield node, repr(_other(node.value))
+    elif isinstance(node, ast.JoinedStr):
+        yield node, ast.unparse(ast.JoinedStr([ast.Constant("XX"), *node.values]))
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in _NAMES:
+        yield node, _NAMES[node.id]
 
 
 def _other(value: object) -> object:
@@ -151,8 +163,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
             first = begins[where.lineno - 1] + where.col_offset  # type: ignore[attr-defined]
             last = begins[where.end_lineno - 1] + where.end_col_offset  # type: ignore[attr-defined]
             old = data[first:last].decode()
-            new = new if isinstance(where, ast.Expr) else f"({new})"
-            yield Mutant(path, first, last, old, new, function, where.lineno, starts)  # type: ignore[attr-defined]
+            put = new if isinstance(where, ast.Expr) else f"({new})"
+            yield Mutant(path, first, last, old, put, function, where.lineno, starts)  # type: ignore[attr-defined]
         todo += [(part, function, starts) for part in _worth(node)]
 
 

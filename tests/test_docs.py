@@ -90,7 +90,7 @@ def test_readme_names_the_two_commands_and_every_other() -> None:
     assert [word for word in ("make audit", "make test", *(f"advisor {name}" for name in commands())) if word not in text] == []
 
 
-@pytest.mark.parametrize("page", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link of a page points to a file."""
     links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text())
@@ -100,3 +100,21 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_values_are_frozen() -> None:
     """Every value that flows between rooms is frozen and refuses unknown fields."""
     assert (Value.model_config["frozen"], Machine.model_config["extra"]) == (True, "forbid")
+
+
+@pytest.mark.parametrize("page", ["SECURITY.md", "CONTRIBUTING.md"])
+def test_pages_name_files_that_there_are(page: str) -> None:
+    """Each file of the source or of the tests that the page points to is there, and each word to make is a target."""
+    text = (ROOT / page).read_text()
+    files = re.findall(r"`((?:advisor|tests|docs|benchmarks)/[\w/.]+)`", text)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert [name for name in files if not (ROOT / name).exists()] == []
+    assert [word for word in re.findall(r"`make ([\w-]+)", text) if word not in targets] == []
+
+
+def test_every_room_says_how_it_keeps_to_what_is_trusted() -> None:
+    """SECURITY.md has each room that reads or writes anything, in the first column of its table."""
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
+    told = {name for row in rows for name in re.findall(r"\w+", row)}
+    rooms = {path.name for path in (ROOT / "advisor").iterdir() if (path / "__init__.py").exists()}
+    assert sorted(rooms - told) == []

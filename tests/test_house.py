@@ -52,3 +52,41 @@ def test_every_source_has_its_test(name: str) -> None:
 def test_every_command_has_an_example_and_a_group() -> None:
     """A command's docstring names its group and shows an example."""
     assert [name for name, about in commands().items() if not about.examples or about.group == "Other"] == []
+
+
+PURE = ("change", "compare", "judge", "language", "launch", "model", "place", "plan", "render")
+"""The rooms that turn values into values."""
+OUTSIDE = {
+    "http",
+    "io",
+    "logging",
+    "os",
+    "random",
+    "shutil",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib",
+}
+"""Modules of clocks, files, processes and the network."""
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_a_pure_room_reaches_for_nothing_outside(room: str) -> None:
+    """No module of it imports what reads a clock, the environment, a file or the network, but charts, which are files."""
+    used = {
+        (path.name, name.partition(".")[0])
+        for path in (ROOT / "advisor" / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported(node)
+    }
+    assert sorted((file, name) for file, name in used if name in OUTSIDE) == ([("canvas.py", "io")] if room == "render" else [])
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
