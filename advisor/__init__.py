@@ -1,3 +1,76 @@
-"""Audits HPC servers: what to set, why, and how that is known."""
+"""Audits HPC servers: what to set, why, and how that is known.
+
+What the commands do can be called, too: ``from advisor import audit, bind`` (docs/api.md). Nothing is imported before it is
+asked for, so that `advisor --help` answers at once.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from advisor.errors import AdvisorError as AdvisorError
+    from advisor.work import Observer as Observer
+    from advisor.work import document as document
+    from advisor.work.audit import MeasureNow as MeasureNow
+    from advisor.work.audit import audit as audit
+    from advisor.work.audit import explain as explain
+    from advisor.work.bind import bind as bind
+    from advisor.work.bind import lint_line as lint_line
+    from advisor.work.checklist import Ordered as Ordered
+    from advisor.work.checklist import checklist as checklist
+    from advisor.work.hpl import measure_hpl as measure_hpl
+    from advisor.work.hpl_plan import HplOptions as HplOptions
+    from advisor.work.job.folder import write_job as write_job
+    from advisor.work.job.hosts import HostOptions as HostOptions
+    from advisor.work.job.hosts import JobOptions as JobOptions
+    from advisor.work.job.hosts import LauncherOptions as LauncherOptions
+    from advisor.work.machine import captured as captured
+    from advisor.work.machine import read_machine as read_machine
+    from advisor.work.machine import topology as topology
+    from advisor.work.measure import MeasureOptions as MeasureOptions
+    from advisor.work.measure import measure_machine as measure_machine
+    from advisor.work.measure import read_measurements as read_measurements
+    from advisor.work.measure import wished as wished
+    from advisor.work.network import NetworkOptions as NetworkOptions
+    from advisor.work.network import measure_network as measure_network
+    from advisor.work.rules import rulebook as rulebook
+    from advisor.work.verify import running as running
+    from advisor.work.verify import verify as verify
+    from advisor.work.whatif import before_after as before_after
+    from advisor.work.whatif import diff as diff
+    from advisor.work.whatif import whatif as whatif
 
 __version__ = "0.1.0"
+
+_HOMES: Final = {
+    "errors": ("AdvisorError",),
+    "work": ("Observer", "document"),
+    "work.audit": ("MeasureNow", "audit", "explain"),
+    "work.bind": ("bind", "lint_line"),
+    "work.checklist": ("Ordered", "checklist"),
+    "work.hpl": ("measure_hpl",),
+    "work.hpl_plan": ("HplOptions",),
+    "work.job.folder": ("write_job",),
+    "work.job.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
+    "work.machine": ("captured", "read_machine", "topology"),
+    "work.measure": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
+    "work.network": ("NetworkOptions", "measure_network"),
+    "work.rules": ("rulebook",),
+    "work.verify": ("running", "verify"),
+    "work.whatif": ("before_after", "diff", "whatif"),
+}
+"""Module -> what of it is public. No name may be that of a room, such as measure or plan: the room would take its place."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Return a public name, importing its module now (PEP 562)."""
+        from importlib import import_module
+
+        home = next((module for module, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{home}"), name)
+
+    def __dir__() -> list[str]:
+        """Return the public names too, for completion in a notebook."""
+        return sorted({*globals(), *(name for names in _HOMES.values() for name in names)})

@@ -87,3 +87,11 @@ class BadSheet(BadInput):
 
 class CannotWork(AdvisorError):
     """The work cannot be done here: says what is missing and how to get it."""
+
+
+def must_be_one_of(what: str, name: str, known: Iterable[str], cure: str) -> str:
+    """Return the name; refuse one that is not known, naming the nearest."""
+    names = tuple(dict.fromkeys(known))
+    if name in names:
+        return name
+    raise BadValue(f"there is no {what} {name[:64]}", cure=did_you_mean(name, names, cure))

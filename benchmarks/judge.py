@@ -26,7 +26,7 @@ from advisor.know.settings import settings
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.paths import rules
-from advisor.work.judgement import words
+from advisor.work.rules import words
 from tests.machines.catalogue import write_archive
 
 SMALL, LARGE = "offline", "big"

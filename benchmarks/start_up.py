@@ -18,7 +18,7 @@ import gc; gc.disable()
 from time import process_time
 from advisor.judge.rulebook import load_rules, rule_files
 from advisor.paths import rules
-from advisor.work.judgement import words
+from advisor.work.rules import words
 words()
 begun = process_time()
 load_rules(rule_files(rules()), (), words(), examples=False)

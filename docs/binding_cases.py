@@ -22,7 +22,7 @@ from advisor.render.binding.page import with_ranks
 from advisor.render.commandline import folded
 from advisor.render.lines import text_of
 from advisor.render.topology.terminal import picture_lines
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.fakenode import slurm
 from tests.fakenode.compare import at_hosts, described, differences
 from tests.fakenode.lab import probe
@@ -141,7 +141,7 @@ def section(at: int, case: Case) -> str:
 def machine_of(name: str) -> Machine:
     """Return a test machine as its capture gives it."""
     with tempfile.TemporaryDirectory() as folder:
-        return load(str(write_archive(name, Path(folder) / f"{name}.tar.gz")))
+        return read_machine(str(write_archive(name, Path(folder) / f"{name}.tar.gz")))
 
 
 def drawing(machine: Machine, placement: Placement) -> list[str]:

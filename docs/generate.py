@@ -25,7 +25,7 @@ from advisor.render.schema import audit_schema
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import picture_lines
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from docs import house, knowledge_pages
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -56,7 +56,7 @@ def machine() -> Machine:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "node.tar.gz"
         write_archive(SHOWN, file)
-        return load(str(file))
+        return read_machine(str(file))
 
 
 def pictures() -> dict[str, str]:

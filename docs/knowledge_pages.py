@@ -17,7 +17,7 @@ from advisor.model.audit.platform import Platform, Reference
 from advisor.model.audit.setting import Setting
 from advisor.model.fact import declarations
 from advisor.render.rule import rule_page
-from advisor.work.judgement import own_rules
+from advisor.work.rules import own_rules
 
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 

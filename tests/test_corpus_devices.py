@@ -7,7 +7,7 @@ import pytest
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape
 from advisor.place.place import place
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.test_corpus import CORPUS
 
 pytestmark = [
@@ -19,7 +19,7 @@ pytestmark = [
 @cache
 def published(name: str) -> Machine:
     """Return a published machine."""
-    return load(str(CORPUS / "xml" / f"{name}.xml"))
+    return read_machine(str(CORPUS / "xml" / f"{name}.xml"))
 
 
 def dealt(name: str, ranks: int) -> list[tuple[str | None, str | None, tuple[int, ...]]]:

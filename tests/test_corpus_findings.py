@@ -8,7 +8,7 @@ from advisor.render.audit.findings import Asker
 from advisor.render.audit.screen import HEIGHT, WIDTH, Shown, screen
 from advisor.render.topology.picture import picture
 from advisor.work.judgement import Judgement, judged
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.conftest import Golden
 from tests.test_corpus import CORPUS, ROOTS, XMLS
 
@@ -36,7 +36,7 @@ def foreign_menus(judgement: Judgement) -> list[str]:
 @pytest.mark.parametrize("path", [*XMLS, *ROOTS], ids=lambda path: path.name)
 def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -> None:
     """The findings of each machine are those that somebody has read and found true; no rule fails on it."""
-    judgement = judged(load(str(path)))
+    judgement = judged(read_machine(str(path)))
     audit = judgement.audit
     assert foreign_menus(judgement) == []
     assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []

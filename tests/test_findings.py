@@ -15,7 +15,7 @@ from advisor.render.audit.screen import HEIGHT, Shown, screen
 from advisor.render.lines import text_of
 from advisor.render.topology.picture import picture
 from advisor.work.judgement import Judgement, judged
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml
@@ -60,7 +60,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def judgement(name: str, shelf: Path, scope: Scope = "mpi") -> Judgement:
     """Return what the rules say of a machine of the catalogue."""
-    return judged(load(str(write_archive(name, shelf / f"{name}.tar.gz"))), scope)
+    return judged(read_machine(str(write_archive(name, shelf / f"{name}.tar.gz"))), scope)
 
 
 def above_info(findings: tuple[Finding, ...]) -> dict[str, int]:
@@ -90,7 +90,7 @@ def test_an_hwloc_xml_alone_leaves_most_rules_unknown(scratch: Path) -> None:
     """What nobody read is neither found nor passed: kernel, DIMMs, BIOS attributes, firmware tables."""
     file = scratch / "alone.xml"
     file.write_text(hwloc_xml.xml(write_root("b-c6525-2x7702-nps1", scratch / "root")) or "")
-    verdicts = judged(load(str(file))).audit.findings
+    verdicts = judged(read_machine(str(file))).audit.findings
     count = Counter(finding.verdict for finding in verdicts)
     assert count["unknown"] > count["finding"] + count["pass"]
     unread = ("os", "memory", "firmware", "power", "scheduler", "mpi")

@@ -12,7 +12,7 @@ from advisor.model.hardware.cpu import IdleState
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Result
 from advisor.work.judgement import judged
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.judge.measuring import World, measured
 from tests.judge.sending import ARTICLE, Fabric, measurements, sent, solved
 from tests.machines.catalogue import write_archive
@@ -27,7 +27,7 @@ TOPICS = ("messages", "hpl")
 @pytest.fixture(scope="session")
 def naples(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     """Return the R7425 of the article: EPYC 7601, eight NUMA nodes, ConnectX-5 EDR at node 6."""
-    return load(str(write_archive("a-r7425-2x7601-dell", tmp_path_factory.mktemp("mpi") / "naples.tar.gz")))
+    return read_machine(str(write_archive("a-r7425-2x7601-dell", tmp_path_factory.mktemp("mpi") / "naples.tar.gz")))
 
 
 def ids(findings: Iterable[Finding], verdict: str = "finding") -> list[str]:

@@ -32,7 +32,7 @@ from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import draw
 from advisor.work.judgement import judged
-from advisor.work.machine import load, machine_from_json
+from advisor.work.machine import machine_from_json, read_machine
 from tests.collect import xmls
 from tests.host.shelf import tar
 from tests.machines import hwloc_xml
@@ -135,7 +135,7 @@ def machine_json() -> str:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root.tar"
         root.write_bytes(tar(files()))
-        return load(str(root)).model_dump_json()
+        return read_machine(str(root)).model_dump_json()
 
 
 WORDS = (
@@ -366,9 +366,9 @@ def outcome(file: Path) -> str:
     """Return ``machine`` or the one line of the error, after showing the machine or checking the line."""
     begun = process_time()
     try:
-        machine = load(str(file))
+        machine = read_machine(str(file))
         shown(machine)
-        assert load(str(file)) == machine
+        assert read_machine(str(file)) == machine
         said = "machine"
     except AdvisorError as error:
         said = str(error)
@@ -573,6 +573,6 @@ def test_a_capture_of_a_broken_machine_is_that_machine(tmp_path: Path) -> None:
     table = "sys/firmware/acpi/tables/APIC"
     root.write_bytes(tar({**files(), table: Link("APIC")}))
     assert status(["capture", "--from", str(root), "-o", str(again)]) == 0
-    first, second = load(str(root)), load(str(again))
+    first, second = read_machine(str(root)), read_machine(str(again))
     assert first.acpi is not None
     assert (first.acpi.madt, second.acpi) == (None, first.acpi)

@@ -88,8 +88,8 @@ def test_other_cpus_than_planned_are_not_believed(mpi: str, scratch: Path) -> No
         "    plans = tuple(p.model_copy(update={'slots': p.slots[::-1]}) for p in made.plans)\n"
         "    return made.model_copy(update={'plans': plans})\n"
         "import advisor.work.network as run\n"
-        "seen = run.planned\n"
-        "run.planned = lambda placement: seen(placement.model_copy(update={'plans': tuple(p.model_copy(update="
+        "seen = run.planned_ranks\n"
+        "run.planned_ranks = lambda placement: seen(placement.model_copy(update={'plans': tuple(p.model_copy(update="
         "{'slots': p.slots[::-1]}) for p in placement.plans)}))\n"
         "sys.exit(status(sys.argv[1:]))\n"
     )

@@ -14,7 +14,7 @@ from advisor.language.kinds import ListOf
 from advisor.language.sentences import Sentence
 from advisor.model.audit.findings import Want
 from advisor.model.audit.setting import Setting
-from advisor.work.judgement import own_rules
+from advisor.work.rules import own_rules
 
 RULES = own_rules().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -8,7 +8,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.judge.rule import Rule
 from advisor.judge.rulebook import run_examples, verdicts_without_example
-from advisor.work.judgement import own_rules, words
+from advisor.work.rules import own_rules, words
 
 RULES = own_rules().rules
 README = Path(__file__).parents[1] / "rules" / "README.md"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.work.judgement import judged
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.machines import sysfs
 from tests.machines.sites import sites
 from tests.machines.spec import Spec
@@ -33,7 +33,7 @@ VIRTUAL = {name: SAID[name] for name in ("job-4-of-32", "dimm-missing")}
 def test_a_node_as_sites_have_it_is_told_what_is_amiss_and_no_more(made: Spec, scratch: Path) -> None:
     """No rule fails, and only what somebody who knows such nodes would mend is above info."""
     write(sysfs.root(made), scratch)
-    machine = load(str(scratch))
+    machine = read_machine(str(scratch))
     for scope, said in (("mpi", SAID), ("virtualisation", VIRTUAL)):
         audit = judged(machine, "mpi" if scope == "mpi" else "virtualisation").audit
         assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []

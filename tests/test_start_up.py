@@ -15,7 +15,8 @@ from advisor.know.settings import settings
 from advisor.language import expression
 from advisor.paths import rules
 from advisor.sheets import read_sheet
-from advisor.work.judgement import judged, own_rules
+from advisor.work.judgement import judged
+from advisor.work.rules import own_rules
 from tests.place.samples import machine
 
 SHEETS = sorted(rules().rglob("*.yaml"))

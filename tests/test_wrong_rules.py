@@ -11,7 +11,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.errors import BadSheet
 from advisor.judge.rulebook import load_rules, rule_files
-from advisor.work.judgement import words
+from advisor.work.rules import words
 
 RULE = """\
 - id: site-example

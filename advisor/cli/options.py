@@ -1,10 +1,12 @@
-"""The options that several commands share."""
+"""The options of the commands: first those that several share, then those of one with many; of jobs see job_options."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from advisor.errors import BadValue
 from advisor.model.audit.platform import Scope
 
 From = Annotated[
@@ -51,3 +53,103 @@ Bios = Annotated[
         help="A saved Redfish Bios resource; a second FILE is its pending Settings, another its attribute registry.",
     ),
 ]
+
+# advisor audit
+AuditMeasure = Annotated[
+    bool,
+    typer.Option("--measure/--no-measure", help="Measure an idle machine first, in under a minute; not with --from."),
+]
+AuditNetwork = Annotated[
+    str | None, typer.Option("--network", metavar="A,B", help="Measure messages between these two hosts too; takes minutes.")
+]
+AuditHpl = Annotated[bool, typer.Option("--hpl", help="Measure HPL on this machine too, about a minute more.")]
+AuditFull = Annotated[
+    bool, typer.Option("--full", help="Measure everything; takes many minutes, announced first; HPL in most of the free memory.")
+]
+AuditVerbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
+AuditLimit = Literal["high", "medium", "low", "info", "never"]
+AuditFailOn = Annotated[
+    AuditLimit, typer.Option("--fail-on", help="Exit with status 1 where a finding is as severe as this, or worse.")
+]
+
+# advisor checklist
+OrderedPlatform = Annotated[
+    str | None, typer.Option("--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...")
+]
+OrderedCpu = Annotated[
+    str | None,
+    typer.Option("--cpu", metavar="MODEL", help='Hardware on order, by its processor: "EPYC 7702". It decides NPS or SNC.'),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="WHAT",
+        help="Add to files for tools what they leave out: unknown (present values), contested (by guides).",
+    ),
+]
+VendorName = Annotated[
+    str | None, typer.Option("--vendor", metavar="NAME", help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...")
+]
+Format = Annotated[str, typer.Option("--as", metavar="FORMAT", help="txt, md, html, json, or the name of a tool's format.")]
+Todo = Annotated[bool, typer.Option("--todo", help="Leave out what is done already.")]
+
+# advisor verify
+VerifyWords = Annotated[
+    list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="What bind wrote, or a launch command with {}.")
+]
+PlanFile = Annotated[
+    str | None, typer.Option("--plan", metavar="FILE", help="The plan.json of advisor bind; - is standard input.")
+]
+Observed = Annotated[
+    str | None, typer.Option("--observed", metavar="FILE", help="Compare the probe's lines in a file; - is standard input.")
+]
+Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...", help="Check running processes.")]
+ProgramName = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Check every running process of this program.")]
+PrintProbe = Annotated[bool, typer.Option("--print-probe", help="Print the probe, to be run by each rank of a job script.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="End the launcher after this time.")
+]
+
+
+# advisor whatif
+class Switch(StrEnum):
+    """On or off."""
+
+    ON = "on"
+    OFF = "off"
+
+
+class Order(StrEnum):
+    """How the firmware lists the cores."""
+
+    LINEAR = "linear"
+    ROUND_ROBIN = "round-robin"
+
+
+class Interleaving(StrEnum):
+    """How EPYC 7001 interleaves memory."""
+
+    CHANNEL = "channel"
+    DIE = "die"
+    SOCKET = "socket"
+
+
+Nps = Annotated[
+    int | None, typer.Option("--nps", metavar="N", min=0, max=4, help="NUMA nodes per socket of EPYC 7002 and later: 1, 2, 4, 0.")
+]
+L3 = Annotated[Switch | None, typer.Option("--l3-as-node", help="Each L3 group as a NUMA node (EPYC 7002 and later).")]
+Interleave = Annotated[Interleaving | None, typer.Option("--interleave", help="Memory interleaving of EPYC 7001.")]
+Snc = Annotated[str | None, typer.Option("--snc", metavar="N|off", help="Sub-NUMA clustering (SNC) of a Xeon: 2, 3, 4, off.")]
+Cod = Annotated[Switch | None, typer.Option("--cod", help="Cluster on die (COD) of Haswell and Broadwell.")]
+Smt = Annotated[Switch | None, typer.Option("--smt", help="Hardware threads (SMT) of the cores.")]
+Enumeration = Annotated[
+    Order | None, typer.Option("--enumeration", help="Order of the CPU numbers, as the firmware lists the cores.")
+]
+
+
+def at_most_one(given: dict[str, bool]) -> None:
+    """Refuse options that do not go together."""
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")

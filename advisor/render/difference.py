@@ -30,6 +30,11 @@ _NOTHING = "not there"
 _LONGEST = 60
 
 
+def difference_document(difference: Difference) -> dict[str, Any]:
+    """Return the document of ``advisor diff --json``."""
+    return {"schema": DIFF_SCHEMA, **difference.model_dump(mode="json")}
+
+
 def difference_page(difference: Difference, width: int | None = None) -> Page:
     """Return what differs, as a page."""
     return Page(lambda room: _lines(difference, room), width)
@@ -80,6 +85,7 @@ def _findings(heading: str, sign: str, style: str, changes: Iterable[FindingChan
     return [(), ((heading, "heading"),), *lines] if lines else []
 
 
+DIFF_SCHEMA: Final = "advisor-diff/1"
 WHATIF_SCHEMA: Final = "advisor-whatif/1"
 """The number rises when a key changes meaning or goes."""
 

@@ -1,29 +1,32 @@
-"""What an audit measures before it judges: the quick set or everything, and where that is asked messages and HPL."""
+"""Audits a machine: reads it, measures what is asked for, judges it; and explains how one rule came to its verdict."""
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from advisor.work import SILENT, Observer
 
 if TYPE_CHECKING:
+    from advisor.model.audit.findings import Audit, Explanation
+    from advisor.model.audit.platform import Scope
+    from advisor.model.audit.rule import Severity
     from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
     from advisor.work.job.hosts import HostOptions
+    from advisor.work.judgement import Judgement
     from advisor.work.measure import Measured
 
 
 _HPL_SECONDS: Final = 60.0
 """The first small run, the search of NB, and three runs of a quarter of a minute."""
-_OF_PEAK: Final = 0.7
-"""What HPL gives of the peak at base clock, with which a full run's time is estimated."""
 
 
 @dataclass(frozen=True)
-class ExtraMeasuring:
-    """What is to be measured beside what the audit reads."""
+class MeasureNow:
+    """What an audit is to measure before it judges; nothing without it, and only on this machine."""
 
     own: bool = True
     """The machine's own figures; False where files stand in for them."""
@@ -42,6 +45,113 @@ class Measuring(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Audited:
+    """An audit, what it was judged from, and what was measured for it."""
+
+    judgement: "Judgement"
+    audit: "Audit"
+    measured: Measuring
+
+    @property
+    def machine(self) -> "Machine":
+        """The machine as it was read."""
+        return self.judgement.machine
+
+    def reaches(self, severity: "Severity") -> bool:
+        """Return whether a finding is as severe as this, or worse."""
+        from advisor.model.audit.rule import SEVERITIES
+
+        worst = SEVERITIES[: SEVERITIES.index(severity) + 1]
+        return any(finding.severity in worst for finding in self.audit.found)
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor audit --json``."""
+        from advisor.render.schema import audit_document
+
+        return audit_document(self.machine, self.judgement.layout, self.audit, self.judgement.case.watch)
+
+
+def audit(
+    source: str | None = None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    measure: MeasureNow | None = None,
+    topics: Sequence[str] = (),
+    observer: Observer = SILENT,
+) -> Audited:
+    """Return what is wrong with a machine, what it costs and how to fix it; ``source`` None is this machine.
+
+    Nothing is measured unless ``measure`` says what. ``topics`` keeps the rules of some topics, and the settings they look at.
+    """
+    measured, judgement = _judged(source, scope, site=site, bios=bios, files=measurements, observer=observer, measure=measure)
+    return Audited(judgement, _of_topics(judgement, topics) if topics else judgement.audit, measured)
+
+
+def explain(
+    rule: str,
+    source: str | None = None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    subject: str | None = None,
+    observer: Observer = SILENT,
+) -> "Explanation":
+    """Return how a rule, or that of a finding by its number, came to its verdict: every value, and where it was read."""
+    from advisor.errors import must_be_one_of
+    from advisor.work.judgement import explained
+    from advisor.work.rules import rulebook
+
+    if not rule.isdecimal():
+        must_be_one_of("rule", rule, (each.id for each in rulebook(site).rules), "see advisor rules list")
+    _, judgement = _judged(source, scope, site=site, bios=bios, files=measurements, observer=observer)
+    return explained(judgement, rule, subject)
+
+
+def _judged(
+    source: str | None,
+    scope: "Scope",
+    *,
+    site: Sequence[Path],
+    bios: Sequence[Path],
+    files: Sequence[Path],
+    observer: Observer,
+    measure: MeasureNow | None = None,
+) -> "tuple[Measuring, Judgement]":
+    """Read, measure and judge, with a look at the counters of faults before and after."""
+    from advisor.work.bios import bios_of
+    from advisor.work.judgement import judged
+    from advisor.work.machine import CounterWatch, read_machine
+    from advisor.work.measure import measurements_from
+
+    watching, machine = CounterWatch(source), read_machine(source, observer)
+    given = bios_of(bios, machine, observer)
+    measured = Measuring(measurements_from(files, machine), tuple(files))
+    if measure is not None and source is None and (not files or measure.network is not None or measure.hpl):
+        found = measured_now(machine, measure, measured.measurements, observer)
+        measured = found if found.files else found._replace(files=measured.files)
+    return measured, judged(machine, scope, site, bios=given, measurements=measured.measurements, watch=watching.ended())
+
+
+def _of_topics(result: "Judgement", topics: Sequence[str]) -> "Audit":
+    """Return the audit with the rules of some topics only, and the settings that those look at."""
+    from advisor.errors import must_be_one_of
+    from advisor.judge.settings import settings_table
+    from advisor.know.settings import settings
+
+    known = [rule.topic for rule in result.book.rules]
+    for topic in topics:
+        must_be_one_of("topic", topic, known, f"there are {', '.join(dict.fromkeys(known))}")
+    kept = tuple(finding for finding in result.audit.findings if finding.topic in topics)
+    rows = tuple(row for row in settings_table(result.case.standings or (), kept, settings()) if row.rules)
+    return result.audit.model_copy(update={"findings": kept, "settings": rows})
+
+
+@dataclass(frozen=True)
 class _Part:
     """One thing to measure; ``seconds`` None where nobody can tell them beforehand."""
 
@@ -50,11 +160,11 @@ class _Part:
     run: "Callable[[], Measured]" = field(repr=False)
 
 
-def measured_now(machine: "Machine", asked: ExtraMeasuring, given: "Measurements | None" = None) -> Measuring:
-    """Return what can be measured now, beside what is given; what cannot is one line on standard error."""
-    parts = tuple(_parts(machine, asked))
-    _announced(parts, busy_ok=asked.busy_ok)
-    found, interrupted = _run(parts)
+def measured_now(machine: "Machine", asked: MeasureNow, given: "Measurements | None", observer: Observer) -> Measuring:
+    """Return what can be measured now, beside what is given; of what cannot the observer is told."""
+    parts = tuple(_parts(machine, asked, observer))
+    _announced(parts, observer, busy_ok=asked.busy_ok)
+    found, interrupted = _run(parts, observer)
     if not found:
         return Measuring(given, interrupted=interrupted)
     from advisor.measure.run import merge_runs
@@ -64,43 +174,42 @@ def measured_now(machine: "Machine", asked: ExtraMeasuring, given: "Measurements
     return Measuring(measurements, (kept,) if kept else (), interrupted)
 
 
-def _parts(machine: "Machine", asked: ExtraMeasuring) -> Iterator[_Part]:
+def _parts(machine: "Machine", asked: MeasureNow, observer: Observer) -> Iterator[_Part]:
     """Yield what to measure; a host that cannot be is refused, what is not here is reported."""
     from advisor.errors import CannotWork
-    from advisor.work.measure import announce
 
     for made in (_own, _hpl, _network):
         try:
-            part = made(machine, asked)
+            part = made(machine, asked, observer)
         except CannotWork as error:
-            announce(f"not measured: {error}")
+            observer.say(f"not measured: {error}")
         else:
             yield from [part] if part else []
 
 
-def _own(machine: "Machine", asked: ExtraMeasuring) -> _Part | None:
+def _own(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part | None:
     """Return the quick set, or everything."""
-    from advisor.measure.kernel_tasks import Request
-    from advisor.work.measure import QUICK_SECONDS, MeasureOptions, measure, planned
+    from advisor.work.measure import MeasureOptions, measure, planned, wished
 
     if not asked.own:
         return None
-    wish = Request("full" if asked.full else "quick")
-    how = MeasureOptions(asked.busy_ok, budget=None if asked.full else QUICK_SECONDS)
-    return _Part("bandwidth, latency and peak", planned(machine, wish).seconds, lambda: measure(machine, wish, how))
+    wish, how = wished("full" if asked.full else "quick"), MeasureOptions(asked.busy_ok)
+    return _Part("bandwidth, latency and peak", planned(machine, wish).seconds, lambda: measure(machine, wish, how, observer))
 
 
-def _hpl(machine: "Machine", asked: ExtraMeasuring) -> _Part | None:
+def _hpl(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part | None:
     """Return HPL on this machine alone."""
-    from advisor.work.bind import LauncherOptions
     from advisor.work.hpl import measure
-    from advisor.work.hpl_plan import HplOptions, hpl_job
+    from advisor.work.hpl_plan import HplOptions, full_seconds, hpl_job
+    from advisor.work.job.hosts import LauncherOptions
 
     if not (asked.hpl or asked.full):
         return None
-    ask = HplOptions(full=asked.full, busy_ok=asked.busy_ok, verbose=sys.stderr.isatty())
-    made = hpl_job(_here(), LauncherOptions(), ask, os.environ)
-    return _Part("HPL", _full_seconds(made.ranks, machine) if asked.full else _HPL_SECONDS, lambda: measure(made))
+    options = HplOptions(full=asked.full, busy_ok=asked.busy_ok)
+    del machine  # read again, as one of the hosts
+    made = hpl_job(_here(), LauncherOptions(), options, observer=observer)
+    seconds = full_seconds(made) if asked.full else _HPL_SECONDS
+    return _Part("HPL", seconds, lambda: measure(made, observer=observer))
 
 
 def _here() -> "HostOptions":
@@ -112,27 +221,11 @@ def _here() -> "HostOptions":
     return HostOptions(hosts=os.uname().nodename if job and len(job.names) > 1 else None)
 
 
-def _full_seconds(cores: int, machine: "Machine") -> float | None:
-    """Return how long HPL takes with most of the free memory; None where the peak is not known."""
-    from advisor.host.live import LiveHost
-    from advisor.know.platforms import match_platform
-    from advisor.measure.hpl import BLOCKS, FULL_SHARE, Size, for_memory
-    from advisor.measure.idle_check import free_memory
-
-    platform, cpu = match_platform(machine), machine.cpu
-    if not (platform and platform.flops_per_cycle and cpu and cpu.base_hz):
-        return None
-    n = for_memory(sum(free_memory(LiveHost(), machine).values()), FULL_SHARE, BLOCKS[1])
-    return Size(n, BLOCKS[1], 1, 1).work / (cores * platform.flops_per_cycle * cpu.base_hz * _OF_PEAK)
-
-
-def _network(machine: "Machine", asked: ExtraMeasuring) -> _Part | None:
+def _network(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part | None:
     """Return messages to another host: one that is named, or the job's second."""
     from advisor.errors import BadValue, CannotWork
-    from advisor.work.bind import LauncherOptions
     from advisor.work.job.allocation import of_job
-    from advisor.work.job.hosts import HostOptions
-    from advisor.work.measure import announce
+    from advisor.work.job.hosts import HostOptions, LauncherOptions
     from advisor.work.network import NetworkOptions, experiment, measure
 
     del machine  # each host's is read by its own rules
@@ -141,28 +234,27 @@ def _network(machine: "Machine", asked: ExtraMeasuring) -> _Part | None:
         if asked.full:
             raise CannotWork("messages between hosts, for no second host is known; name two with --network A,B")
         return None
-    made = experiment(HostOptions(hosts=asked.network), LauncherOptions(), NetworkOptions(busy_ok=asked.busy_ok), os.environ)
-    names = made.crew.hosts.names
+    options = NetworkOptions(busy_ok=asked.busy_ok)
+    made = experiment(HostOptions(hosts=asked.network), LauncherOptions(), options, observer=observer)
+    names = made.job_hosts.hosts.names
     if len(names) != 2:
         raise BadValue(f"--network {asked.network} is one host", cure="name two: --network A,B")
-    if not made.crew.is_here:
-        announce(f"neither {names[0]} nor {names[1]} is the name of this machine; both are taken to be like it")
+    if not made.job_hosts.is_here:
+        observer.say(f"neither {names[0]} nor {names[1]} is the name of this machine; both are taken to be like it")
     seconds = sum(made.task(leg, made.placement(leg)).seconds for leg in made.legs)
-    return _Part(f"messages between {names[0]} and {names[1]}", seconds, lambda: measure(made))
+    return _Part(f"messages between {names[0]} and {names[1]}", seconds, lambda: measure(made, observer))
 
 
-def _announced(parts: tuple[_Part, ...], *, busy_ok: bool) -> None:
+def _announced(parts: tuple[_Part, ...], observer: Observer, *, busy_ok: bool) -> None:
     """Say beforehand what will be measured, and how long it takes."""
     from advisor.render.measured.page import seconds as lasting
-    from advisor.work.measure import announce
 
     if not parts:
         return
-    words = [f"{part.name} for {_about(part)}" for part in parts]
+    words = ", ".join(f"{part.name} for {_about(part)}" for part in parts)
     known = [part.seconds for part in parts if part.seconds is not None]
     whole = f", {lasting(sum(known))} in all" if 1 < len(parts) == len(known) else ""
-    idle = "" if busy_ok else ", if the machine is idle"
-    announce(f"measuring {', '.join(words)}{whole}{idle}; --no-measure leaves it out")
+    observer.say(f"measuring {words}{whole}{'' if busy_ok else ', if the machine is idle'}; --no-measure leaves it out")
 
 
 def _about(part: _Part) -> str:
@@ -171,41 +263,38 @@ def _about(part: _Part) -> str:
     return f"about {lasting(max(1.0, part.seconds))}" if part.seconds is not None else "as long as most of the memory takes"
 
 
-def _run(parts: tuple[_Part, ...]) -> tuple[list["Measurements"], bool]:
+def _run(parts: tuple[_Part, ...], observer: Observer) -> tuple[list["Measurements"], bool]:
     """Return what each part brought, and whether Ctrl-C ended it: the finished part is used."""
     from advisor.errors import AdvisorError
-    from advisor.work.measure import announce
 
     found: list[Measurements] = []
     for number, part in enumerate(parts, 1):
         try:
             if number > 1:
-                announce(f"{number}/{len(parts)}: {part.name}, {_about(part)}")
-            done = part.run()
+                observer.say(f"{number}/{len(parts)}: {part.name}, {_about(part)}")
+            done: Measured | None = part.run()
         except AdvisorError as error:
-            announce(f"{part.name} not measured: {str(error).removeprefix('nothing was measured: ')}")
+            observer.say(f"{part.name} not measured: {str(error).removeprefix('nothing was measured: ')}")
+            continue
         except KeyboardInterrupt:
-            announce("measuring was stopped; the finished part is used")
+            done = None
+        found += [done.measurements] if done else []
+        if done is None or done.interrupted:
+            observer.say("measuring was stopped; the finished part is used")
             return found, True
-        else:
-            found.append(done.measurements)
-            if done.interrupted:
-                announce("measuring was stopped; the finished part is used")
-                return found, True
     return found, False
 
 
 def _kept(measurements: "Measurements") -> Path | None:
     """Keep measurements beside the built kernels, where explain and checklist can be pointed to them."""
     from advisor.errors import AdvisorError
+    from advisor.host.files import write_file
     from advisor.measure.build import cache_folder
-    from advisor.work.machine import write_whole
-    from advisor.work.measure import document
 
     file = cache_folder(os.environ).parent / "measured.json"
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(file, json.dumps(document(measurements)).encode())
+        write_file(file, json.dumps(measurements.model_dump(mode="json")).encode())
     except (AdvisorError, OSError):
         return None
     return file

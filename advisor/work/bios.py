@@ -1,15 +1,16 @@
-"""Reads what --bios gives: the BIOS as its controller reports it, pending settings, and an attribute registry."""
+"""The BIOS that --bios gives: read as its controller tells it, with pending settings and a registry, and fitted to a machine."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from advisor.errors import BadInput, BadValue, did_you_mean
+from advisor.errors import BadInput
+from advisor.work import SILENT, Observer
 
 if TYPE_CHECKING:
-    from advisor.model.hardware.firmware import Bios, Registry
+    from advisor.model.audit.vendor import Vendor
+    from advisor.model.hardware.firmware import Bios, Firmware, Registry
     from advisor.model.hardware.machine import Machine
-    from advisor.model.measurement import Measurements
 
 
 _LARGEST = 4 << 20
@@ -73,15 +74,6 @@ def _too_many(paths: Sequence[Path]) -> BadInput:
     return BadInput(f"--bios is given {len(paths)} times", cure=cure)
 
 
-def measurements_from(files: Sequence[Path] | None, machine: "Machine") -> "Measurements | None":
-    """Return the measurements of files together; those of another machine, or of this one cut in another way, are refused."""
-    if not files:
-        return None
-    from advisor.work.measure import must_be_of_machine, read_measurements
-
-    return must_be_of_machine(read_measurements(files), machine, str(files[0]))
-
-
 def _text(path: Path) -> str:
     from advisor.host.files import open_here
 
@@ -96,9 +88,44 @@ def _text(path: Path) -> str:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
 
 
-def must_be_one_of(what: str, name: str, known: Iterable[str], cure: str) -> str:
-    """Return the name; refuse one that is not known, naming the nearest."""
-    names = tuple(dict.fromkeys(known))
-    if name in names:
-        return name
-    raise BadValue(f"there is no {what} {name[:64]}", cure=did_you_mean(name, names, cure))
+def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, firmware: "Firmware | None" = None) -> str | None:
+    """Refuse BIOS attributes that cannot be this machine's; return one line where they may not be."""
+    from advisor.know.bios_mismatch import bios_mismatch
+
+    found = bios_mismatch(given.bios, given.registry, vendor, platform, firmware)
+    if found is None:
+        return None
+    if found.sure:
+        raise BadInput(found.text, cure="give the --bios of this machine, or name its vendor with --vendor")
+    return found.text
+
+
+def bios_of(files: "Iterable[Path]", machine: "Machine", observer: Observer = SILENT) -> "Bios | None":
+    """Return the BIOS that --bios gives for a machine; refuse one that cannot be this machine's, say what may not be."""
+    from advisor.know.platforms import match_platform
+    from advisor.know.vendors import match_vendor
+
+    given = firmware_from(files)
+    platform = match_platform(machine)
+    line = must_fit(given, match_vendor(machine.firmware), platform.id if platform else None, machine.firmware)
+    if line:
+        observer.say(line)
+    return given.bios
+
+
+def with_apply_time(vendor: "Vendor", given: "BiosInput") -> "Vendor":
+    """Return the vendor's sheet without an apply time that this machine's BIOS does not offer: its controller would refuse it."""
+    redfish, offered = vendor.redfish, given.apply_times
+    asked = redfish.apply.get("@Redfish.SettingsApplyTime") if redfish else None
+    if redfish is None or offered is None or not isinstance(asked, dict) or asked.get("ApplyTime") in offered:
+        return vendor
+    kept = {name: value for name, value in redfish.apply.items() if name != "@Redfish.SettingsApplyTime"}
+    left = (
+        f"ApplyTime {asked.get('ApplyTime')} is left out, for this BIOS does not offer it: make the job that applies it by hand"
+    )
+    return vendor.model_copy(update={"redfish": redfish.model_copy(update={"apply": kept, "notes": (left, *redfish.notes)})})
+
+
+def with_bios(given: "BiosInput", own: "Bios | None") -> "BiosInput":
+    """Return what is given, or else what the machine's own capture has."""
+    return given if given.bios is not None or own is None else given._replace(bios=own)

@@ -1,21 +1,183 @@
-"""Makes the Plan behind a checklist and fills the format that was asked for."""
+"""Makes a tuning checklist, of a machine or of hardware on order, the Plan behind it, and the format that is asked for."""
 
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.paths import templates
+from advisor import __version__
+from advisor.errors import BadValue, must_be_one_of
+from advisor.paths import template_files, template_text
+from advisor.work import SILENT, Observer
 
 if TYPE_CHECKING:
+    from advisor.know.benchmarks import Known
     from advisor.model.audit.checklist import Checklist, Item
     from advisor.model.audit.plan import Include, NotWritten, Plan, WantedSetting
+    from advisor.model.audit.platform import Scope
     from advisor.model.audit.vendor import Redfish, Vendor
-    from advisor.model.hardware.firmware import Bios, Firmware
+    from advisor.model.hardware.firmware import Bios
     from advisor.model.hardware.machine import Machine
     from advisor.work.bios import BiosInput
+    from advisor.work.judgement import Judgement
+
+
+class Ordered(NamedTuple):
+    """Hardware on order as it is named: by its platform, such as rome, or by its processor, such as EPYC 7702."""
+
+    platform: str | None = None
+    cpu: str | None = None
+
+
+@dataclass(frozen=True)
+class TuningChecklist:
+    """A checklist, the plan behind it, and in whose words they are."""
+
+    checklist: "Checklist"
+    plan: "Plan"
+    vendor: "Vendor"
+
+    def todo(self) -> "TuningChecklist":
+        """Return it without what is so already."""
+        return replace(self, checklist=self.checklist.todo())
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor checklist --as json``."""
+        from advisor.render.checklist.page import checklist_document
+
+        return checklist_document(self.checklist)
+
+    def plan_document(self) -> dict[str, Any]:
+        """Return the document of ``advisor checklist --as plan``."""
+        return {"schema": "advisor-plan/1", **self.plan.model_dump(mode="json")}
+
+    def text(self, form: str) -> str:
+        """Return the file of a format that a template makes; refuse one that is for another maker's tools."""
+        from advisor.render.checklist.exports import values
+        from advisor.render.jinja import fill
+
+        template = template_of(form)
+        if template is None:
+            raise BadValue(f"{form} is made by no template", cure="take document() or plan_document()")
+        refused = complaint(form, template, self.vendor)
+        if refused:
+            raise refused
+        return fill(template, values(self.checklist, self.plan, self.vendor, __version__), f"{form}.j2")
+
+
+def checklist(
+    source: "str | Ordered | None" = None,
+    scope: "Scope" = "mpi",
+    *,
+    vendor: str | None = None,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    include: Sequence[str] = (),
+    observer: Observer = SILENT,
+) -> TuningChecklist:
+    """Return the tuning checklist of a machine, None is this one, or of hardware on order, in its vendor's words or another's.
+
+    ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides).
+    """
+    from advisor.know.vendors import vendor_by_id
+    from advisor.plan.checklist import with_plan
+    from advisor.work.bios import firmware_from, with_apply_time, with_bios
+
+    given = firmware_from(bios)
+    words = vendor_by_id(vendor) if vendor is not None else None
+    if isinstance(source, Ordered):
+        made = _of_order(source, words, scope, site=site, given=given, observer=observer)
+    else:
+        made = _of_machine(source, words, scope, site=site, given=given, observer=observer, files=measurements)
+    asked, order = with_bios(given, made.bios), isinstance(source, Ordered)
+    plan = planned(made.checklist, made.wishes, made.words, asked, _included(include), order=order)
+    return TuningChecklist(with_plan(made.checklist, plan, made.words), plan, with_apply_time(made.words, given))
+
+
+class _Made(NamedTuple):
+    """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
+
+    checklist: "Checklist"
+    wishes: "tuple[WantedSetting, ...]"
+    words: "Vendor"
+    bios: "Bios | None"
+
+
+def _of_order(
+    order: Ordered, words: "Vendor | None", scope: "Scope", *, site: Sequence[Path], given: "BiosInput", observer: Observer
+) -> _Made:
+    from advisor.know.checklist import Sheets, checklist_with
+    from advisor.know.platforms import platform_on_order
+    from advisor.know.settings import settings
+    from advisor.know.vendors import FALLBACK, publications, vendor_by_id
+    from advisor.work.bios import must_fit
+    from advisor.work.judgement import HardwareOnOrder, judged, maker_of
+
+    platform, model = platform_on_order(order.platform, order.cpu)
+    _warn(must_fit(given, words, platform.id), observer)
+    words = words or vendor_by_id(FALLBACK)
+    result = judged(HardwareOnOrder(platform, words, model), scope, site, bios=given.bios)
+    maker, published = maker_of(platform), publications()
+    sheets = Sheets(settings(), words, published, given.bios, maker, result.hints, platform=platform, decided=result.decided)
+    return _Made(*checklist_with(result.audit, sheets), words, None)
+
+
+def _of_machine(
+    source: str | None,
+    words: "Vendor | None",
+    scope: "Scope",
+    *,
+    site: Sequence[Path],
+    given: "BiosInput",
+    observer: Observer,
+    files: Sequence[Path],
+) -> _Made:
+    from advisor.know.checklist import Sheets, checklist_with
+    from advisor.know.settings import settings
+    from advisor.know.vendors import publications
+    from advisor.work.bios import must_fit
+    from advisor.work.judgement import judged, maker_of
+    from advisor.work.machine import read_machine
+    from advisor.work.measure import measurements_from
+
+    machine = read_machine(source, observer)
+    result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(files, machine))
+    words, bios = words or result.vendor, given.bios or machine.bios
+    _warn(must_fit(given, words, result.audit.platform_id, machine.firmware), observer)
+    maker, platform = maker_of(result.platform), result.platform
+    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result))
+    return _Made(*checklist_with(result.audit, sheets, _named(machine)), words, bios)
+
+
+def _warn(line: str | None, observer: Observer) -> None:
+    if line:
+        observer.say(line)
+
+
+def _included(words: Sequence[str]) -> "list[Include]":
+    from advisor.model.audit.plan import INCLUDES
+
+    asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words]
+    return [word for word in INCLUDES if word in asked]
+
+
+def _known(result: "Judgement") -> "Known":
+    """Return what decides which published results are likest this machine."""
+    from advisor.know.benchmarks import Known
+
+    cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
+    virtual = environment is not None and environment.virtual not in (None, "none")
+    return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
+
+
+def _named(machine: "Machine") -> str:
+    """Return the machine in words: its name and what it was sold as."""
+    firmware = machine.firmware
+    sold = " ".join(part for part in (firmware.system_vendor, firmware.product) if part) if firmware else ""
+    return ", ".join(part for part in (machine.name, sold) if part) or "this machine"
 
 
 SYSTEM = ("boot", "os", "fabric", "scheduler", "mpi", "job")
@@ -60,78 +222,14 @@ def _left(item: "Item") -> "NotWritten":
     return NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
 
 
-def document(plan: "Plan") -> dict[str, Any]:
-    """Return a plan as plain JSON values."""
-    return {"schema": "advisor-plan/1", **plan.model_dump(mode="json")}
-
-
-def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, firmware: "Firmware | None" = None) -> str | None:
-    """Refuse BIOS attributes that cannot be this machine's; return one line where they may not be."""
-    from advisor.know.bios_mismatch import bios_mismatch
-
-    found = bios_mismatch(given.bios, given.registry, vendor, platform, firmware)
-    if found is None:
-        return None
-    if found.sure:
-        raise BadInput(found.text, cure="give the --bios of this machine, or name its vendor with --vendor")
-    return found.text
-
-
-def bios_of(files: "Iterable[Path]", machine: "Machine") -> "Bios | None":
-    """Return the BIOS that --bios gives for a machine; refuse one that cannot be this machine's, say what may not be."""
-    import typer
-
-    from advisor.know.platforms import match_platform
-    from advisor.know.vendors import match_vendor
-    from advisor.work.bios import firmware_from
-
-    given = firmware_from(files)
-    platform = match_platform(machine)
-    line = must_fit(given, match_vendor(machine.firmware), platform.id if platform else None, machine.firmware)
-    if line:
-        typer.echo(f"advisor: {line}", err=True)
-    return given.bios
-
-
-def with_apply_time(vendor: "Vendor", given: "BiosInput") -> "Vendor":
-    """Return the vendor's sheet without an apply time that this machine's BIOS does not offer: its controller would refuse it."""
-    redfish, offered = vendor.redfish, given.apply_times
-    asked = redfish.apply.get("@Redfish.SettingsApplyTime") if redfish else None
-    if redfish is None or offered is None or not isinstance(asked, dict) or asked.get("ApplyTime") in offered:
-        return vendor
-    kept = {name: value for name, value in redfish.apply.items() if name != "@Redfish.SettingsApplyTime"}
-    left = (
-        f"ApplyTime {asked.get('ApplyTime')} is left out, for this BIOS does not offer it: make the job that applies it by hand"
-    )
-    return vendor.model_copy(update={"redfish": redfish.model_copy(update={"apply": kept, "notes": (left, *redfish.notes)})})
-
-
-def with_bios(given: "BiosInput", own: "Bios | None") -> "BiosInput":
-    """Return what is given, or else what the machine's own capture has."""
-    return given if given.bios is not None or own is None else given._replace(bios=own)
-
-
 FOLDER = "checklist"
-SITE_FOLDERS = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))
-"""Where a site keeps templates of its own; the nearer wins."""
-
 BUILT_IN = ("txt", "json", "plan")
 """Formats that no template makes: what fits a terminal, and what programs read."""
-
-_LARGEST = 1 << 20
-
-
-def found_templates(kind: str) -> dict[str, Path]:
-    """Return the templates of a folder by name; a site's own come before ours."""
-    found: dict[str, Path] = {}
-    for folder in (templates(), *(folder.expanduser() for folder in reversed(SITE_FOLDERS))):
-        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / kind).glob("*.j2"))}
-    return found
 
 
 def formats() -> dict[str, Path]:
     """Return every template by the name of its format."""
-    return found_templates(FOLDER)
+    return template_files(FOLDER)
 
 
 def template_of(name: str) -> str | None:
@@ -141,21 +239,9 @@ def template_of(name: str) -> str | None:
         return template_text(known[name])
     if name in BUILT_IN:
         return None
-    from advisor.work.bios import must_be_one_of
-
     names = (*BUILT_IN, *known)
     must_be_one_of("format", name, names, f"there are {', '.join(names)}")
     return None
-
-
-def template_text(path: Path) -> str:
-    """Return a template's text; refuse what is none."""
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise BadValue(f"{path} is larger than any template")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
 
 
 def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:

@@ -33,10 +33,12 @@ from advisor.measure.run import STOPPED, Outcome, RunContext, run
 from advisor.model import measurement
 from advisor.model.measurement import Missing, Result, Task
 from advisor.model.observed_binding import planned_ranks
-from advisor.work.hpl_plan import HplJob, command_of, free_bytes, program_of, size_after
+from advisor.work import SILENT, Observer
+from advisor.work.hpl_plan import HplJob, HplOptions, command_of, free_bytes, hpl_job, program_of, scaling_runs, size_after
 from advisor.work.job.folder import File
+from advisor.work.job.hosts import HostOptions, LauncherOptions
 from advisor.work.job.mpi import heard_from, mpi_program, running_folder
-from advisor.work.measure import BusyWatch, Measured, MeasureOptions, announce, gathered, programs_for
+from advisor.work.measure import BusyWatch, Measured, gathered, programs_for
 
 _PROBE = 1536
 """Equations of the first start, which shows what dgemm gives."""
@@ -44,18 +46,31 @@ _SLOWEST = 1e9
 """Flop/s of a rank: below it nothing is waited for."""
 
 
-def measure(whole: HplJob, runs: tuple[HplJob, ...] = ()) -> Measured:
+def measure_hpl(
+    options: HplOptions | None = None,
+    hosts: HostOptions | None = None,
+    launcher: LauncherOptions | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    observer: Observer = SILENT,
+) -> Measured:
+    """Measure HPL on this machine, or on hosts like it, beside the peaks; a minute, unless the options say otherwise."""
+    made = hpl_job(hosts or HostOptions(), launcher or LauncherOptions(), options or HplOptions(), environment, observer)
+    return measure(made, scaling_runs(made), observer)
+
+
+def measure(whole: HplJob, runs: tuple[HplJob, ...] = (), observer: Observer = SILENT) -> Measured:
     """Measure, of a scaling table the smallest run first; Ctrl-C ends every rank and keeps what is done."""
     runs, host, begun = runs or (whole,), LiveHost(), time.monotonic()
-    watch = BusyWatch(host, whole.machine, Resources(whole.machine)) if whole.crew.is_here else None
+    watch = BusyWatch(host, whole.machine, Resources(whole.machine)) if whole.job_hosts.is_here else None
     if watch:
-        watch.must_be_idle(busy_ok=whole.ask.busy_ok)
+        watch.must_be_idle(busy_ok=whole.options.busy_ok)
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     outcome = Outcome()
     with running_folder("hpl-") as folder:
-        start = _Start.of(whole, host, folder)
+        start = _Start.of(whole, host, folder, observer)
         try:
-            _peaks(whole, host, outcome)
+            _peaks(whole, start, outcome)
             _linpack([_Runner(made, start, outcome) for made in runs])
         except KeyboardInterrupt:
             outcome.interrupted = True
@@ -66,21 +81,21 @@ def measure(whole: HplJob, runs: tuple[HplJob, ...] = ()) -> Measured:
     busy = watch.words() if watch else None
     under = conditions(whole.machine, when, busy, seconds=time.monotonic() - begun, **start.built)
     measurements = gathered(whole.machine, under, list(_with_peaks(whole, outcome.results)), outcome.missing)
-    return Measured(measurements, outcome.interrupted)
+    return Measured(measurements, outcome.interrupted, whole.machine)
 
 
-def _peaks(made: HplJob, host: LiveHost, outcome: Outcome) -> None:
+def _peaks(made: HplJob, start: "_Start", outcome: Outcome) -> None:
     """Measure the floating-point peak of all cores and its clock, where this machine is one of the hosts."""
-    if not made.crew.is_here:
+    if not made.job_hosts.is_here:
         return
     tasks = list(kernel_tasks.peak_and_clock(Tasks(Resources(made.machine))))[-1:]
     try:
-        programs, _, _ = programs_for(host, made.machine, MeasureOptions(kernels=made.ask.kernels))
+        programs, _, _ = programs_for(start.host, made.machine, made.options.kernels, start.observer)
         programs.program(tasks[0].kernel)
     except CannotWork as error:
         outcome.lacks(tasks[0], str(error))
         return
-    done = run(tasks, RunContext(host, programs, lambda _: None, lambda: None))
+    done = run(tasks, RunContext(start.host, programs, lambda _: None, lambda: None))
     outcome.results += done.results
     outcome.missing += done.missing
     if done.interrupted:
@@ -95,16 +110,19 @@ class _Start:
     folder: Path
     program: str
     built: Mapping[str, str | None]
+    observer: Observer
 
     @classmethod
-    def of(cls, made: HplJob, host: LiveHost, folder: Path) -> "_Start":
+    def of(cls, made: HplJob, host: LiveHost, folder: Path, observer: Observer) -> "_Start":
         """Build our own kernel where no other HPL is named."""
-        ask = made.ask
-        if ask.xhpl is not None:
-            return cls(host, folder, program_of(ask.xhpl), {})
+        options = made.options
+        if options.xhpl is not None:
+            return cls(host, folder, program_of(options.xhpl), {}, observer)
         launcher = made.launch((KERNEL,)).argv[0]
-        program, compiler, flags = mpi_program(host, made.machine, KERNEL, launcher, folder=ask.kernels, blas=ask.blas or "")
-        return cls(host, folder, program, {"compiler": compiler.version if compiler else None, "flags": flags})
+        program, compiler, flags = mpi_program(
+            host, made.machine, KERNEL, launcher, folder=options.kernels, blas=options.blas or "", observer=observer
+        )
+        return cls(host, folder, program, {"compiler": compiler.version if compiler else None, "flags": flags}, observer)
 
 
 @dataclass
@@ -120,9 +138,8 @@ class _Runner:
     def start(self, size: Size, repeats: int, seconds: float, name: str = "") -> Result | None:
         """Return the result of one run; None where there is none, which is noted."""
         task = self.made.task(size, seconds, name)
-        if self.made.ask.verbose:
-            where = f" on {self.made.where}" if self.made.where else ""
-            announce(f"hpl{where}: N={size.n} NB={size.nb} on {size.p} x {size.q} ranks, about {max(1, round(seconds))} s")
+        where, about = f" on {self.made.where}" if self.made.where else "", f"about {max(1, round(seconds))} s"
+        self.start_with.observer.detail(f"hpl{where}: N={size.n} NB={size.nb} on {size.p} x {size.q} ranks, {about}")
         heard = self._heard(size, repeats, seconds)
         try:
             found, why = self._read(task, heard), heard.why
@@ -135,8 +152,8 @@ class _Runner:
         return found.model_copy(update={"details": {**found.details, **self._told()}})
 
     def _heard(self, size: Size, repeats: int, seconds: float) -> LaunchOutput:
-        command = command_of(self.made.ask, self.start_with.program, size, repeats, self.start_with.folder)
-        more = {"HPL.dat": File(hpl_dat(size).splitlines())} if self.made.ask.xhpl is not None else None
+        command = command_of(self.made.options, self.start_with.program, size, repeats, self.start_with.folder)
+        more = {"HPL.dat": File(hpl_dat(size).splitlines())} if self.made.options.xhpl is not None else None
         return heard_from(
             self.start_with.host, self.made.launch(command), command, self.start_with.folder, seconds=seconds, more=more
         )
@@ -148,13 +165,13 @@ class _Runner:
             "threads": made.threads,
             "hosts": made.hosts,
             "cores": made.cores,
-            "program": "xhpl" if made.ask.xhpl else KERNEL,
+            "program": "xhpl" if made.options.xhpl else KERNEL,
         }
-        named = {"hosts_named": ",".join(made.crew.hosts.names)} if made.crew.hosts.names else {}
-        return told | named | ({"scaling": True} if made.ask.scaling else {})
+        named = {"hosts_named": ",".join(made.job_hosts.hosts.names)} if made.job_hosts.hosts.names else {}
+        return told | named | ({"scaling": True} if made.options.scaling else {})
 
     def _read(self, task: Task, heard: LaunchOutput) -> Result | None:
-        if self.made.ask.xhpl is not None:
+        if self.made.options.xhpl is not None:
             return read_xhpl(task, heard.text.decode("utf-8", "replace"))
         topology = self.made.machine.topology
         return read_own(task, heard.lines, planned_ranks(self.made.placement), topology.pus if topology else task.cpus)
@@ -162,14 +179,14 @@ class _Runner:
 
 def _linpack(runners: list[_Runner]) -> None:
     """Find the rate, then NB, then measure run after run; where one brings nothing, none with more hosts would."""
-    first, ask = runners[0], runners[0].made.ask
+    first, options = runners[0], runners[0].made.options
     rate = _rate(first)
     if rate is None:
         raise CannotWork(f"nothing was measured: {first.outcome.missing[-1].why}")
     memory = free_bytes(first.made, first.start_with.host)
-    nb = ask.nb or _best_block(first, rate, memory)
+    nb = options.nb or _best_block(first, rate, memory)
     rate = max(rate, first.dgemm * first.made.ranks)
-    n = ask.n or _order(first, rate, memory, nb)
+    n = options.n or _order(first, rate, memory, nb)
     for number, runner in enumerate(runners):
         if not _counted(runner, _size(first, n, runner, nb), rate * runner.made.cores / first.made.cores):
             if number == 0:
@@ -181,20 +198,20 @@ def _linpack(runners: list[_Runner]) -> None:
 
 def _order(runner: _Runner, rate: float, memory: float, nb: int) -> int:
     """Return N of the first run: for the whole memory, or for the time."""
-    most = for_memory(memory, FULL_SHARE if runner.made.ask.full else QUICK_SHARE, nb)
-    return most if runner.made.ask.full else min(most, for_time(rate, QUICK_SECONDS, nb))
+    most = for_memory(memory, FULL_SHARE if runner.made.options.full else QUICK_SHARE, nb)
+    return most if runner.made.options.full else min(most, for_time(rate, QUICK_SECONDS, nb))
 
 
 def _size(first: _Runner, n: int, runner: _Runner, nb: int) -> Size:
-    if runner.made.ask.full:
+    if runner.made.options.full:
         return runner.made.size(for_memory(free_bytes(runner.made, runner.start_with.host), FULL_SHARE, nb), nb)
     return size_after(first.made, n, runner.made, nb)
 
 
 def _counted(runner: _Runner, size: Size, rate: float) -> bool:
     """Measure what counts of one placement; return whether there is a result."""
-    ask = runner.made.ask
-    repeats = 1 if ask.full or ask.xhpl else 3
+    options = runner.made.options
+    repeats = 1 if options.full or options.xhpl else 3
     found = runner.start(size, repeats, repeats * size.work / max(rate / 2, _SLOWEST))
     if found is None:
         return False
@@ -205,7 +222,7 @@ def _counted(runner: _Runner, size: Size, rate: float) -> bool:
 
 def _rate(runner: _Runner) -> float | None:
     """Return what a small run shows of the rate: dgemm of all ranks where our kernel reports it."""
-    size = runner.made.size(_PROBE, runner.made.ask.nb or BLOCKS[1])
+    size = runner.made.size(_PROBE, runner.made.options.nb or BLOCKS[1])
     found = runner.start(size, 1, 15.0, "probe")
     if found is None:
         return None

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost, find
+from advisor.know.platforms import match_platform
 from advisor.launch.environment import openmp, without_adapters, without_gpus
 from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
 from advisor.measure.contract import part_named
@@ -18,10 +20,14 @@ from advisor.model.measurement import Part, Task
 from advisor.model.placement import Placement
 from advisor.place.place import place
 from advisor.render.commandline import BenchmarkStep
-from advisor.work.bind import JobOptions, LauncherOptions, launch_or_wrap, shape
-from advisor.work.job.benchmark import files_of, step_of
-from advisor.work.job.hosts import HostOptions, JobHosts, host_notes, hosts_of_job
+from advisor.work import SILENT, Observer
+from advisor.work.bind import launch_or_wrap
+from advisor.work.job.benchmark import Lines, files_of, step_of
+from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, shape
 from advisor.work.job.mpi import program_or_name
+
+_OF_PEAK: Final = 0.7
+"""What HPL gives of the peak at base clock, with which a full run's time is estimated."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,6 @@ class HplOptions:
     blas: str | None = None
     kernels: Path | None = None
     busy_ok: bool = False
-    verbose: bool = False
     scaling: bool = False
 
 
@@ -53,10 +58,10 @@ class Area:
 class HplJob:
     """A placement of ranks that HPL will run on."""
 
-    crew: JobHosts
+    job_hosts: JobHosts
     choice: Choice
     placement: Placement
-    ask: HplOptions
+    options: HplOptions
     notes: tuple[str, ...]
     area: Area | None = None
     """The part of the host that is used; None: all of it."""
@@ -66,7 +71,7 @@ class HplJob:
     @property
     def machine(self) -> Machine:
         """The first host's."""
-        return self.crew.machines[0]
+        return self.job_hosts.machines[0]
 
     @property
     def ranks(self) -> int:
@@ -93,7 +98,7 @@ class HplJob:
         """What names it beside others: ``2-hosts``, ``numa0``; of all of one host nothing."""
         if self.area is not None:
             return f"{self.area.part}{self.area.index}"
-        return f"{self.hosts}-host{'s' * (self.hosts > 1)}" if self.ask.scaling and self.job > 1 else ""
+        return f"{self.hosts}-host{'s' * (self.hosts > 1)}" if self.options.scaling and self.job > 1 else ""
 
     @property
     def where(self) -> str:
@@ -113,8 +118,8 @@ class HplJob:
     def launch(self, command: tuple[str, ...]) -> Launch:
         """Return the line of a command; srun is given the hosts where it may not take all of the job's."""
         launcher = self.choice.launcher.NAME
-        fewer = launcher == "srun" and self.hosts < self.job and self.crew.hosts.placeholder is None
-        scheduler = None if fewer else self.crew.hosts.scheduler_of(launcher)
+        fewer = launcher == "srun" and self.hosts < self.job and self.job_hosts.hosts.placeholder is None
+        scheduler = None if fewer else self.job_hosts.hosts.scheduler_of(launcher)
         wish = LaunchRequest(command, self.choice.version, scheduler=scheduler, environment=self.environment)
         return launch_or_wrap(self.choice, self.placement, wish)[0]
 
@@ -140,21 +145,29 @@ class HplJob:
         return f"hpl/hpl/{self.label or 'machine'}"
 
 
-def hpl_job(there: HostOptions, carrier: LauncherOptions, ask: HplOptions, environment: Mapping[str, str]) -> HplJob:
+def hpl_job(
+    host_options: HostOptions,
+    launcher_options: LauncherOptions,
+    options: HplOptions,
+    environment: Mapping[str, str] | None = None,
+    observer: Observer = SILENT,
+) -> HplJob:
     """Return the placement: a rank for each core, or for each part with as many threads as it has cores."""
-    crew = hosts_of_job(there, (KERNEL,), environment)
-    choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
+    job_hosts = hosts_of_job(host_options, (KERNEL,), environment, observer)
+    choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
     version = choice.version or "version not known"
-    said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *host_notes(crew.hosts))
-    return HplJob(crew, choice, placed(crew, ask, crew.affinity), ask, said, job=max(1, len(crew.hosts.names)))
+    said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *host_notes(job_hosts.hosts))
+    return HplJob(
+        job_hosts, choice, placed(job_hosts, options, job_hosts.affinity), options, said, job=max(1, len(job_hosts.hosts.names))
+    )
 
 
-def placed(crew: JobHosts, ask: HplOptions, allowed: CpuSet | None) -> Placement:
+def placed(job_hosts: JobHosts, options: HplOptions, allowed: CpuSet | None) -> Placement:
     """Return where the ranks are, on the CPUs that they may use of each host."""
-    part, count = ask.per or ("core", 1)
-    threads = _threads(crew.machines[0], part, count)
+    part, count = options.per or ("core", 1)
+    threads = _threads(job_hosts.machines[0], part, count)
     wanted = JobOptions(ranks_per=(part, count), threads=threads, strategy="compact" if part == "core" else "auto")
-    return without_adapters(without_gpus(place(shape(wanted, crew, []), crew.machines, allowed=allowed)))
+    return without_adapters(without_gpus(place(shape(wanted, job_hosts, []), job_hosts.machines, allowed=allowed)))
 
 
 def _threads(machine: Machine, part: str, count: int) -> int:
@@ -174,9 +187,9 @@ def program_of(path: Path) -> str:
     return found
 
 
-def command_of(ask: HplOptions, program: str, size: Size, repeats: int, folder: Path) -> tuple[str, ...]:
+def command_of(options: HplOptions, program: str, size: Size, repeats: int, folder: Path) -> tuple[str, ...]:
     """Return what each rank runs; HPL of others reads HPL.dat where it is started."""
-    if ask.xhpl is not None:
+    if options.xhpl is not None:
         return ("env", "-C", str(folder), program)
     return (program, *size.arguments, "--repeats", str(repeats))
 
@@ -184,7 +197,7 @@ def command_of(ask: HplOptions, program: str, size: Size, repeats: int, folder: 
 def free_bytes(made: HplJob, host: LiveHost) -> float:
     """Return the free bytes of all hosts, or of the part that is used: this one's as it is, of others what is installed."""
     nodes = [node for node in made.machine.topology.nodes if _is_near(node.cpuset, made)] if made.machine.topology else []
-    if made.crew.is_here:
+    if made.job_hosts.is_here:
         free = free_memory(host, made.machine)
         return float(sum(free.get(node.os_index, 0) for node in nodes)) * made.hosts
     return 0.9 * sum(node.memory or 0 for node in nodes) * made.hosts
@@ -195,9 +208,18 @@ def _is_near(cpus: CpuSet, made: HplJob) -> bool:
     return made.area is None or bool(cpus & made.area.cpus)
 
 
+def full_seconds(made: HplJob) -> float | None:
+    """Return how long HPL takes with most of this host's free memory; None where the peak is not known."""
+    platform, cpu = match_platform(made.machine), made.machine.cpu
+    if not (platform and platform.flops_per_cycle and cpu and cpu.base_hz):
+        return None
+    n = for_memory(sum(free_memory(LiveHost(), made.machine).values()), FULL_SHARE, BLOCKS[1])
+    return Size(n, BLOCKS[1], 1, 1).work / (made.ranks * platform.flops_per_cycle * cpu.base_hz * _OF_PEAK)
+
+
 def scaling_runs(whole: HplJob) -> tuple[HplJob, ...]:
     """Return the runs, the smallest first: of a scaling table 1, 2, 4, .. hosts, or a NUMA node, a socket and all of one."""
-    if not whole.ask.scaling:
+    if not whole.options.scaling:
         return (whole,)
     found = (*(_hosts(whole) if whole.job > 1 else _parts(whole)), whole)
     if len(found) == 1:
@@ -207,11 +229,11 @@ def scaling_runs(whole: HplJob) -> tuple[HplJob, ...]:
 
 def _hosts(whole: HplJob) -> Iterator[HplJob]:
     """Yield runs on the first hosts, all of them left out."""
-    crew = whole.crew
+    job_hosts = whole.job_hosts
     for count in steps_to(whole.job)[:-1]:
-        machines = crew.machines[:count] if len(crew.machines) > 1 else crew.machines
-        fewer = JobHosts(replace(crew.hosts, names=crew.hosts.names[:count]), machines, None)
-        yield replace(whole, crew=fewer, placement=placed(fewer, whole.ask, None))
+        machines = job_hosts.machines[:count] if len(job_hosts.machines) > 1 else job_hosts.machines
+        fewer = JobHosts(replace(job_hosts.hosts, names=job_hosts.hosts.names[:count]), machines, None)
+        yield replace(whole, job_hosts=fewer, placement=placed(fewer, whole.options, None))
 
 
 def _parts(whole: HplJob) -> Iterator[HplJob]:
@@ -226,7 +248,7 @@ def _parts(whole: HplJob) -> Iterator[HplJob]:
             continue
         seen.add(area.cpus)
         try:
-            yield replace(whole, placement=placed(whole.crew, whole.ask, area.cpus), area=area)
+            yield replace(whole, placement=placed(whole.job_hosts, whole.options, area.cpus), area=area)
         except BadValue:
             continue  # such as a rank for each socket, in one of its NUMA nodes
 
@@ -236,33 +258,35 @@ def size_after(first: HplJob, n: int, made: HplJob, nb: int) -> Size:
     return made.size(n if made is first else grown(n, made.cores / first.cores, nb), nb)
 
 
-def hpl_lines(runs: tuple[HplJob, ...]) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
+def hpl_lines(runs: tuple[HplJob, ...], observer: Observer = SILENT) -> Lines:
     """Return the line of each run, and HPL.dat where another's HPL is named."""
-    ask, host, first = runs[-1].ask, LiveHost(), runs[0]
-    if ask.xhpl is not None and len(runs) > 1:
+    options, host, first = runs[-1].options, LiveHost(), runs[0]
+    if options.xhpl is not None and len(runs) > 1:
         problem = "--scaling --dry-run shows no lines of --xhpl: each would read an HPL.dat of its own"
         raise BadValue(problem, cure="leave --scaling out and plan them one by one, with --hosts and -o DIR")
-    nb = ask.nb or BLOCKS[1]
+    nb = options.nb or BLOCKS[1]
     found: list[BenchmarkStep] = []
     notes: tuple[str, ...] = ()
     for made in runs:
         free = for_memory(free_bytes(made, host), FULL_SHARE, nb)
-        step, notes = _step(made, size_after(first, ask.n, made, nb) if ask.n else made.size(free, nb))
+        step, notes = _step(made, observer, size_after(first, options.n, made, nb) if options.n else made.size(free, nb))
         found.append(step)
-    return found, (*runs[-1].notes, *notes, *files_of(found))
+    return Lines(tuple(found), (*runs[-1].notes, *notes, *files_of(found)))
 
 
-def _step(made: HplJob, size: Size) -> tuple[BenchmarkStep, tuple[str, ...]]:
+def _step(made: HplJob, observer: Observer, size: Size) -> tuple[BenchmarkStep, tuple[str, ...]]:
     """Return the line of a run, and what to know of it."""
-    ask, label = made.ask, made.label
+    options, label = made.options, made.label
     threads = f"{made.threads} thread{'s' * (made.threads > 1)}"
     about = f"HPL{f' on {made.where}' if label else ''}, N={size.n}, NB={size.nb}, {size.p} x {size.q} ranks of {threads}"
-    if ask.xhpl is not None:
-        step, dat = step_of(about, made.launch((program_of(ask.xhpl),)), ""), hpl_dat(size).splitlines()
+    if options.xhpl is not None:
+        step, dat = step_of(about, made.launch((program_of(options.xhpl),)), ""), hpl_dat(size).splitlines()
         return replace(step, files={**step.files, "HPL.dat": lambda: iter(dat)}), (_WHERE,)
     launcher = made.launch((KERNEL,)).argv[0]
-    program, notes = program_or_name(LiveHost(), made.machine, KERNEL, launcher, folder=ask.kernels, blas=ask.blas or "")
-    return step_of(about, made.launch(command_of(ask, program, size, 1, Path())), label), notes
+    program, notes = program_or_name(
+        LiveHost(), made.machine, KERNEL, launcher, folder=options.kernels, blas=options.blas or "", observer=observer
+    )
+    return step_of(about, made.launch(command_of(options, program, size, 1, Path())), label), notes
 
 
 _WHERE = "HPL.dat must be in the folder where the command is started: -o DIR writes it"

@@ -1,130 +1,202 @@
 """Judges a machine, or hardware on order: sheets, rules and facts become findings and settings."""
 
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.errors import BadValue, must_be_one_of
 from advisor.judge.case import case_of, with_standings
-from advisor.judge.engine import ask_of_any, finding, judge, waive
+from advisor.judge.engine import ask, ask_of_any, finding, judge, waive
 from advisor.judge.evidence import Origins
 from advisor.judge.measured.facts import with_measurements
-from advisor.judge.rule import Words
-from advisor.judge.rulebook import Rulebook, load_rules, rule_files
-from advisor.judge.scope import env_of, scope_with
+from advisor.judge.scope import env_of
 from advisor.judge.settings import setting_readers, settings_in_effect, settings_table
 from advisor.know.platforms import match_platform
 from advisor.know.settings import settings
-from advisor.know.vendors import publications
 from advisor.model.audit.case import Case
-from advisor.model.audit.findings import Audit
+from advisor.model.audit.findings import Audit, Explanation, Finding
 from advisor.model.audit.platform import Platform, Scope, best_cut
 from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Environment
 from advisor.model.hardware.partitioning import infer_layout
-from advisor.paths import rules as rules_folder
+from advisor.work.rules import rulebook
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.judge.rulebook import Rulebook
     from advisor.know.platforms import Model
-    from advisor.model.audit.findings import Finding
     from advisor.model.audit.setting import Maker, Neutral
     from advisor.model.audit.vendor import Vendor
     from advisor.model.hardware.fault_counters import Watch
     from advisor.model.hardware.firmware import Bios
     from advisor.model.hardware.layout import Layout
-    from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
 
-
-SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
-"""Where a site keeps its own rules, thresholds and waivers."""
 
 UNKNOWN_VENDOR = "generic"
 """The sheet with the usual words, for a vendor that has none of its own."""
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A machine judged for a scope: the audit, and what it was made from."""
+class HardwareOnOrder:
+    """A server that nobody has yet: its processors' generation, if that is known, their model, and in whose words to speak."""
 
-    machine: "Machine"
+    platform: Platform | None
+    vendor: "Vendor"
+    model: "Model | None" = None
+
+    @property
+    def machine(self) -> Machine:
+        """What is known of it: it is real, and has such a processor."""
+        if self.platform is None:
+            return Machine(environment=_REAL)
+        match = self.platform.match
+        return Machine(
+            architecture="aarch64" if maker_of(self.platform) == "arm" else "x86_64",
+            cpu=Cpu(vendor=match.vendor, family=match.family, model=match.models[0] if len(match.models) == 1 else None),
+            environment=_REAL,
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A machine judged for a scope, or hardware on order: the audit, and what it was made from."""
+
+    machine: Machine
     layout: "Layout"
     platform: Platform | None
     vendor: "Vendor"
-    case: "Case"
-    book: Rulebook
+    case: Case
+    book: "Rulebook"
     audit: Audit
     origins: Origins = field(repr=False)
-
-
-@cache
-def words() -> Words:
-    """Return what rules are checked against."""
-    return Words(scope_with(settings()), settings(), frozenset(publications()))
-
-
-def site_files(named: Iterable[Path] = ()) -> tuple[Path, ...]:
-    """Return the rule files of this site, and those named on the command line."""
-    found = [path for folder in SITE_FOLDERS for path in rule_files(Path(os.path.expanduser(folder)), must=False)]  # noqa: PTH111 - without a home the ~ stays
-    return (*found, *(path for each in named for path in rule_files(each)))
-
-
-def rulebook(site: Iterable[Path] = (), *, examples: bool = False) -> Rulebook:
-    """Return the product's rules and a site's; the product's with their examples only where these are asked for."""
-    theirs = site_files(site)
-    if theirs:
-        return load_rules(rule_files(rules_folder()), theirs, words(), examples=examples)
-    return own_rules(examples=examples)
-
-
-@cache
-def own_rules(*, examples: bool = True) -> Rulebook:
-    """Return the product's rules alone."""
-    return load_rules(rule_files(rules_folder()), (), words(), examples=examples)
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Of hardware on order: setting -> what it should stand at in words, where no machine tells the value."""
+    decided: Mapping[str, str | None] = field(default_factory=dict)
+    """Of hardware on order: setting -> the value that the platform or the processor's model decides; None where neither does."""
 
 
 def judged(
-    machine: "Machine",
+    subject: Machine | HardwareOnOrder,
     scope: Scope = "mpi",
-    site: Iterable[Path] = (),
+    site: Iterable["Path"] = (),
+    *,
     bios: "Bios | None" = None,
     measurements: "Measurements | None" = None,
-    *,
     watch: "Watch | None" = None,
 ) -> Judgement:
-    """Return what the rules say of a machine and what was measured on it, with the steps that fix it in its vendor's words."""
-    from advisor.know.fixes import with_fixes
+    """Return what the rules say of a machine and what was measured on it, with the steps that fix it in its vendor's words.
+
+    Of hardware on order nothing was seen but perhaps its BIOS: every rule that may apply asks for its state.
+    """
+    book = rulebook(site)
+    if isinstance(subject, HardwareOnOrder):
+        ground = _ordered(subject, scope, bios)
+        found = _asked_of_order(ground, book)
+    else:
+        ground = _seen(subject, scope, bios, measurements, watch)
+        found = _found(ground, book)
+    platform, case = ground.platform, ground.case
+    audit = Audit(
+        scope=scope,
+        platform=platform.name if platform else None,
+        platform_id=platform.id if platform else None,
+        vendor=ground.maker,
+        findings=found,
+        settings=settings_table(case.standings or (), found, settings()),
+        unseen=ground.machine.gaps,
+    )
+    made = Judgement(ground.machine, ground.layout, platform, ground.words, case, book, audit, ground.origins)
+    if isinstance(subject, HardwareOnOrder):
+        return replace(made, hints=_hints(platform, scope), decided=_decided(platform, scope, subject.model))
+    return made
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What is judged: the machine as far as it is known, the sheets that fit it, and the case that rules see."""
+
+    machine: Machine
+    layout: "Layout"
+    platform: Platform | None
+    maker: str | None
+    words: "Vendor"
+    case: Case
+    origins: Origins
+
+
+def _seen(
+    machine: Machine, scope: Scope, bios: "Bios | None", measurements: "Measurements | None", watch: "Watch | None"
+) -> _Ground:
+    """Return what is known of a machine that was read."""
     from advisor.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 
-    layout = infer_layout(machine)
-    platform = match_platform(machine)
-    vendor = match_vendor(machine.firmware)
-    case = case_of(machine, layout, platform, vendor.id if vendor else None, scope)
-    case = with_measurements(case, measurements).model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
+    layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
+    maker, kind = vendor.id if vendor else None, platform.id if platform else None
+    case = with_measurements(case_of(machine, layout, platform, maker, scope), measurements)
+    case = case.model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
     applied, pending = _said(vendor, platform, bios or machine.bios)
     case = with_standings(case, settings_in_effect(case, settings(), setting_readers(settings()), applied, pending))
     looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
     origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
-    book = rulebook(site)
-    kind = platform.id if platform else None
     words_of = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
-    found = judge(case, book.rules, settings(), origins)
-    found = waive(found, book.waivers, machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
-    present = {standing.name: standing.value for standing in case.standings or () if standing.value is not None}
-    found = with_fixes(found, settings(), present, words_of, kind)
-    audit = Audit(
-        scope=scope,
-        platform=platform.name if platform else None,
-        platform_id=kind,
-        vendor=vendor.id if vendor else None,
-        findings=found,
-        settings=settings_table(case.standings or (), found, settings()),
-        unseen=machine.gaps,
-    )
-    return Judgement(machine, layout, platform, words_of, case, book, audit, origins)
+    return _Ground(machine, layout, platform, maker, words_of, case, origins)
+
+
+def _found(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
+    """Return the verdicts on a machine that was read: waived where the site says so, each finding with the steps that fix it."""
+    from advisor.know.fixes import with_fixes
+
+    found = judge(ground.case, book.rules, settings(), ground.origins)
+    found = waive(found, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
+    present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
+    return with_fixes(found, settings(), present, ground.words, ground.platform.id if ground.platform else None)
+
+
+def _ordered(order: HardwareOnOrder, scope: Scope, bios: "Bios | None") -> _Ground:
+    """Return what is known of hardware on order: no setting can be read, but what its BIOS says of itself."""
+    machine, platform, vendor = order.machine, order.platform, order.vendor
+    layout = infer_layout(machine)
+    case = case_of(machine, layout, platform, vendor.id if vendor.match else None, scope)
+    if bios is not None:
+        applied, _ = _said(vendor, platform, bios)
+        case = with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
+    return _Ground(machine, layout, platform, vendor.id, vendor, case, Origins((), (), case, settings()))
+
+
+def _asked_of_order(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
+    """Return the verdicts on hardware on order; nothing is waived, and the checklist words the steps."""
+    env = env_of(ground.case, settings())
+    found = (finding(ask_of_any(rule, ground.case, env), ground.origins) for rule in book.rules)
+    return tuple(each for each in found if _of_order(each, ground.platform))
+
+
+def explained(judgement: Judgement, name: str, subject: str | None = None) -> Explanation:
+    """Return how a rule came to its verdict, on one subject where one is named; a number is a finding's in the audit."""
+    from advisor.judge.explain import explain
+
+    name = _numbered(judgement.audit, name) if name.isdecimal() else name
+    must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
+    rule = next(each for each in judgement.book.rules if each.id == name)
+    asked = tuple(ask(rule, judgement.case, env_of(judgement.case, settings())))
+    if subject is not None:
+        names = [each.subject for each in asked if each.subject]
+        there = f"there are {', '.join(names)[:200]}" if names else "this rule asks of one only"
+        must_be_one_of("subject", subject, names, there)
+        asked = tuple(each for each in asked if each.subject == subject)
+    return explain(rule, asked, judgement.origins, judgement.case.scope)
+
+
+def _numbered(audit: Audit, number: str) -> str:
+    """Return the rule of a finding by the number that the audit gives it."""
+    found = audit.by_rule
+    if not 0 < int(number[:6]) <= len(found):
+        what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
+        raise BadValue(f"no finding {number[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
+    return found[int(number) - 1][0].id
 
 
 def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
@@ -169,48 +241,12 @@ _SPELLED: Final = {
 """A NUMA partitioning -> the value of the setting that makes it."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """Hardware on order, judged: every rule that may apply asks for its state."""
-
-    audit: Audit
-    hints: dict[str, str]
-    decided: dict[str, str | None]
-    """Setting -> the value that the platform or the processor's model decides; None where neither does, whatever a rule asks."""
-
-
-def maker_of(platform: "Platform | None") -> "Maker | None":
+def maker_of(platform: Platform | None) -> "Maker | None":
     """Return who makes a platform's processors, as settings name them."""
     return None if platform is None else _MAKERS.get(platform.match.vendor, "arm")
 
 
-def judged_platform(
-    platform: "Platform | None",
-    vendor: "Vendor",
-    scope: "Scope" = "mpi",
-    site: Iterable[Path] = (),
-    *,
-    bios: "Bios | None" = None,
-    model: "Model | None" = None,
-) -> Order:
-    """Return what the rules ask of a machine of which the processor generation and the vendor are known, and perhaps its BIOS."""
-    case = _with_bios(_case(platform, vendor, scope), vendor, bios)
-    env = env_of(case, settings())
-    origins = Origins((), (), case, settings())
-    asked = (finding(ask_of_any(rule, case, env), origins) for rule in rulebook(site).rules)
-    found = tuple(each for each in asked if _of_order(each, platform))
-    audit = Audit(
-        scope=scope,
-        platform=platform.name if platform else None,
-        platform_id=platform.id if platform else None,
-        vendor=vendor.id,
-        findings=found,
-        settings=settings_table(case.standings or (), found, settings()),
-    )
-    return Order(audit, _hints(platform, scope), _decided(platform, scope, model))
-
-
-def _of_order(found: "Finding", platform: "Platform | None") -> bool:
+def _of_order(found: Finding, platform: Platform | None) -> bool:
     """Return whether a verdict is one for hardware that is not there: nothing was observed, and memory may be soldered on.
 
     What is worth knowing of a machine, and no setting, was seen on no machine here.
@@ -223,7 +259,7 @@ def _of_order(found: "Finding", platform: "Platform | None") -> bool:
     return not (soldered and (of_modules or (slots and not found.wants)))
 
 
-def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None") -> dict[str, str | None]:
+def _decided(platform: Platform | None, scope: Scope, model: "Model | None") -> dict[str, str | None]:
     """Return the NUMA partitioning that platform or model decides, as its setting spells it; None where both leave that open.
 
     A rule asks for a NUMA partitioning of machines that offer it; for hardware on order its platform and model decide.
@@ -235,34 +271,7 @@ def _decided(platform: "Platform | None", scope: "Scope", model: "Model | None")
     return {name: _SPELLED.get(cut.name) if cut else None}
 
 
-def _case(platform: "Platform | None", vendor: "Vendor", scope: "Scope") -> Case:
-    if platform is None:
-        return Case(scope=scope, vendor=vendor.id if vendor.match else None, environment=_REAL)
-    arm = maker_of(platform) == "arm"
-    only = platform.match.models[0] if len(platform.match.models) == 1 else None
-    return Case(
-        scope=scope,
-        architecture="aarch64" if arm else "x86_64",
-        cpu=Cpu(vendor=platform.match.vendor, family=platform.match.family, model=only),
-        platform=platform,
-        environment=_REAL,
-        vendor=vendor.id if vendor.match else None,
-    )
-
-
-def _with_bios(case: Case, vendor: "Vendor", bios: "Bios | None") -> Case:
-    """Return the case that knows what the BIOS says of itself."""
-    if bios is None:
-        return case
-    from advisor.judge.case import with_standings
-    from advisor.judge.settings import settings_in_effect
-    from advisor.know.attributes import neutral_values
-
-    applied = neutral_values(vendor, case.platform.id if case.platform else None, bios)
-    return with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
-
-
-def _hints(platform: "Platform | None", scope: "Scope") -> dict[str, str]:
+def _hints(platform: Platform | None, scope: Scope) -> dict[str, str]:
     """Return the NUMA partitioning that the platform's guides want, in words: which one a processor offers is not known yet."""
     if platform is None:
         return {}

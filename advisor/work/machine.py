@@ -1,51 +1,64 @@
-"""Reads the machine that --from names, or this one, and its counters of faults before and after the work."""
+"""Reads the machine that --from names, or this one, its counters of faults before and after the work, and captures it."""
 
 import json
 import os
-import re
-import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLong
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from advisor import __version__
 from advisor.collect.fault_counters import Counters, look, watched
-from advisor.collect.sources import collect_machine, commands
+from advisor.collect.sources import collect_machine, commands, counters, identities_of, paths, public
 from advisor.errors import AdvisorError, BadInput, BadMachine
-from advisor.host.base import Host, second_look, seconds_since
-from advisor.host.files import open_here, write_file
+from advisor.host.base import ENVIRONMENT_PREFIXES, Host, second_look, seconds_since
+from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.host.source import LARGEST_DOCUMENT, open_host, read_json
 from advisor.model.cpuset import bounded_sets
 from advisor.model.hardware.fault_counters import Watch
+from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import SCHEMA, Gap, Machine
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-
-_MOMENT = 1.0
-_PIECE = 4096
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.work import SILENT, Observer
 
 
-def load(source: str | None) -> Machine:
-    """Return the machine that --from names, or this one."""
+class MachineLayout(NamedTuple):
+    """A machine, and what its firmware did: how the sockets are cut into NUMA nodes, how cores are numbered."""
+
+    machine: Machine
+    layout: Layout
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor topology --json``."""
+        from advisor.render.schema import topology_document
+
+        return topology_document(self.machine, self.layout)
+
+
+def topology(source: str | None = None, observer: Observer = SILENT) -> MachineLayout:
+    """Return a machine and its layout: of a capture, an hwloc XML, a Machine JSON or a root; of this machine without any."""
+    machine = read_machine(source, observer)
+    return MachineLayout(machine, infer_layout(machine))
+
+
+def read_machine(source: str | None = None, observer: Observer = SILENT) -> Machine:
+    """Return the machine that a capture, an hwloc XML, a Machine JSON or a root holds; this machine without any."""
     data = None if source is None else json_data(source)
     if source is not None and data is not None:
         return machine_from_json(data, source)
     try:
-        with progress("reading the machine") as step:
-            return collect_machine(open_machine(source), step)
+        return collect_machine(open_machine(source), lambda name: observer.step("reading the machine", name))
     except BadInput as error:
         raise error.within(source or "this machine") from error
+    finally:
+        observer.end()
 
 
 def open_machine(source: str | None) -> Host:
@@ -62,28 +75,6 @@ def open_machine(source: str | None) -> Host:
 def _opened(source: str, _changed: int) -> Host:
     """Return what a file holds; an audit asks it twice, for the machine and for its counters."""
     return open_host(source)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what is being done once it takes longer than a moment; yields a function that names the step."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    begun, shown = time.monotonic(), False
-
-    def step(name: str) -> None:
-        nonlocal shown
-        if time.monotonic() - begun > _MOMENT:
-            sys.stderr.write(f"\r\x1b[Kadvisor: {what}: {name[:60]}")
-            sys.stderr.flush()
-            shown = True
-
-    try:
-        yield step
-    finally:
-        if shown:
-            sys.stderr.write("\r\x1b[K")
 
 
 _CURE = "write it again with advisor topology --json"
@@ -125,60 +116,40 @@ def json_data(source: str) -> bytes | None:
         return None
 
 
-_UNPRINTABLE = re.compile("[^\n -~]")
+def captured(source: str | None = None, *, anonymise: bool = False, observer: Observer = SILENT) -> bytes:
+    """Return the capture of a machine, an archive: what advisor reads of it, as it is, without secrets."""
+    from advisor.host.privacy.anonymise import AnonymousHost
+    from advisor.host.privacy.secrets import RedactedHost
+    from advisor.host.record import record
+
+    host = open_machine(source)
+    about = {
+        "advisor": __version__,
+        "made": "python",
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "uid": str(os.getuid()),
+        "anonymised": "yes" if anonymise else "no",
+    }
+    identities = identities_of(host) if anonymise else ()
+    kept = AnonymousHost(host, identities=identities, public=public()) if anonymise else RedactedHost(host)
+
+    def step(done: int, of: int) -> None:
+        observer.step("capturing", f"{100 * done // of} %")
+
+    try:
+        return record(kept, paths(), commands(), about, step, twice=counters())
+    finally:
+        observer.end()
 
 
-def _escaped(match: re.Match[str]) -> str:
-    """Return a letter as it is if it can be printed, else as JSON escapes it: no name may steer the terminal."""
-    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+def capture_script() -> str:
+    """Return the shell script that captures a node without Python."""
+    from advisor.paths import template
+    from advisor.render import jinja
 
-
-def say(text: str) -> None:
-    """Print a text of any length: a console may take less than one long write offers it, and Python unbuffered drops the rest."""
-    for start in range(0, len(text), _PIECE):
-        sys.stdout.write(text[start : start + _PIECE])
-    sys.stdout.flush()
-
-
-def emit_json(document: object, output: Path | None) -> None:
-    """Print a document as JSON, or write it to a file."""
-    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
-    if output is None:
-        say(text)
-    else:
-        write_whole(output, text.encode())
-
-
-def emit(renderables: "list[RenderableType]", output: Path | None, *, color: bool, width: int | None = None) -> None:
-    """Print what rich can draw, to the terminal or without colours to a file."""
-    from io import StringIO, TextIOWrapper
-
-    from rich.console import Console
-
-    if output is None:
-        if _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding="ascii", errors="replace")
-        console = Console(no_color=not color or None, highlight=False, width=width, soft_wrap=False)
-        for renderable in renderables:
-            console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
-        return
-    buffer = StringIO()
-    console = Console(file=buffer, no_color=True, highlight=False, width=width or 120)
-    for renderable in renderables:
-        console.print(renderable, crop=False)
-    write_whole(output, buffer.getvalue().encode())
-
-
-def _plain_locale() -> bool:
-    """Return whether the locale was set to C, which Python itself takes for UTF-8: a console that may draw no frames."""
-    whole, letters = os.environ.get("LC_ALL"), os.environ.get("LC_CTYPE", "")
-    coerced = letters in ("", "C", "POSIX", "C.UTF-8", "C.utf8", "UTF-8")  # what PEP 538 writes there, among them
-    return (whole or (os.environ.get("LANG", "") if coerced else "")) in ("C", "POSIX")
-
-
-def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a file so that nobody ever sees half of it; with ``private`` for its owner alone."""
-    write_file(path, data, private=private)
+    return jinja.capture_script(
+        template("capture.sh.j2"), paths(), commands(), __version__, ENVIRONMENT_PREFIXES, twice=counters()
+    )
 
 
 _PATIENCE: Final = 5.0

@@ -2,10 +2,8 @@
 
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +17,7 @@ from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.host.source import LARGEST_DOCUMENT, read_json
 from advisor.know.platforms import match_platform
-from advisor.measure import idle_check
+from advisor.measure import contract, idle_check
 from advisor.measure.build import (
     Builder,
     Compiler,
@@ -36,10 +34,10 @@ from advisor.measure.ceilings import checked_results
 from advisor.measure.headers import must_agree, read_kernels
 from advisor.measure.idle_check import conditions, free_memory
 from advisor.measure.kernel_tasks import Request
-from advisor.measure.plan import Plan, plan
+from advisor.measure.plan import PLANS, Plan, plan
 from advisor.measure.resources import Resources
-from advisor.measure.run import Outcome, Programs, Progress, RunContext, merge_runs, run
-from advisor.model.cpuset import bounded_sets
+from advisor.measure.run import Outcome, Programs, RunContext, merge_runs, run
+from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import (
     MEASUREMENTS_SCHEMA,
@@ -51,6 +49,8 @@ from advisor.model.measurement import (
     machine_mismatch,
 )
 from advisor.paths import kernels
+from advisor.work import SILENT, Observer
+from advisor.work.machine import read_machine
 
 QUICK_SECONDS: Final = 55.0
 """The quick set ends by then, with the gate and the first build beside it."""
@@ -61,17 +61,55 @@ class MeasureOptions:
     """How the user wants it done."""
 
     busy_ok: bool = False
+    """Measure a busy machine too; the results say so."""
     kernels: Path | None = None
-    verbose: bool = False
-    budget: float | None = None
+    """A folder of kernels that were built elsewhere."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured, and whether Ctrl-C ended it."""
+    """What was measured, whether Ctrl-C ended it, and the machine, None where it was another or as it is no longer."""
 
     measurements: Measurements
-    interrupted: bool
+    interrupted: bool = False
+    machine: Machine | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor measure --json``: measurements as they are kept."""
+        found: dict[str, Any] = self.measurements.model_dump(mode="json")
+        return found
+
+
+def wished(
+    what: str = "quick",
+    *,
+    per: str | None = None,
+    patterns: str | None = None,
+    cpus: str | None = None,
+    node: int | None = None,
+    repeats: int | None = None,
+    smt: bool = False,
+) -> Request:
+    """Return a wish to measure: quick, full, membw, scaling, matrix, ladder, loaded, c2c, peak or roofline, on some CPUs only."""
+    if per is not None and what in PLANS and what != "membw":
+        raise BadValue(f"--per goes with membw, not with {what[:40]}", cure=f"advisor measure membw --per {per}")
+    if patterns is not None and what not in PLANS:
+        raise BadValue(f"--pattern goes with membw, not with {what[:40]}", cure="a kernel by its name measures all that it can")
+    chosen = contract.patterns(patterns) if patterns is not None else None
+    only = CpuSet.parse(cpus) if cpus is not None else None
+    return Request(what, contract.part_named(per) if per else None, chosen, only, node, repeats, smt)
+
+
+def measure_machine(
+    wish: Request | str = "quick",
+    how: MeasureOptions | None = None,
+    *,
+    machine: Machine | None = None,
+    observer: Observer = SILENT,
+) -> Measured:
+    """Measure this machine, read first unless it is given: the quick set in under a minute, if nothing else is wished."""
+    asked = wished(wish) if isinstance(wish, str) else wish
+    return measure(machine or read_machine(None, observer), asked, how or MeasureOptions(), observer)
 
 
 def planned(machine: Machine, wish: Request) -> Plan:
@@ -86,25 +124,38 @@ def _with_work(made: Plan, wish: Request) -> Plan:
     return made
 
 
-def measure(machine: Machine, wish: Request, how: MeasureOptions) -> Measured:
+def plan_document(made: Plan) -> dict[str, Any]:
+    """Return the document of ``advisor measure --dry-run --json``."""
+    return {
+        "schema": "advisor-measure-plan/1",
+        "seconds": round(made.seconds, 1),
+        "tasks": [task.model_dump(mode="json") for task in made.tasks],
+        "left_out": [each.model_dump(mode="json") for each in made.left_out],
+    }
+
+
+def measure(machine: Machine, wish: Request, how: MeasureOptions, observer: Observer = SILENT) -> Measured:
     """Measure this machine."""
     host, ground = LiveHost(), Resources(machine, wish.cpus, smt=wish.smt)
     made = _with_work(plan(machine, wish, free_memory(host, machine)), wish)
     watch = BusyWatch(host, machine, ground)
     watch.must_be_idle(busy_ok=how.busy_ok)
-    programs, compiler, flags = programs_for(host, machine, how)
+    programs, compiler, flags = programs_for(host, machine, how.kernels, observer)
     sheets = {kernel: read_kernels().sheet(kernel) for kernel in dict.fromkeys(task.kernel for task in made.tasks)}
     for kernel, sheet in sheets.items():
         must_agree(host, programs.program(kernel), sheet)
     begun, started = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
-    with show_progress(how.verbose) as report:
-        outcome = run(made.tasks, RunContext(host, programs, report, watch.look, kernels=sheets, budget=how.budget))
+    budget = QUICK_SECONDS if wish.what == "quick" else None
+    try:
+        outcome = run(made.tasks, RunContext(host, programs, observer.task, watch.look, kernels=sheets, budget=budget))
+    finally:
+        observer.end()
     platform = match_platform(machine)
     version = compiler.version if compiler else None
     under = conditions(machine, started, watch.words(), seconds=time.monotonic() - begun, compiler=version, flags=flags)
     results = checked_results(outcome.results, ground, platform.flops_per_cycle if platform else None)
     measurements = gathered(machine, under, results, (*made.left_out, *outcome.missing))
-    return Measured(_something(measurements, outcome), outcome.interrupted)
+    return Measured(_something(measurements, outcome), outcome.interrupted, machine)
 
 
 def gathered(machine: Machine, under: Conditions, results: Sequence[Result], missing: Sequence[Missing]) -> Measurements:
@@ -127,19 +178,15 @@ def _something(measurements: Measurements, outcome: Outcome) -> Measurements:
     return measurements
 
 
-def programs_for(host: LiveHost, machine: Machine, how: MeasureOptions) -> tuple[Programs, Compiler | None, str | None]:
+def programs_for(
+    host: LiveHost, machine: Machine, elsewhere: Path | None, observer: Observer
+) -> tuple[Programs, Compiler | None, str | None]:
     """Return where the kernels are: built elsewhere, or built here as they are needed."""
-    if how.kernels is not None:
-        return PrebuiltPrograms(how.kernels), None, None
+    if elsewhere is not None:
+        return PrebuiltPrograms(elsewhere), None, None
     recipe = Recipe(kernels(), find_compiler(host, os.environ.get("CC")), flags_for(machine))
     folder = cache_folder(os.environ)
-    return Builder(host, recipe, cpu_of(machine), folder, announce, open_only=True), recipe.compiler, " ".join(recipe.flags)
-
-
-def announce(text: str) -> None:
-    """Say on standard error what is being done."""
-    sys.stderr.write(f"advisor: {text}\n")
-    sys.stderr.flush()
+    return Builder(host, recipe, cpu_of(machine), folder, observer.say, open_only=True), recipe.compiler, " ".join(recipe.flags)
 
 
 class BusyWatch:
@@ -179,27 +226,6 @@ class BusyWatch:
         return (*self._standing, *idle_check.busiest_in_words(self._busy), *idle_check.steal_warning(self._stolen))
 
 
-@contextmanager
-def show_progress(verbose: bool) -> Iterator[Callable[[Progress], None]]:  # noqa: FBT001 - the one thing it is told
-    """Show how far it is: a line of its own for each task, or on a terminal one line that changes."""
-    terminal = sys.stderr.isatty() and not verbose
-
-    def report(now: Progress) -> None:
-        text = f"{now.number}/{now.of} {now.task.name}, about {max(1, round(now.left))} s left"
-        if verbose:
-            announce(text)
-        elif terminal:
-            sys.stderr.write(f"\r\x1b[Kadvisor: measuring {text[:100]}")
-            sys.stderr.flush()
-
-    try:
-        yield report
-    finally:
-        if terminal:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
 def read_measurements(files: Sequence[Path]) -> Measurements:
     """Return what was measured before, all files together; of a thing that two of them have, the later run's."""
     read = [_read(file) for file in files]
@@ -215,6 +241,21 @@ def must_be_of_machine(measurements: Measurements, machine: Machine, name: str) 
     if wrong is not None:
         raise BadInput(wrong, file=name, cure="show them with advisor measure show FILE, or measure again")
     return measurements
+
+
+def measurements_from(files: Sequence[Path] | None, machine: Machine) -> Measurements | None:
+    """Return the measurements of files together; those of another machine, or of this one cut in another way, are refused."""
+    return must_be_of_machine(read_measurements(files), machine, str(files[0])) if files else None
+
+
+def saved_measurements(
+    files: Sequence[Path], source: str | None = None, *, must_fit: bool = False, observer: Observer = SILENT
+) -> Measured:
+    """Return saved measurements, with the machine where they are of this one or the source's; else refuse, or leave it out."""
+    found, machine = read_measurements(files), read_machine(source, observer)
+    if must_fit:
+        must_be_of_machine(found, machine, str(files[0]))
+    return Measured(found, machine=machine if machine_mismatch(found.machine, machine) is None else None)
 
 
 def _read(file: Path) -> Measurements:
@@ -245,20 +286,7 @@ def _read(file: Path) -> Measurements:
         raise BadInput(f"no Measurements: {worst['msg'][:120]}", file=str(file), place=place or None, cure=cure) from error
 
 
-def document(measurements: Measurements) -> dict[str, Any]:
-    """Return measurements as they are written."""
-    found: dict[str, Any] = measurements.model_dump(mode="json")
-    return found
-
-
-def must_be_alone(given: dict[str, bool]) -> None:
-    """Refuse options that do not go together."""
-    names = [name for name, is_given in given.items() if is_given]
-    if len(names) > 1:
-        raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")
-
-
-def build_all(march: str | None, folder: Path) -> None:
+def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> None:
     """Build every kernel that needs no MPI into a folder, for this processor or another of this architecture."""
     host, sources = LiveHost(), kernels()
     recipe = Recipe(
@@ -268,5 +296,5 @@ def build_all(march: str | None, folder: Path) -> None:
     if not names:
         raise CannotWork(f"{sources}: there are no kernels; install advisor again, this copy is not whole")
     for name in names:
-        sys.stderr.write(f"advisor: building {name} for {march or 'this processor'} into {folder}\n")
+        observer.say(f"building {name} for {march or 'this processor'} into {folder}")
         build(host, recipe, name, folder / name)

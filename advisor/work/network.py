@@ -22,13 +22,13 @@ from advisor.model.measurement import Task
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import Placement
 from advisor.place.place import place
-from advisor.render.commandline import BenchmarkStep
-from advisor.work.bind import JobOptions, LauncherOptions, launch_or_wrap, shape
+from advisor.work import SILENT, Observer
+from advisor.work.bind import launch_or_wrap
 from advisor.work.job.allocation import placeholders
-from advisor.work.job.benchmark import files_of, spelled, step_of
-from advisor.work.job.hosts import HostOptions, JobHosts, host_notes, hosts_of_job
+from advisor.work.job.benchmark import Lines, files_of, spelled, step_of
+from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, shape
 from advisor.work.job.mpi import heard_from, mpi_program, program_or_name, running_folder
-from advisor.work.measure import BusyWatch, Measured, gathered, show_progress
+from advisor.work.measure import BusyWatch, Measured, gathered
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,16 @@ class NetworkOptions:
     repeats: int | None = None
     kernels: Path | None = None
     busy_ok: bool = False
-    verbose: bool = False
 
 
 @dataclass(frozen=True)
 class Experiment:
     """Everything that is to be started, and on which hosts."""
 
-    crew: JobHosts
-    carrier: LauncherOptions
+    job_hosts: JobHosts
+    launcher_options: LauncherOptions
     choice: Choice
-    ask: NetworkOptions
+    options: NetworkOptions
     legs: tuple[NetworkRun, ...]
     notes: tuple[str, ...]
     asked: bool = True
@@ -60,25 +59,25 @@ class Experiment:
     @property
     def machine(self) -> Machine:
         """The first host's."""
-        return self.crew.machines[0]
+        return self.job_hosts.machines[0]
 
     @property
     def sizes(self) -> str:
         """The sizes of messages, as the kernel takes them."""
-        return sizes_of(self.ask.sizes) if self.ask.sizes else SIZES
+        return sizes_of(self.options.sizes) if self.options.sizes else SIZES
 
     @property
     def repeats(self) -> int:
         """How often each thing is measured."""
-        return self.ask.repeats or REPEATS
+        return self.options.repeats or REPEATS
 
     def placement(self, leg: NetworkRun) -> Placement:
         """Return where the ranks of a leg are."""
         each = None if leg.ranks else ("numa", FEW)
         wanted = JobOptions(ranks_per_node=leg.ranks, ranks_per=each, threads=1, strategy="spread-numa" if each else "compact")
-        job = shape(wanted, self.crew, [])
-        allowed = leg.cpus if leg.cpus is not None else self.crew.affinity
-        return without_adapters(without_gpus(place(job, self.crew.machines, allowed=allowed)))
+        job = shape(wanted, self.job_hosts, [])
+        allowed = leg.cpus if leg.cpus is not None else self.job_hosts.affinity
+        return without_adapters(without_gpus(place(job, self.job_hosts.machines, allowed=allowed)))
 
     def launch(self, leg: NetworkRun, placement: Placement, program: str) -> Launch:
         """Return the line of a leg."""
@@ -86,8 +85,8 @@ class Experiment:
         wish = LaunchRequest(
             command=command,
             version=self.choice.version,
-            exact=self.carrier.exact,
-            scheduler=self.crew.hosts.scheduler_of(self.choice.launcher.NAME),
+            exact=self.launcher_options.exact,
+            scheduler=self.job_hosts.hosts.scheduler_of(self.choice.launcher.NAME),
             environment=self._settings(leg.hca),
         )
         made, _ = launch_or_wrap(self.choice, placement, wish)
@@ -97,8 +96,8 @@ class Experiment:
         """Return what article [000] sets, for an adapter that UCX can be given; nothing without one."""
         if hca is None or not self.asked:
             return {}
-        known = article(hca, self.crew.machines)
-        kinds = {each.kind for machine in self.crew.machines for each in machine.hcas or () if each.name == hca}
+        known = article(hca, self.job_hosts.machines)
+        kinds = {each.kind for machine in self.job_hosts.machines for each in machine.hcas or () if each.name == hca}
         soft = any(kind is not None and not kind.startswith("MT") for kind in kinds)
         openmpi = self.choice.launcher.NAME.startswith("openmpi")
         return {
@@ -115,19 +114,25 @@ class Experiment:
 
 
 def experiment(
-    there: HostOptions, carrier: LauncherOptions, ask: NetworkOptions, environment: Mapping[str, str], *, dry: bool = False
+    host_options: HostOptions,
+    launcher_options: LauncherOptions,
+    options: NetworkOptions,
+    environment: Mapping[str, str] | None = None,
+    *,
+    dry: bool = False,
+    observer: Observer = SILENT,
 ) -> Experiment:
     """Return the whole experiment; what cannot be is refused in one line."""
-    crew = _two_hosts(there, environment, dry=dry)
-    choice = choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
-    hcas, asked, notes = _adapters(crew, ask.hca)
-    hosts = max(1, len(crew.hosts.names))
-    found = network_runs(crew.machines, hcas if hosts > 1 else (), ask.per, hosts=hosts)
+    job_hosts = _two_hosts(host_options, environment, observer, dry=dry)
+    choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
+    hcas, asked, notes = _adapters(job_hosts, options.hca)
+    hosts = max(1, len(job_hosts.hosts.names))
+    found = network_runs(job_hosts.machines, hcas if hosts > 1 else (), options.per, hosts=hosts)
     if hosts == 1:
         notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
-    version = choice.version or "version not known"
-    said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *host_notes(crew.hosts), *notes)
-    made = Experiment(crew, carrier, choice, ask, found, said, asked)
+    how = f"launcher: {choice.launcher.NAME}, {choice.version or 'version not known'}: {choice.why}"
+    said = (how, *host_notes(job_hosts.hosts), *notes)
+    made = Experiment(job_hosts, launcher_options, choice, options, found, said, asked)
     _ = made.sizes  # refused before anything is built
     return replace(made, legs=tuple(_different(made)))
 
@@ -148,31 +153,31 @@ def _different(made: Experiment) -> Iterator[NetworkRun]:
             yield leg
 
 
-def _two_hosts(there: HostOptions, environment: Mapping[str, str], *, dry: bool) -> JobHosts:
+def _two_hosts(host_options: HostOptions, environment: Mapping[str, str] | None, observer: Observer, *, dry: bool) -> JobHosts:
     """Return two hosts, or one where no other is named."""
-    crew = hosts_of_job(there, (KERNEL,), environment)
-    names = crew.hosts.names
-    if not names and there.sources and dry:
-        return replace(crew, hosts=placeholders(2, (KERNEL,)), affinity=None)
-    if len(names) > 2 and (there.hosts or there.hostfile):
+    job_hosts = hosts_of_job(host_options, (KERNEL,), environment, observer)
+    names = job_hosts.hosts.names
+    if not names and host_options.sources and dry:
+        return replace(job_hosts, hosts=placeholders(2, (KERNEL,)), affinity=None)
+    if len(names) > 2 and (host_options.hosts or host_options.hostfile):
         raise BadValue(f"messages go between two hosts, and there are {len(names)}", cure="name two: --hosts A,B")
     if len(names) > 2:
         note = f"the first two of the job's {len(names)} hosts: {names[0]} and {names[1]}"
-        hosts = replace(crew.hosts, names=names[:2], notes=(*crew.hosts.notes, note))
-        return JobHosts(hosts, crew.machines[:2], None)
-    return crew
+        hosts = replace(job_hosts.hosts, names=names[:2], notes=(*job_hosts.hosts.notes, note))
+        return JobHosts(hosts, job_hosts.machines[:2], None)
+    return job_hosts
 
 
-def _adapters(crew: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+def _adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
     """Return the adapters to measure in turn, whether UCX is given them, and why not others."""
-    machine = crew.machines[0]
+    machine = job_hosts.machines[0]
     names = [hca.name for hca in machine.hcas or ()]
     if wanted is not None and wanted not in names:
         raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"there are: {', '.join(names) or 'none'}")
     if not names:
         return (), False, ("no HCA is on this machine: messages use the MPI's default, usually TCP",)
     chosen = [wanted] if wanted else names
-    reasons = {name: unusable([name], crew.machines) for name in chosen}
+    reasons = {name: unusable([name], job_hosts.machines) for name in chosen}
     good = tuple(name for name in chosen if reasons[name] is None)
     notes = tuple(f"{name} is not asked for: {why}" for name, why in reasons.items() if why)
     if good:
@@ -184,42 +189,55 @@ def _adapters(crew: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool
 
 
 def _only(machine: Machine, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the one adapter of some that has an active port; none where several have, for no one knows which is taken."""
+    """Return the one adapter of some that is up; none where several are, for no one knows which is taken."""
     active = tuple(hca.name for hca in machine.hcas or () if hca.name in names and is_up(hca))
     return active if len(active) == 1 else ()
 
 
-def network_lines(made: Experiment, *, folder_given: bool) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
+def network_lines(made: Experiment, *, folder_given: bool = False, observer: Observer = SILENT) -> Lines:
     """Return every line, ready to paste."""
     first = made.launch(made.legs[0], made.placement(made.legs[0]), KERNEL).argv[0]
-    program, notes = program_or_name(LiveHost(), made.machine, KERNEL, first, folder=made.ask.kernels)
+    program, notes = program_or_name(LiveHost(), made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
     found = []
     for leg in made.legs:
         launch = made.launch(leg, made.placement(leg), program)
         near = f", {leg.hca} {_DISTANCES[leg.distance]}" if leg.hca and leg.distance else f", {leg.hca}" if leg.hca else ""
         found.append(step_of(f"{leg.about}{near}: {leg.tests}", launch, f"{leg.label}{leg.hca or ''}"))
-    return found, (*made.notes, *notes, *(() if folder_given else files_of(found)))
+    return Lines(tuple(found), (*made.notes, *notes, *(() if folder_given else files_of(found))))
+
+
+def measure_network(
+    hosts: HostOptions,
+    options: NetworkOptions | None = None,
+    launcher: LauncherOptions | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    observer: Observer = SILENT,
+) -> Measured:
+    """Measure messages between two hosts, near the network adapter and far from it."""
+    made = experiment(hosts, launcher or LauncherOptions(), options or NetworkOptions(), environment, observer=observer)
+    return measure(made, observer)
 
 
 _DISTANCES = {"local": "is here", "same-socket": "is on another node of this socket", "other-socket": "is on the other socket"}
 
 
-def measure(made: Experiment) -> Measured:
+def measure(made: Experiment, observer: Observer = SILENT) -> Measured:
     """Measure; Ctrl-C ends every rank and keeps what is done."""
     host = LiveHost()
     placements = [made.placement(leg) for leg in made.legs]
     first = made.launch(made.legs[0], placements[0], KERNEL).argv[0]
-    watch = BusyWatch(host, made.machine, Resources(made.machine)) if made.crew.is_here else None
+    watch = BusyWatch(host, made.machine, Resources(made.machine)) if made.job_hosts.is_here else None
     if watch:
-        watch.must_be_idle(busy_ok=made.ask.busy_ok)
-    program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.ask.kernels)
+        watch.must_be_idle(busy_ok=made.options.busy_ok)
+    program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
     begun, when = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
     work = [_Part(leg, place, made.task(leg, place)) for leg, place in zip(made.legs, placements, strict=True)]
     with running_folder("network-") as folder:
-        outcome = _run(made, work, _Start(host, program, folder, watch))
+        outcome = _run(made, work, _Start(host, program, folder, watch, observer))
     busy, version = watch.words() if watch else None, compiler.version if compiler else None
     under = conditions(made.machine, when, busy, seconds=time.monotonic() - begun, compiler=version, flags=flags)
-    return Measured(gathered(made.machine, under, outcome.results, outcome.missing), outcome.interrupted)
+    return Measured(gathered(made.machine, under, outcome.results, outcome.missing), outcome.interrupted, made.machine)
 
 
 class _Part(NamedTuple):
@@ -234,32 +252,33 @@ class _Start:
     program: str
     folder: Path
     watch: BusyWatch | None
+    observer: Observer
 
 
 def _run(made: Experiment, work: list[_Part], start: _Start) -> Outcome:
     """Run leg after leg; where the first brings nothing, none would."""
     outcome = Outcome()
     try:
-        with show_progress(made.ask.verbose) as report:
-            for number, part in enumerate(work):
-                left = sum(each.task.seconds for each in work[number:])
-                report(Progress(number + 1, len(work), part.task, left))
-                _one(made, part, start, outcome)
-                if number == 0 and not outcome.results:
-                    raise CannotWork(_nothing(made, outcome))
-                if start.watch:
-                    start.watch.look()
+        for number, part in enumerate(work):
+            left = sum(each.task.seconds for each in work[number:])
+            start.observer.task(Progress(number + 1, len(work), part.task, left))
+            _one(made, part, start, outcome)
+            if number == 0 and not outcome.results:
+                raise CannotWork(_nothing(made, outcome))
+            if start.watch:
+                start.watch.look()
     except KeyboardInterrupt:
         outcome.stopped(part.task for part in work)
+    finally:
+        start.observer.end()
     return outcome
 
 
 def _nothing(made: Experiment, outcome: Outcome) -> str:
-    hosts = made.crew.hosts.names
+    hosts = made.job_hosts.hosts.names
     why = outcome.missing[0].why if outcome.missing else "no rank printed a result"
     silent = next((name for name in hosts if name in why), hosts[-1] if hosts else "")
-    cure = f"; see that {' and '.join(hosts)} answer: ssh {silent} true" if len(hosts) > 1 else ""
-    return f"nothing was measured: {why}{cure}"
+    return f"nothing was measured: {why}" + (f"; see that {' and '.join(hosts)} answer: ssh {silent} true" if hosts[1:] else "")
 
 
 def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None:
@@ -268,7 +287,7 @@ def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None
     command = [start.program, *leg.arguments(made.sizes, made.repeats)]
     heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
     version = f" {made.choice.version}" if made.choice.version else ""
-    hosts = made.crew.hosts.names or (os.uname().nodename,)
+    hosts = made.job_hosts.hosts.names or (os.uname().nodename,)
     seat = RankPlan(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
     try:
         found, why = read_network(leg, task, seat, heard.lines), heard.why

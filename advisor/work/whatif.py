@@ -1,12 +1,64 @@
-"""The machine as it would be with other BIOS settings."""
+"""Compares: a machine with what other BIOS settings would make of it, two machines, and messages before and after a change."""
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.errors import BadInput, BadValue
 from advisor.model.hardware.machine import Machine
+from advisor.work import SILENT, Observer
+from advisor.work.machine import read_machine
 
 if TYPE_CHECKING:
+    from advisor.model.audit.findings import Difference
+    from advisor.model.audit.platform import Scope
     from advisor.model.hardware.layout import Assumption
+    from advisor.model.measurement import Measurements
+    from advisor.model.measurement_statistics import BeforeAfter
+    from advisor.render.difference import WhatIf
+    from advisor.work.network import Experiment
+
+
+def whatif(
+    source: str | None,
+    assumption: "Assumption | str",
+    scope: "Scope" = "mpi",
+    *,
+    site: Iterable[Path] = (),
+    observer: Observer = SILENT,
+) -> "WhatIf":
+    """Return what other BIOS settings would change before the restart; they may be given as a text: ``nps=4,smt=off``."""
+    from advisor.compare.audits import difference
+    from advisor.model.hardware.layout import parse_assumption
+    from advisor.render.difference import WhatIf
+    from advisor.work.judgement import judged
+
+    wish, rules = parse_assumption([assumption]) if isinstance(assumption, str) else assumption, tuple(site)
+    machine = read_machine(source, observer)
+    after = changed(machine, wish)
+    a, b = (judged(each, scope, rules) for each in (machine, after))
+    names = (source or "this machine", f"assumed: {wish.text}")
+    found = difference(names, (machine, after), (a.layout, b.layout), (a.audit, b.audit))
+    return WhatIf(assumption=wish, source=source, difference=found, before=machine.gaps, machine=after)
+
+
+def diff(
+    one: str | None,
+    other: str | None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Iterable[Path] = (),
+    observer: Observer = SILENT,
+) -> "Difference":
+    """Return what differs between two machines, or one before and after a change; None is this machine."""
+    from advisor.compare.audits import difference
+    from advisor.work.judgement import judged
+
+    rules = tuple(site)
+    a, b = (judged(read_machine(each, observer), scope, rules) for each in (one, other))
+    names = ("this machine" if one is None else one, "this machine" if other is None else other)
+    return difference(names, (a.machine, b.machine), (a.layout, b.layout), (a.audit, b.audit))
 
 
 def assumed(machine: Machine, texts: Iterable[str]) -> Machine:
@@ -52,3 +104,42 @@ def _attributes(machine: Machine, wish: "Assumption") -> frozenset[str] | None:
     starts = tuple(entry.prefix for entry in entries if entry.prefix)
     present = (*machine.bios.attributes, *(machine.bios.pending or ()))
     return frozenset(name for name in present if name in known or (starts and name.startswith(starts)))
+
+
+def before_after(before: Path, after: Path) -> "BeforeAfter":
+    """Return what changed between runs of messages that were saved: of a file, or of all files of a folder."""
+    from advisor.measure.before_after import compare_runs
+
+    return compare_runs(runs_in(before), runs_in(after))
+
+
+def runs_in(place: Path) -> "list[Measurements]":
+    """Return the run of a file, or those of all files .json in a folder: several starts of one setting."""
+    from advisor.work.measure import read_measurements
+
+    files = sorted(place.glob("*.json")) if place.is_dir() else [place]
+    if not files:
+        raise BadInput("no file .json is in it", file=str(place), cure="save runs there: --save FOLDER/1.json")
+    return [read_measurements([file]) for file in files]
+
+
+def fitting_runs(place: Path, made: "Experiment") -> "list[Measurements]":
+    """Return earlier runs; refuse them before anything is measured where the new one would be of other things."""
+    from advisor.measure.before_after import Setup, before_setup, must_be_alike, sizes_argument
+    from advisor.work.measure import must_be_of_machine
+
+    before = runs_in(place)
+    parts = {(leg.part, leg.index) for leg in made.legs if leg.purpose == "network"}
+    if len(parts) != 1 and not any(part == "machine" for part, _ in parts):
+        raise BadValue("--before compares what all cores send", cure="leave --per out, or take --per node")
+    version = f" {made.choice.version}" if made.choice.version else ""
+    after = Setup(
+        hosts=",".join(made.job_hosts.hosts.names or (os.uname().nodename,)),
+        launcher=f"{made.choice.launcher.NAME}{version}",
+        hcas=tuple(dict.fromkeys(leg.hca or "" for leg in made.legs)),
+        sizes=sizes_argument(made.sizes),
+    )
+    for run in before:
+        must_be_of_machine(run, made.machine, str(place))
+        must_be_alike(before_setup(run), after)
+    return before

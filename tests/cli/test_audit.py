@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from advisor.cli.commands import audit as command
 from advisor.cli.main import status
-from advisor.model.audit.findings import Audit
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
+from tests.cli import said
 from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
-from tests.render import audits
 
 Capture = pytest.CaptureFixture[str]
 NAME = "b-c6525-2x7702-nps1"
@@ -52,9 +50,7 @@ def site(tmp_path: Path) -> Path:
 
 def document(arguments: list[str], capsys: Capture) -> dict[str, Any]:
     """Return the document of an audit."""
-    assert status(["audit", "--json", *arguments]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    return said.document(capsys, "audit", "--json", *arguments)
 
 
 def test_one_screen(archive: Path, site: Path, capsys: Capture) -> None:
@@ -77,14 +73,6 @@ def test_everything(archive: Path, site: Path, capsys: Capture) -> None:
     assert status(["audit", "-v", "--from", str(archive), "--rules", str(site)]) == 0
     text = capsys.readouterr().out
     assert [word for word in ("It is a test.", "undo:", "Passed", "bios_version", "numa.nps") if word not in text] == []
-
-
-@pytest.mark.parametrize(("limit", "expected"), [("high", 0), ("medium", 1), ("low", 1), ("info", 1), ("never", 0)])
-def test_fail_on(limit: str, expected: int) -> None:
-    """The status is 1 where a finding is as severe as --fail-on says or worse; waived ones do not count."""
-    found = (audits.finding("x", "medium"), audits.finding("y", "high", "waived"), audits.finding("z", "high", "unknown"))
-    audit = Audit(scope="mpi", findings=found, settings=())
-    assert command._status(audit, limit) == expected  # type: ignore[arg-type]
 
 
 def test_findings_alone_are_no_failure(archive: Path, site: Path) -> None:
@@ -154,7 +142,7 @@ def measurements(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Return measurements of that server, one NUMA node of which is slow."""
     file = tmp_path_factory.mktemp("measured") / "measured.json"
     world = World(node=150e9, core=12e9, nodes={1: 0.7})
-    file.write_text(measured(load(str(archive)), world).model_dump_json())
+    file.write_text(measured(read_machine(str(archive)), world).model_dump_json())
     return file
 
 

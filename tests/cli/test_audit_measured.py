@@ -14,10 +14,11 @@ from advisor.errors import CannotWork
 from advisor.measure.kernel_tasks import Request
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Conditions, Measurements, Result, identity_of
+from advisor.work import Observer
 from advisor.work import hpl as efficiency_run
 from advisor.work import measure as measuring
 from advisor.work import network as network_run
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from advisor.work.measure import Measured, read_measurements
 from tests.machines.catalogue import write_archive
 
@@ -38,7 +39,7 @@ def measured(machine: Machine, kernel: str, **more: Any) -> Measured:
     made = Result.model_validate({**known, "task": f"{kernel}/part/machine", "purpose": "part", **more})
     under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
     found = Measurements(advisor="0", machine=identity_of(machine), conditions=under, results=(made,))
-    return Measured(found, interrupted=False)
+    return Measured(found, machine=machine)
 
 
 HPL: dict[str, Any] = {
@@ -63,19 +64,19 @@ class Fakes:
     hpl: Callable[[], None] = lambda: None
     network: Callable[[], None] = lambda: None
 
-    def own(self, machine: Machine, wish: Request, how: measuring.MeasureOptions) -> Measured:
+    def own(self, machine: Machine, wish: Request, how: measuring.MeasureOptions, _: Observer) -> Measured:
         """Return what the kernels would bring."""
         self.wishes.append(wish.what)
         self.hows.append(how)
         return measured(machine, "membw")
 
-    def of_hpl(self, made: Any) -> Measured:
+    def of_hpl(self, made: Any, **_: Observer) -> Measured:
         """Return what HPL would bring."""
         self.asked.append(made)
         self.hpl()
         return measured(made.machine, "hpl", **HPL)
 
-    def of_network(self, made: Any) -> Measured:
+    def of_network(self, made: Any, _: Observer) -> Measured:
         """Return what messages would bring."""
         self.asked.append(made)
         self.network()
@@ -139,7 +140,12 @@ def test_full_is_everything(fakes: Fakes, monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setenv("SLURM_JOB_NODELIST", f"{OWN},n2,n3")
     assert status(["audit", "--full"]) == 0
     hpl, network = fakes.asked
-    assert (fakes.wishes, hpl.ask.full, hpl.crew.hosts.names, network.crew.hosts.names) == (["full"], True, (OWN,), (OWN, "n2"))
+    assert (fakes.wishes, hpl.options.full, hpl.job_hosts.hosts.names, network.job_hosts.hosts.names) == (
+        ["full"],
+        True,
+        (OWN,),
+        (OWN, "n2"),
+    )
 
 
 def test_full_without_a_second_host_says_so(fakes: Fakes, capsys: Capture) -> None:
@@ -196,7 +202,7 @@ def test_hosts_that_are_not_this_machine_are_told(fakes: Fakes, capsys: Capture)
 def test_a_busy_machine_is_measured_where_that_is_wished(fakes: Fakes) -> None:
     """--busy-ok reaches all that measures."""
     assert status(["audit", "--busy-ok", "--hpl", "--network", f"{OWN},n2"]) == 0
-    assert [each.busy_ok for each in (*fakes.hows, *(made.ask for made in fakes.asked))] == [True, True, True]
+    assert [each.busy_ok for each in (*fakes.hows, *(made.options for made in fakes.asked))] == [True, True, True]
 
 
 REFUSED = {
@@ -223,7 +229,7 @@ def test_several_files_are_one(command: list[str], tmp_path: Path, capsys: Captu
     """Every command that takes measurements takes several files; of different machines they are refused in one line."""
     archive = str(write_archive("a-r7425-2x7601-dell", tmp_path / "node.tar.gz"))
     first, second, other = (tmp_path / name for name in ("quick.json", "hpl.json", "other.json"))
-    machine = load(archive)
+    machine = read_machine(archive)
     first.write_text(measured(machine, "membw").measurements.model_dump_json())
     second.write_text(measured(machine, "hpl", **HPL).measurements.model_dump_json())
     wrong = json.loads(first.read_text()) | {"machine": {"name": "n9"}}

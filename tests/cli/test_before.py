@@ -8,9 +8,10 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.model.measurement import Measurements, identity_of
-from advisor.work import network
+from advisor.work import Observer, network
 from advisor.work.measure import Measured
 from advisor.work.network import Experiment
+from tests.cli.said import refused
 from tests.machines.catalogue import write_archive
 from tests.measure.test_contrast import result, run
 
@@ -29,14 +30,6 @@ def saved(file: Path, *rates: tuple[int, float], **more: Any) -> str:
     """Save a run of some sizes, and return its file."""
     file.write_text(run(*(result(size, rate) for size, rate in rates), **more).model_dump_json())
     return str(file)
-
-
-def error_of(words: list[str], capsys: Capture) -> str:
-    """Return the one line of a command line that cannot be done."""
-    assert status(["measure", *words]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    return said.err
 
 
 def test_two_files_are_compared(tmp_path: Path, capsys: Capture) -> None:
@@ -60,7 +53,7 @@ def test_folders_are_compared_start_by_start(tmp_path: Path, capsys: Capture) ->
     assert status(["measure", "show", "--before", *folders[:2], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["of"], found["rows"][0]["after"]["number"], found["rows"][0]["says"]) == ("starts", 5, "faster")
-    assert error_of(["show", "--before", *folders[1:]], capsys).endswith(
+    assert refused(capsys, "measure", *["show", "--before", *folders[1:]]).endswith(
         "no file .json is in it; save runs there: --save FOLDER/1.json\n"
     )
 
@@ -68,9 +61,9 @@ def test_folders_are_compared_start_by_start(tmp_path: Path, capsys: Capture) ->
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, capsys: Capture) -> None:
     """Runs of other sizes, or a comparison with nothing, are refused in one line."""
     old, new = saved(tmp_path / "old.json", (8, 1e7)), saved(tmp_path / "new.json", (64, 1e7))
-    assert "messages of 8 bytes, after with messages of 64 bytes" in error_of(["show", "--before", old, new], capsys)
-    assert "advisor measure show --before OLD NEW" in error_of(["--before", old], capsys)
-    assert "draws or keeps nothing" in error_of(["show", "--before", old, new, "--save", "x"], capsys)
+    assert "messages of 8 bytes, after with messages of 64 bytes" in refused(capsys, "measure", "show", "--before", old, new)
+    assert "advisor measure show --before OLD NEW" in refused(capsys, "measure", "--before", old)
+    assert "draws or keeps nothing" in refused(capsys, "measure", "show", "--before", old, new, "--save", "x")
 
 
 def test_a_run_is_compared_with_an_earlier_one(
@@ -79,10 +72,10 @@ def test_a_run_is_compared_with_an_earlier_one(
     """With network, --before prints what was measured and what changed; JSON has both, and is an input again."""
     earlier: list[Measurements] = []
 
-    def measure(made: Experiment) -> Measured:
+    def measure(made: Experiment, _: Observer) -> Measured:
         now = run(result(8, 1.3e7), day=21).model_copy(update={"machine": identity_of(made.machine)})
         earlier.append(now)
-        return Measured(now, interrupted=False)
+        return Measured(now, machine=made.machine)
 
     monkeypatch.setattr(network, "measure", measure)
     line = ["measure", "network", *hosts, "--sizes", "8"]
@@ -114,10 +107,10 @@ def test_what_would_not_fit_is_refused_before_it_runs(
     case: str, hosts: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An earlier run of other things is told in one line, and nothing is measured."""
-    monkeypatch.setattr(network, "measure", lambda _: pytest.fail("it was measured"))
+    monkeypatch.setattr(network, "measure", lambda *_: pytest.fail("it was measured"))
     more, why = UNLIKE[case]
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
-    assert why in error_of(["network", *hosts, "--before", old, *more], capsys)
+    assert why in refused(capsys, "measure", "network", *hosts, "--before", old, *more)
 
 
 def test_what_cannot_be_compared_is_shown_all_the_same(
@@ -126,7 +119,7 @@ def test_what_cannot_be_compared_is_shown_all_the_same(
     """A run that Ctrl-C cut short is printed; one line says that it is not compared, and the status is that of Ctrl-C."""
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
     cut = run(name="r7425").model_copy(update={"results": ()})
-    monkeypatch.setattr(network, "measure", lambda _: Measured(cut, interrupted=True))
+    monkeypatch.setattr(network, "measure", lambda *_: Measured(cut, interrupted=True))
     assert status(["measure", "network", *hosts, "--sizes", "8", "--before", old]) == 130
     said = capsys.readouterr()
     assert ("Nothing was measured" in said.out, "not compared: the run after has no believed" in said.err) == (True, True)

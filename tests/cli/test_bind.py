@@ -11,7 +11,8 @@ import pytest
 from advisor.cli.main import status
 from advisor.errors import BadValue
 from advisor.work.job.allocation import expand
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
+from tests.cli import said
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
@@ -39,22 +40,17 @@ def _no_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def printed(capsys: Capture, *words: object) -> str:
     """Return what the command prints."""
-    assert status(["bind", *map(str, words)]) == 0
-    return capsys.readouterr().out
+    return said.printed(capsys, "bind", *words)
 
 
 def refused(capsys: Capture, *words: object) -> str:
     """Return the one line with which the command refuses."""
-    assert status(["bind", *map(str, words)]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    return said.err
+    return said.refused(capsys, "bind", *words)
 
 
 def document(capsys: Capture, *words: object) -> dict[str, Any]:
     """Return the JSON document."""
-    found: dict[str, Any] = json.loads(printed(capsys, "--json", *words))
-    return found
+    return said.document(capsys, "bind", "--json", *words)
 
 
 def of(nodes: Path, name: str) -> tuple[str, str]:
@@ -304,15 +300,13 @@ def test_srun_gets_no_job_script_of_pbs(nodes: Path, capsys: Capture, tmp_path: 
 
 def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A template of the site takes the place of ours, and one for another scheduler is filled too."""
-    from advisor.work import checklist
-
     site = tmp_path / "site"
     (site / "job").mkdir(parents=True)
     (site / "job" / "slurm.j2").write_text(
         "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
     )
     (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
-    monkeypatch.setattr(checklist, "SITE_FOLDERS", (site,))
+    monkeypatch.setattr("advisor.paths.SITE_TEMPLATES", (site,))
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
     assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
     assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"
@@ -437,7 +431,7 @@ def test_help_names_every_option(capsys: Capture) -> None:
 def test_measurements_decide_and_are_told(nodes: Path, tmp_path: Path, capsys: Capture) -> None:
     """Where one core of each L3 group gave more than all cores, ranks are dealt over the caches, and the figure is the reason."""
     file = tmp_path / "measured.json"
-    machine = load(str(nodes / f"{ROME}.tar.gz"))
+    machine = read_machine(str(nodes / f"{ROME}.tar.gz"))
     file.write_text(measured(machine, World(node=37e9, core=12e9, crowd=0.88)).model_dump_json())
     line = ("--ranks", 32, *of(nodes, ROME), "--launcher", "openmpi", "--launcher-version", "4.1.5")
     given = ("--measurements", file, "--explain")
@@ -449,6 +443,15 @@ def test_measurements_decide_and_are_told(nodes: Path, tmp_path: Path, capsys: C
 def test_measurements_of_another_machine_are_refused(nodes: Path, tmp_path: Path, capsys: Capture) -> None:
     """A plan rests on no other machine's figures."""
     file = tmp_path / "measured.json"
-    file.write_text(measured(load(str(nodes / f"{NAPLES}.tar.gz"))).model_dump_json())
+    file.write_text(measured(read_machine(str(nodes / f"{NAPLES}.tar.gz"))).model_dump_json())
     error = refused(capsys, "--ranks", 4, *of(nodes, ROME), "--measurements", file, "--", "app")
     assert "measured on r7425, and this is c6525" in error
+
+
+def test_lint_ends_with_1_where_something_goes_wrong(nodes: Path, capsys: Capture) -> None:
+    """A clean line is 0, a warning is 1; JSON is one document of its own."""
+    clean = ["mpirun", "-np", "64", "--map-by", "core", "--bind-to", "core", "./a"]
+    line = ["bind", *of(nodes, NAPLES), "--launcher-version", "4.1.4", "--json", "lint", "--"]
+    assert (status([*line, *clean]), status([*line, "mpirun", "-np", "8", "./a"])) == (0, 1)
+    first, _ = capsys.readouterr().out.split("}\n{", 1)
+    assert json.loads(first + "}")["schema"] == "advisor-lint/1"

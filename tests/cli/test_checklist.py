@@ -11,8 +11,9 @@ from advisor.cli.main import status
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import vendor_by_id
-from advisor.work import checklist
-from advisor.work.judgement import judged_platform, maker_of
+from advisor.work.checklist import formats
+from advisor.work.judgement import HardwareOnOrder, judged, maker_of
+from tests.cli import said
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -61,24 +62,19 @@ def archive(tmp_path: Path) -> Path:
     return file
 
 
-def printed(capsys: Capture, *words: str) -> str:
+def printed(capsys: Capture, *words: object) -> str:
     """Return what the command prints."""
-    assert status(["checklist", *words]) == 0
-    return capsys.readouterr().out
+    return said.printed(capsys, "checklist", *words)
 
 
-def refused(capsys: Capture, *words: str) -> str:
+def refused(capsys: Capture, *words: object) -> str:
     """Return the one line with which the command refuses."""
-    assert status(["checklist", *words]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    return said.err
+    return said.refused(capsys, "checklist", *words)
 
 
-def document(capsys: Capture, *words: str) -> dict[str, Any]:
+def document(capsys: Capture, *words: object) -> dict[str, Any]:
     """Return the list as JSON."""
-    found: dict[str, Any] = json.loads(printed(capsys, "--as", "json", *words))
-    return found
+    return said.document(capsys, "checklist", "--as", "json", *words)
 
 
 def test_hardware_on_order_has_the_full_list(capsys: Capture, rules: Path) -> None:
@@ -205,7 +201,7 @@ def test_pages_say_to_type_what_the_scripts_would(archive: Path, capsys: Capture
             assert bool(item["fix"]["commands"]) is not bool(told), item["id"]
 
 
-@pytest.mark.parametrize("name", [name for name in checklist.formats() if name not in ("ilorest", "onecli", "sum")])
+@pytest.mark.parametrize("name", [name for name in formats() if name not in ("ilorest", "onecli", "sum")])
 def test_every_format_prints_and_writes(name: str, capsys: Capture, tmp_path: Path) -> None:
     """A format prints the same to the terminal as into a file."""
     words = ("--platform", "rome", "--vendor", "dell", "--as", name)
@@ -263,7 +259,7 @@ def test_a_site_adds_and_replaces_templates(tmp_path: Path, capsys: Capture, mon
     (folder / "md.j2").write_text("ours: {{ list.vendor }}\n")
     (folder / "txt.j2").write_text("short\n")
     (folder / "bad.j2").write_text("{{ list.nothing }}")
-    monkeypatch.setattr(checklist, "SITE_FOLDERS", (tmp_path,))
+    monkeypatch.setattr("advisor.paths.SITE_TEMPLATES", (tmp_path,))
     where = ("--platform", "rome", "--vendor", "dell")
     assert "numa-nps-below-best" in printed(capsys, *where, "--as", "csv").splitlines()
     assert printed(capsys, *where, "--as", "md") == "ours: Dell\n"
@@ -275,7 +271,7 @@ def test_a_site_adds_and_replaces_templates(tmp_path: Path, capsys: Capture, mon
 def test_every_platform_can_be_ordered(platform: str) -> None:
     """For each platform the rules are asked without a machine, and none of them is an error."""
     sheet = platform_by_id(platform)
-    order = judged_platform(sheet, vendor_by_id("generic"))
+    order = judged(HardwareOnOrder(sheet, vendor_by_id("generic")))
     assert [finding.id for finding in order.audit.findings if finding.verdict == "error"] == []
     assert maker_of(sheet) in ("amd", "intel", "arm")
     assert set(order.hints) <= set(settings())

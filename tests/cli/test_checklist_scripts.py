@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
+from tests.cli.said import printed
 from tests.plan.made import DAPC
 
 Capture = pytest.CaptureFixture[str]
@@ -41,8 +42,7 @@ def script(capsys: Capture, tmp_path: Path, form: str, vendor: str, values: dict
     file = tmp_path / "bios.json"
     file.write_text(json.dumps({"@odata.type": "#Bios.v1_1_0.Bios", "Attributes": values}))
     words = ["--platform", "ice-lake", "--vendor", vendor, "--bios", str(file), "--as", form, *more]
-    assert status(["checklist", *words, "--include", "unknown", "--include", "contested"]) == 0
-    return capsys.readouterr().out
+    return printed(capsys, "checklist", *words, "--include", "unknown", "--include", "contested")
 
 
 def run(tmp_path: Path, text: str, tool: str, **env: str) -> tuple[int, list[str], str]:

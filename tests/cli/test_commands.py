@@ -12,6 +12,7 @@ from defusedxml.ElementTree import fromstring
 
 from advisor.cli.main import status
 from advisor.host.privacy.secrets import BOOT_OPTIONS, any_of
+from tests.cli import said
 from tests.machines.catalogue import write_archive, write_root
 from tests.machines.hwloc_xml import xml
 
@@ -21,9 +22,7 @@ NAME = "a-r7425-2x7601-dell"
 
 def document(source: Path, capsys: Capture) -> dict[str, Any]:
     """Return what `advisor topology --json` says of a file."""
-    assert status(["topology", "--from", str(source), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    return said.document(capsys, "topology", "--from", source, "--json")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
+from tests.cli.said import printed
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -72,8 +73,7 @@ def test_a_finding_is_named_by_its_number(given: list[str], capsys: pytest.Captu
 
 def explained(arguments: list[str], capsys: Capture) -> str:
     """Return what `advisor explain` prints."""
-    assert status(["explain", *arguments]) == 0
-    return capsys.readouterr().out
+    return printed(capsys, "explain", *arguments)
 
 
 def test_every_value_and_where_it_was_read(given: list[str], capsys: Capture) -> None:

@@ -11,6 +11,7 @@ from advisor.cli.main import status
 from advisor.errors import BadInput
 from advisor.measure.headers import read_kernels
 from advisor.work.measure import read_measurements
+from tests.cli.said import refused
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -52,14 +53,6 @@ def rome(tmp_path: Path) -> str:
     return str(write_archive("b-c6525-2x7702-nps4", tmp_path / "rome.tar.gz"))
 
 
-def error_of(arguments: list[str], capsys: Capture) -> str:
-    """Return the one line of a command line that cannot be done."""
-    assert status(["measure", *arguments]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    return lines[0]
-
-
 def test_a_plan_for_another_machine_is_printed(rome: str, capsys: Capture) -> None:
     """The rows of the articles' tables, and how long it takes; nothing is run."""
     assert status(["measure", "membw", "--per", "numa", "--dry-run", "--from", rome, "--width", "120"]) == 0
@@ -94,14 +87,14 @@ def test_measurements_of_another_machine_are_refused(kernels: Path, tmp_path: Pa
     file = tmp_path / "m.json"
     assert status(["measure", "membw", "--cpus", "0", "--busy-ok", "--kernels", str(kernels), "--save", str(file)]) == 0
     capsys.readouterr()
-    assert "measured " in error_of(["--measurements", str(file), "--from", rome], capsys)
+    assert "measured " in refused(capsys, "measure", "--measurements", str(file), "--from", rome)
 
 
 def test_a_kernel_that_is_wrong_gives_no_figure(kernels: Path, capsys: Capture) -> None:
     """Its one line is passed on; nothing was measured, so the status is 2."""
     (kernels / "membw").write_text(f"#!/bin/sh\n{LISTED}echo 'membw: the sum is wrong' >&2\nexit 1\n")
-    said = error_of(["membw", "--cpus", "0", "--busy-ok", "--kernels", str(kernels)], capsys)
-    assert said == "advisor: nothing was measured: its result was wrong: membw: the sum is wrong"
+    said = refused(capsys, "measure", "membw", "--cpus", "0", "--busy-ok", "--kernels", str(kernels))
+    assert said == "advisor: nothing was measured: its result was wrong: membw: the sum is wrong\n"
 
 
 def test_ctrl_c_shows_what_is_done(kernels: Path, tmp_path: Path) -> None:
@@ -147,7 +140,7 @@ def test_wrong_lines_are_told_in_one_line(rome: str, tmp_path: Path, capsys: Cap
         ("show", str(tmp_path / "none")): "no such file",
         ("membw", "--cpus", "x", "--dry-run"): "is not a CPU or a range",
     }
-    assert [words for words, said in wrong.items() if said not in error_of(list(words), capsys)] == []
+    assert [words for words, said in wrong.items() if said not in refused(capsys, "measure", *words)] == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """advisor measure hpl: the line that it would run, another's HPL, and our own."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
+from tests.cli import said
 from tests.kernels.mpi import ROOT, blas, tools
 
 Capture = pytest.CaptureFixture[str]
@@ -42,10 +42,7 @@ def xhpl(tmp_path: Path, here: None) -> str:
 
 def document(capsys: Capture, *words: str) -> dict[str, Any]:
     """Return what a command that ends well says."""
-    code, said = status(["measure", "hpl", *words, "--json"]), capsys.readouterr()
-    assert code == 0, said.err
-    found: dict[str, Any] = json.loads(said.out)
-    return found
+    return said.document(capsys, "measure", "hpl", *words, "--json")
 
 
 def test_another_s_hpl_gets_its_input(xhpl: str, capsys: Capture, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
+from tests.cli import said
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -33,9 +34,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def lines(capsys: Capture, *words: str) -> dict[str, Any]:
     """Return the document of a plan."""
-    assert status(["measure", "network", *words, "--dry-run", "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    return said.document(capsys, "measure", "network", *words, "--dry-run", "--json")
 
 
 def test_the_article_s_lines(naples: str, kernels: str, capsys: Capture) -> None:

@@ -6,7 +6,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.model.hardware.firmware import Bios
 from advisor.model.hardware.layout import Assumption
-from advisor.work.machine import load, machine_from_json
+from advisor.work.machine import machine_from_json, read_machine
 from advisor.work.whatif import assumed, changed
 from tests.machines.catalogue import write_archive
 
@@ -52,7 +52,7 @@ def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Ca
     found = json.loads(text)
     assert (found["schema"], found["text"], found["assumption"]) == ("advisor-whatif/1", "l3-as-node=on", {"l3_as_node": True})
     assert sorted(found) == ["assumption", "difference", "machine", "schema", "text", "unknown"]
-    assert machine_from_json(text.encode(), "after.json") == assumed(load(str(nps1)), ["l3-as-node=on"])
+    assert machine_from_json(text.encode(), "after.json") == assumed(read_machine(str(nps1)), ["l3-as-node=on"])
 
 
 def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
@@ -81,7 +81,7 @@ def test_impossible_wishes_end_with_status_two(nps1: Path, arguments: list[str],
 
 def test_assume_is_for_other_commands_too(nps1: Path) -> None:
     """Texts may be repeated; without any the machine is the one that was read."""
-    machine = load(str(nps1))
+    machine = read_machine(str(nps1))
     assert assumed(machine, []) is machine
     assert assumed(machine, ["nps=4", "smt=off"]) == changed(machine, Assumption(nps=4, smt=False))
 
@@ -89,5 +89,5 @@ def test_assume_is_for_other_commands_too(nps1: Path) -> None:
 def test_the_makers_attributes_of_the_setting_are_forgotten(nps1: Path) -> None:
     """What the BIOS said of the assumed setting is left out; its other attributes stay."""
     bios = Bios(attributes={"NumaNodesPerSocket": "1", "SysProfile": "Custom"}, pending={"NumaNodesPerSocket": "2"})
-    found = assumed(load(str(nps1)).model_copy(update={"bios": bios}), ["nps=4"]).bios
+    found = assumed(read_machine(str(nps1)).model_copy(update={"bios": bios}), ["nps=4"]).bios
     assert found == Bios(attributes={"SysProfile": "Custom"}, pending={})

@@ -20,7 +20,7 @@ from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.hardware.machine import Machine
 from advisor.work.judgement import judged
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.language.words import SCOPE
 from tests.machines.catalogue import write_archive
 
@@ -51,7 +51,7 @@ HOSTILE = st.one_of(
 def server() -> Machine:
     """Return a server with adapters and network cards about which there is something to say."""
     with tempfile.TemporaryDirectory() as folder:
-        return load(str(write_archive("a-r7425-2x7601-dell-portdown", Path(folder) / "node.tar.gz")))
+        return read_machine(str(write_archive("a-r7425-2x7601-dell-portdown", Path(folder) / "node.tar.gz")))
 
 
 def findings(name: str, scope: Scope = "mpi") -> tuple[Finding, ...]:

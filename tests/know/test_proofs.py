@@ -8,7 +8,7 @@ from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
 from advisor.model.audit.platform import Benchmark
-from advisor.work.judgement import own_rules
+from advisor.work.rules import own_rules
 
 
 def told(platform: str, bench: str, known: Known | None = None) -> list[tuple[str, str]]:

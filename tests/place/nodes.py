@@ -8,7 +8,7 @@ from pathlib import Path
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import RankPlace
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.collect.xmls import core, document, info, node, thing
 from tests.machines import nodemaps, sysfs
 from tests.machines.tree import archive
@@ -22,7 +22,7 @@ def cluster(name: str) -> Machine:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.tar.gz"
         archive(sysfs.root(getattr(nodemaps, name)()), path, name)
-        return load(str(path))
+        return read_machine(str(path))
 
 
 def from_xml(data: bytes) -> Machine:
@@ -30,7 +30,7 @@ def from_xml(data: bytes) -> Machine:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "node.xml"
         path.write_bytes(data)
-        return load(str(path))
+        return read_machine(str(path))
 
 
 def card(address: str, kind: str, *osdevs: tuple[str, str], speed: str = "31.507692", name: str = "") -> str:

@@ -12,7 +12,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.machines.catalogue import write_archive
 
 
@@ -20,7 +20,7 @@ from tests.machines.catalogue import write_archive
 def machine(name: str) -> Machine:
     """Return a machine of the catalogue as advisor reads it."""
     with tempfile.TemporaryDirectory() as folder:
-        return load(str(write_archive(name, Path(folder) / f"{name}.tar.gz")))
+        return read_machine(str(write_archive(name, Path(folder) / f"{name}.tar.gz")))
 
 
 def placed(name: str, **job: Any) -> Placement:

@@ -14,7 +14,7 @@ from advisor.model.hardware.devices import Gpu, Hca, Locality, PciDevice, Port, 
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
-from advisor.work.machine import load
+from advisor.work.machine import read_machine
 from tests.collect.xmls import cores, document, node
 from tests.model import shapes
 from tests.place.nodes import bridge, card, cluster, from_xml
@@ -244,7 +244,7 @@ CORPUS_MIXED = ["mpibind-arm64-ulna-hwloc1", "psmgmt-mel3001"]
 @pytest.mark.parametrize("name", CORPUS_MIXED)
 def test_published_machines_with_both_keep_to_infiniband(name: str) -> None:
     """Ports with LID 0 on cards of class 0200 go out, and ranks on their node have InfiniBand."""
-    one = load(str(Path(CORPUS) / "xml" / f"{name}.xml"))
+    one = read_machine(str(Path(CORPUS) / "xml" / f"{name}.xml"))
     layers = {hca.name: {port.link_layer for port in hca.ports or ()} for hca in one.hcas or ()}
     assert {layer for each in layers.values() for layer in each} == {"infiniband", "ethernet"}
     made = planned(one, strategy="per-hca", ranks_per_node=4)

@@ -17,8 +17,8 @@ from advisor.model.audit.plan import Include, Plan
 from advisor.model.audit.platform import Scope
 from advisor.work.bios import BiosInput, firmware_from
 from advisor.work.checklist import planned
-from advisor.work.judgement import judged, judged_platform, maker_of
-from advisor.work.machine import load
+from advisor.work.judgement import HardwareOnOrder, judged, maker_of
+from advisor.work.machine import read_machine
 from tests.know.registries import FOLDER, needed
 from tests.plan.laws import broken
 from tests.plan.made import written
@@ -42,7 +42,7 @@ SEEDS = FOLDER.parents[1] / "machines" / "seed"
 def of_order(vendor: str, platform: str, given: BiosInput, scope: Scope, *includes: tuple[Include, ...]) -> list[Plan]:
     """Return the plans for a server of which only the BIOS is known, one for each include."""
     words, sheet = vendors()[vendor], platform_by_id(platform)
-    order = judged_platform(sheet, words, scope, bios=given.bios)
+    order = judged(HardwareOnOrder(sheet, words), scope, bios=given.bios)
     sheets = Sheets(settings(), words, bios=given.bios, maker=maker_of(sheet), hints=order.hints, platform=sheet)
     checklist, wishes = checklist_with(order.audit, sheets)
     return [planned(checklist, wishes, words, given, include, order=True) for include in includes]
@@ -102,7 +102,7 @@ def test_a_registry_alone_is_obeyed_too() -> None:
 def test_the_script_of_a_seed_machine_writes_findings_alone(seed: Path) -> None:
     """A machine whose BIOS was not read: every change is of a known present value, and no law is broken."""
     for scope in SCOPES[:3:2]:
-        result = judged(load(str(seed)), scope)
+        result = judged(read_machine(str(seed)), scope)
         sheets = Sheets(settings(), result.vendor, maker=maker_of(result.platform), platform=result.platform)
         checklist, wishes = checklist_with(result.audit, sheets)
         for include in INCLUDES:

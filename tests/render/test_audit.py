@@ -61,14 +61,14 @@ def test_generated_machines(name: str, golden: Golden, seen_machine: dict[str, t
 def seen_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Machine, Layout]]:
     """Return the three machines as they are read from their archives."""
     from advisor.model.hardware.partitioning import infer_layout
-    from advisor.work.machine import load
+    from advisor.work.machine import read_machine
     from tests.machines.catalogue import write_archive
 
     result = {}
     for name in ("a-r7425-2x7601-dell-portdown", "b-c6525-2x7702-nps1", "d-delftblue-2x6248r-snc2"):
         file = tmp_path_factory.mktemp("machines") / f"{name}.tar.gz"
         write_archive(name, file)
-        machine = load(str(file))
+        machine = read_machine(str(file))
         result[name] = (machine, infer_layout(machine))
     return result
 

@@ -8,7 +8,7 @@ hosts are those of the job. Both hosts are taken to be like this one, unless --f
 the pairs are inside it. --dry-run prints every command, ready to paste into a job; -o DIR writes them there. --before OLD
 compares the messages of all cores with an earlier run: save it, change the BIOS (Preferred IO), restart, measure again.
 Starts of one setting differ, too: to be sure save five of each with --per node into folders, and compare these with
-advisor measure show --before off on.
+advisor advisor measure show --before off on.
 
 Group: Look at a machine
 Example: advisor measure network --hosts node01,node02
@@ -17,51 +17,44 @@ Example: advisor measure network --hosts node01,node02 --before network.json --s
 Example: advisor measure network --hosts a,b --from node.tar.gz --launcher openmpi --launcher-version 4.1.5 --dry-run
 """
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-import typer
-
-from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines, Repeats, Save, Steps, Version, Width
+from advisor.cli import job_options as job
+from advisor.cli.options import (
+    BusyOk,
+    Json,
+    MpiLauncher,
+    NoColor,
+    PageOrLines,
+    Repeats,
+    Save,
+    Steps,
+    Version,
+    Width,
+    at_most_one,
+)
+from advisor.cli.output import Form, Terminal, show_lines, show_measured
+from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from advisor.cli.answers import Form
     from advisor.work.network import Experiment
-
-Hosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")]
-Sources = Annotated[
-    list[str] | None,
-    typer.Option("--from", metavar="FILE", help="Read the hosts from a file; NAME=FILE for one of them, may be repeated."),
-]
-Per = Annotated[
-    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each of these, no single pairs.")
-]
-Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only this adapter: mlx5_0. Otherwise each in turn.")]
-Sizes = Annotated[
-    str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")
-]
-Kernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use the program mbw_mr of this folder.")]
-Before = Annotated[
-    Path | None, typer.Option("--before", metavar="OLD", help="Say what changed since this run (a file), or these (a folder).")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every command that would be run, and run none.")]
 
 
 def run(
     *,
-    hosts: Hosts = None,
-    sources: Sources = None,
+    hosts: job.NetworkHosts = None,
+    sources: job.NetworkSources = None,
     launcher: MpiLauncher = None,
     launcher_version: Version = None,
-    per: Per = None,
-    hca: Adapter = None,
-    sizes: Sizes = None,
+    per: job.NetworkPer = None,
+    hca: job.Adapter = None,
+    sizes: job.Sizes = None,
     repeats: Repeats = None,
-    kernels: Kernels = None,
+    kernels: job.NetworkKernels = None,
     busy_ok: BusyOk = False,
-    before: Before = None,
-    dry_run: DryRun = False,
+    before: job.NetworkBefore = None,
+    dry_run: job.NetworkDryRun = False,
     save: Save = None,
     verbose: Steps = False,
     json: Json = False,
@@ -70,28 +63,33 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure messages between two hosts."""
-    from advisor.cli.answers import Form, show_lines, show_measured
-    from advisor.work.bind import LauncherOptions
-    from advisor.work.job.hosts import HostOptions
-    from advisor.work.measure import must_be_alone
+    from advisor.work.job.hosts import HostOptions, LauncherOptions
     from advisor.work.network import NetworkOptions, experiment, measure, network_lines
 
-    must_be_alone({"--dry-run": dry_run, "--before": before is not None})
-    ask = NetworkOptions("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok, verbose)
-    there = HostOptions(tuple(sources or ()), hosts)
-    made = experiment(there, LauncherOptions(launcher, launcher_version), ask, os.environ, dry=dry_run)
-    form = Form(output, json, width, not no_color)
+    at_most_one({"--dry-run": dry_run, "--before": before is not None})
+    ask = NetworkOptions("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok)
+    there, how = HostOptions(tuple(sources or ()), hosts), LauncherOptions(launcher, launcher_version)
+    form, observer = Form(output, json, width, not no_color), Terminal(verbose=verbose)
+    made = experiment(there, how, ask, dry=dry_run, observer=observer)
     if dry_run:
-        return show_lines(*network_lines(made, folder_given=output is not None), form)
+        return show_lines(network_lines(made, folder_given=output is not None, observer=observer), form)
     if before is not None:
-        return _compared(before, made, save, form)
-    return show_measured(measure(made), made.machine, made.notes, save, form)
+        return _compared(before, made, save, form, observer)
+    return show_measured(measure(made, observer), made.notes, save, form)
 
 
-def _compared(before: Path, made: "Experiment", save: Path | None, form: "Form") -> int:
+def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
-    from advisor.cli.before import fitting, show_compared
+    from advisor.measure.before_after import compare_runs
     from advisor.work.network import measure
+    from advisor.work.whatif import fitting_runs
 
-    earlier = fitting(before, made)
-    return show_compared(earlier, measure(made), made, save, form)
+    earlier = fitting_runs(before, made)
+    done = measure(made, observer)
+    try:
+        found = compare_runs(earlier, [done.measurements])
+    except AdvisorError as error:
+        status = show_measured(done, made.notes, save, form)
+        observer.say(f"not compared: {error}")
+        return status or 2
+    return show_measured(done, made.notes, save, form, compared=found)

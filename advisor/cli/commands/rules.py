@@ -9,19 +9,18 @@ Example: advisor rules show numa-nps-below-best
 Example: advisor rules test --rules my-rules.yaml
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from advisor.cli.options import Json, Rules, Topic
-from advisor.errors import BadValue, did_you_mean
-from advisor.judge.rule import Rule
-from advisor.judge.rulebook import ExampleResult, run_examples, verdicts_without_example
-from advisor.know.platforms import platforms
-from advisor.know.vendors import vendors
-from advisor.work.judgement import rulebook, words
-from advisor.work.machine import emit_json, say
+from advisor.cli.output import emit_json, say
+from advisor.work.rules import rules_named, sheets_checked, tried
+
+if TYPE_CHECKING:
+    from advisor.judge.rule import Rule
 
 
 class Action(StrEnum):
@@ -42,12 +41,15 @@ def run(
     json: Json = False,
 ) -> int:
     """List, show, test or check rules."""
-    chosen = _chosen(tuple(rulebook(rules or (), examples=True).rules), [*(names or []), *(topic or [])])
+    chosen = rules_named(rules or (), [*(names or []), *(topic or [])])
     if action is Action.TEST:
         return _test(chosen)
     if action is Action.CHECK:
         say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
-        say(_sheets())
+        say(
+            "{} files of vendors and {} of platforms: of {} names, {} were seen in firmware of the vendor, "
+            "and are called verified for its generations\n".format(*sheets_checked())
+        )
     elif json:
         emit_json({"schema": "advisor-rules/1", "rules": [_document(rule) for rule in chosen]}, None)
     elif action is Action.SHOW:
@@ -59,41 +61,19 @@ def run(
     return 0
 
 
-def _sheets() -> str:
-    """Return what the files of vendors and platforms rest on; loading them checks that no name is called seen that was not."""
-    makers = vendors().values()
-    entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
-    named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
-    shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
-    return (
-        f"{len(makers)} files of vendors and {len(platforms())} of platforms: of {len(named)} names, {shown} were seen in "
-        "firmware of the vendor, and are called verified for its generations\n"
-    )
-
-
-def _chosen(every: tuple[Rule, ...], names: list[str]) -> tuple[Rule, ...]:
-    for name in names:
-        if not any(name in (rule.id, rule.topic) for rule in every):
-            known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
-            raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, None))
-    return tuple(rule for rule in every if not names or rule.id in names or rule.topic in names)
-
-
-def _document(rule: Rule) -> dict[str, object]:
+def _document(rule: "Rule") -> dict[str, object]:
     return {**rule.text.model_dump(mode="json"), "topic": rule.topic, "where": rule.where, "file": rule.file, "line": rule.line}
 
 
-def _test(rules: tuple[Rule, ...]) -> int:
-    trials: list[ExampleResult] = []
-    for rule in rules:
-        trials += run_examples(rule, words().scope)
-        lacking = verdicts_without_example(rule)
+def _test(rules: "Iterable[Rule]") -> int:
+    """Print what the examples show; return 1 where one went wrong, or a verdict has none."""
+    trials = tried(rules)
+    for rule, _, lacking in trials:
         if lacking:
             say(f"{rule.file}: line {rule.line}: {rule.id} has no example for {', '.join(lacking)}\n")
-    wrong = [trial for trial in trials if trial.problem]
-    places = {rule.id: rule for rule in rules}
-    for trial in wrong:
-        rule = places[trial.rule]
-        say(f"{rule.file}: line {rule.line}: {trial.rule}: example {trial.number}: {trial.problem}\n")
-    say(f"{len(trials) - len(wrong)} of {len(trials)} examples of {len(rules)} rules as expected\n")
-    return 1 if wrong or any(verdicts_without_example(rule) for rule in rules) else 0
+    for trial in trials:
+        for each in trial.wrong:
+            say(f"{trial.rule.file}: line {trial.rule.line}: {each.rule}: example {each.number}: {each.problem}\n")
+    number, wrong = sum(len(trial.examples) for trial in trials), sum(len(trial.wrong) for trial in trials)
+    say(f"{number - wrong} of {number} examples of {len(trials)} rules as expected\n")
+    return 1 if any(trial.wrong or trial.lacking for trial in trials) else 0

@@ -16,8 +16,9 @@ from typing import Annotated
 import typer
 
 from advisor.cli.options import From, Json, NoColor, Output, Width
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.work.machine import emit, emit_json, load, write_whole
+from advisor.cli.output import Form, Terminal, show
+from advisor.host.files import write_file
+from advisor.work.machine import topology
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, equal ones too.")]
@@ -34,18 +35,13 @@ def run(
     no_color: NoColor = False,
 ) -> None:
     """Draw the machine."""
-    machine = load(source)
-    layout = infer_layout(machine)
+    found = topology(source, Terminal())
     if svg is not None:
         from advisor.render.topology.picture import picture
         from advisor.render.topology.svg import draw_svg
 
-        write_whole(svg, draw_svg(picture(machine, layout), whole=whole).encode())
-    if json:
-        from advisor.render.schema import topology_document
+        write_file(svg, draw_svg(picture(*found), whole=whole).encode())
+    from advisor.render.topology.terminal import draw
 
-        emit_json(topology_document(machine, layout), output)
-    elif svg is None or output is not None:
-        from advisor.render.topology.terminal import draw
-
-        emit([draw(machine, layout, whole=whole)], output, color=not no_color, width=width)
+    if json or svg is None or output is not None:
+        show(Form(output, json, width, not no_color), found.document, lambda: draw(*found, whole=whole))

@@ -34,6 +34,15 @@ def charts_of(measurements: Measurements) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if there[kind])
 
 
+def chart_named(measurements: Measurements, name: str | None) -> str:
+    """Return which chart is meant: that of the name, or the only one; refuse to choose among several."""
+    there = charts_of(measurements)
+    found = name or (there[0] if len(there) == 1 else None)
+    if found is None:
+        raise BadValue(f"there are {len(there)} charts to draw", cure=f"choose with --chart: {', '.join(there or KINDS)}")
+    return found
+
+
 def chart(
     measurements: Measurements,
     kind: str,

@@ -259,8 +259,10 @@ def _lines(measurements: Measurements, machine: Machine | None, levels: Mapping[
 
 
 def plan_page(tasks: Sequence[Task], kernels: Mapping[str, KernelSheet], width: int | None = None) -> RenderableType:
-    """Return what will be measured, where, with what, and how long it takes."""
-    return MeasuredPage(lambda room: task_table(tasks, room, kernels), width)
+    """Return what will be measured, where, with what, and how long it takes: kernel by kernel."""
+    order = list(dict.fromkeys(task.kernel for task in tasks))
+    ordered = sorted(tasks, key=lambda task: order.index(task.kernel))
+    return MeasuredPage(lambda room: task_table(ordered, room, kernels), width)
 
 
 _ADDED: Final[tuple[Purpose, ...]] = (*NETWORK, "hpl")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadValue
 from advisor.launch import wrapper
@@ -17,8 +17,9 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.placement import JobShape
 from advisor.place.place import place
 from advisor.render.commandline import BenchmarkStep
-from advisor.work.bind import JobOptions, LauncherOptions, launch_or_wrap, shape
-from advisor.work.job.hosts import HostOptions, JobHosts, hosts_of_job
+from advisor.work import SILENT, Observer
+from advisor.work.bind import launch_or_wrap
+from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, hosts_of_job, one_machine, shape
 
 PROGRAMS: Final = {
     "mbw_mr": "osu_mbw_mr",
@@ -41,29 +42,43 @@ class Part:
     """The NUMA nodes that it is; () where it is none or part of one."""
 
 
+class Lines(NamedTuple):
+    """Lines to paste, and what to know of them."""
+
+    steps: tuple[BenchmarkStep, ...]
+    notes: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of what only prints lines: --benchmark, and --dry-run of measure network and measure hpl."""
+        from advisor.render.commandline import benchmark_document
+
+        return benchmark_document(self.steps, self.notes)
+
+
 def benchmark_lines(
-    there: HostOptions,
-    wanted: JobOptions,
-    carrier: LauncherOptions,
+    host_options: HostOptions,
+    job_options: JobOptions,
+    launcher_options: LauncherOptions,
     benchmark: tuple[str, str | None],
     *,
     command: Sequence[str],
-    environment: Mapping[str, str],
-) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
+    environment: Mapping[str, str] | None = None,
+    observer: Observer = SILENT,
+) -> Lines:
     """Return the lines of a benchmark, one for each part of the machine, and what to know of them."""
     name, per = benchmark
     words = tuple(command) or (PROGRAMS[name],)
     if name == "stream":
-        if wanted.ranks_per or there.hosts or there.hostfile or there.nodes:
+        if job_options.ranks_per or host_options.hosts or host_options.hostfile or host_options.nodes:
             raise BadValue("stream runs on one host, with threads", cure="leave hosts and ranks out")
-        machine = hosts_of_job(replace(there, nodes=1), words, {}).machines[0]
-        return [_stream(machine, part, words) for part in _parts(machine, per or "numa")], ()
-    crew = _two(there, words, environment)
-    if wanted.ranks_per and per:
+        machine = one_machine(host_options, observer)
+        return Lines(tuple(_stream(machine, part, words) for part in _parts(machine, per or "numa")), ())
+    job_hosts = _two(host_options, words, environment, observer)
+    if job_options.ranks_per and per:
         raise BadValue("--per makes a line for each part, --ranks-per one for all of them", cure="give one of the two")
-    bench = _Bench(name, crew, carrier, words, _adapter(crew.machines[0], wanted.near))
-    made = list(_lines(bench, wanted, per))
-    return made, (*bench.notes(), *files_of(made))
+    bench = _Bench(name, job_hosts, launcher_options, words, _adapter(job_hosts.machines[0], job_options.near))
+    made = tuple(_lines(bench, job_options, per))
+    return Lines(made, (*bench.notes(), *files_of(made)))
 
 
 def files_of(made: Sequence[BenchmarkStep]) -> Iterator[str]:
@@ -74,34 +89,42 @@ def files_of(made: Sequence[BenchmarkStep]) -> Iterator[str]:
         yield f"{', '.join(names)}: the lines need {them}; -o DIR writes {them}"
 
 
-def _two(there: HostOptions, command: Sequence[str], environment: Mapping[str, str]) -> JobHosts:
+def _two(
+    host_options: HostOptions, command: Sequence[str], environment: Mapping[str, str] | None, observer: Observer
+) -> JobHosts:
     """Return the two hosts, by stand-ins where they have no names yet."""
-    crew = hosts_of_job(there, command, environment)
-    if not crew.hosts.names and len(crew.machines) == 1:
-        crew = hosts_of_job(replace(there, nodes=2), command, environment)
-    names, chosen = crew.hosts.names, there.hosts or there.hostfile or there.nodes
+    job_hosts = hosts_of_job(host_options, command, environment, observer)
+    if not job_hosts.hosts.names and len(job_hosts.machines) == 1:
+        job_hosts = hosts_of_job(replace(host_options, nodes=2), command, environment, observer)
+    names, chosen = job_hosts.hosts.names, host_options.hosts or host_options.hostfile or host_options.nodes
     if len(names) < 2 or (len(names) > 2 and chosen):
         raise BadValue(f"it runs between two hosts, and there {'is' if len(names) == 1 else 'are'} {len(names)}", cure="name two")
-    return JobHosts(replace(crew.hosts, names=names[:2]), crew.machines[:2], None)
+    return JobHosts(replace(job_hosts.hosts, names=names[:2]), job_hosts.machines[:2], None)
 
 
 @dataclass(frozen=True)
 class _Bench:
     name: str
-    crew: JobHosts
-    carrier: LauncherOptions
+    job_hosts: JobHosts
+    launcher_options: LauncherOptions
     command: tuple[str, ...]
     hca: str | None
 
     def launched(self, job: JobShape, allowed: CpuSet | None, pin: tuple[str, ...] = ()) -> Launch:
         """Return the line of a job on some CPUs; ``pin`` binds all its ranks alike, instead of the launcher."""
-        crew, carrier = self.crew, self.carrier
-        placed = without_gpus(place(job, crew.machines, allowed=allowed))
+        job_hosts, launcher_options = self.job_hosts, self.launcher_options
+        placed = without_gpus(place(job, job_hosts.machines, allowed=allowed))
         plan = placed if job.strategy == "hca-near" else without_adapters(placed)
         choice = self._choice()
-        scheduler = "slurm" if choice.launcher.NAME == "srun" and crew.hosts.placeholder else crew.hosts.scheduler
+        scheduler = "slurm" if choice.launcher.NAME == "srun" and job_hosts.hosts.placeholder else job_hosts.hosts.scheduler
         wish = LaunchRequest(
-            self.command, choice.version, carrier.exact, carrier.report, scheduler, self._settings(choice), bool(pin)
+            self.command,
+            choice.version,
+            launcher_options.exact,
+            launcher_options.report,
+            scheduler,
+            self._settings(choice),
+            bool(pin),
         )
         launch, _ = launch_or_wrap(choice, plan, wish)
         return spelled(_pinned(launch, pin) if pin else launch)
@@ -110,28 +133,28 @@ class _Bench:
         """Yield what to know of all lines."""
         choice = self._choice()
         yield f"launcher: {choice.launcher.NAME}, {choice.version or 'version not known'}: {choice.why}"
-        yield from self.crew.hosts.notes
+        yield from self.job_hosts.hosts.notes
         if self.hca is None:
             yield "no adapter is set: none has an active port, or no UCX is on this machine"
-        elif self.crew.machines[0].tools is None:
+        elif self.job_hosts.machines[0].tools is None:
             yield "UCX is assumed: which MPI and UCX the machine has is not known"
 
     def _choice(self) -> Choice:
-        crew, carrier = self.crew, self.carrier
-        return choose(crew.machines[0].tools, carrier.launcher, carrier.version, crew.hosts.scheduler)
+        job_hosts, launcher_options = self.job_hosts, self.launcher_options
+        return choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
 
     def _settings(self, choice: Choice) -> dict[str, str]:
-        known = article(self.hca, self.crew.machines)
+        known = article(self.hca, self.job_hosts.machines)
         openmpi = choice.launcher.NAME.startswith("openmpi")
         return {name: value for name, value in known.items() if openmpi or not name.startswith("OMPI_MCA_")}
 
 
-def _lines(bench: _Bench, wanted: JobOptions, per: str | None) -> Iterator[BenchmarkStep]:
+def _lines(bench: _Bench, job_options: JobOptions, per: str | None) -> Iterator[BenchmarkStep]:
     pair = bench.name in _PAIRS
-    job = shape(replace(wanted, ranks_per_node=None if wanted.ranks_per else 1, ranks=None), bench.crew, [])
-    machine = bench.crew.machines[0]
-    if wanted.ranks_per:
-        what, each = wanted.ranks_per
+    job = shape(replace(job_options, ranks_per_node=None if job_options.ranks_per else 1, ranks=None), bench.job_hosts, [])
+    machine = bench.job_hosts.machines[0]
+    if job_options.ranks_per:
+        what, each = job_options.ranks_per
         yield step_of(f"{each} rank{'s' * (each > 1)} in each {what} of both hosts", bench.launched(job, None), "")
         return
     if per is None and pair:
@@ -144,7 +167,7 @@ def _lines(bench: _Bench, wanted: JobOptions, per: str | None) -> Iterator[Bench
     for part in _parts(machine, per or "numa"):
         count = 1 if pair else _cores(machine, part.cpus)
         job = job.model_copy(update={"strategy": "compact", "near": None, "ranks_per_node": count})
-        pin = ("numactl", f"--cpunodebind={part.nodes[0]}") if len(part.nodes) == 1 and not bench.carrier.exact else ()
+        pin = ("numactl", f"--cpunodebind={part.nodes[0]}") if len(part.nodes) == 1 and not bench.launcher_options.exact else ()
         local = f" ({bench.hca} {'may be' if home.one_of else 'is'} here)" if set(home.numa_nodes) & set(part.nodes) else ""
         about = f"{part.name}{local}: {count} rank{'s' * (count > 1)} on each host"
         yield step_of(about, bench.launched(job, part.cpus, pin), part.name)

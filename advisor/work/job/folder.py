@@ -19,14 +19,15 @@ from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import PlannedBinding, PlannedRank
 from advisor.model.placement import Placement
+from advisor.paths import template_files, template_text
 from advisor.render.binding.ranks import plan_lines
 from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, launch_script
 from advisor.render.jinja import fill
-from advisor.work.checklist import found_templates, template_text
 
 if TYPE_CHECKING:
     from advisor.render.binding.page import BoundJob
     from advisor.work.bind import Binding
+    from advisor.work.job.benchmark import Lines
 
 
 _AT_ONCE = 1 << 14
@@ -85,8 +86,9 @@ _MOST_NAMED: Final = 64
 """Hosts that a job script names itself."""
 
 
-def write_job(folder: Path, made: "Binding", told: "BoundJob", command: list[str]) -> "BoundJob":
+def write_job(folder: Path, made: "Binding") -> "BoundJob":
     """Write everything that a job needs into a folder; return what to report then: the line with the files' paths."""
+    command = list(made.command)
     place = checked(folder)
     launch = located(made.launch, HERE, command)
     about = f"{made.placement.size} ranks, {made.placement.strategy}: written by advisor bind"
@@ -103,16 +105,16 @@ def write_job(folder: Path, made: "Binding", told: "BoundJob", command: list[str
     files[PLAN] = File(plan_lines(made.placement))
     written = write_folder(place, files)
     shown = located(made.launch, str(place), command)
-    return replace(told, argv=shown.argv, variables=shown.environment, written=written)
+    return replace(made.shown(), argv=shown.argv, variables=shown.environment, written=written)
 
 
-def write_benchmark(folder: Path, steps: list[BenchmarkStep]) -> tuple[list[BenchmarkStep], tuple[str, ...]]:
-    """Write a benchmark's script and files; return its lines with the files' paths, and what was written."""
+def write_benchmark(folder: Path, lines: "Lines") -> "Lines":
+    """Write a benchmark's script and files; return its lines with the files' paths, and a note on what was written."""
     place = checked(folder)
-    here, there = ([_placed(step, where) for step in steps] for where in (HERE, str(place)))
+    here, there = (tuple(_placed(step, where) for step in lines.steps) for where in (HERE, str(place)))
     files = {BENCHMARK: File(benchmark_script(here), program=True)}
-    files |= {name: File(lines()) for step in steps for name, lines in step.files.items()}
-    return there, write_folder(place, files)
+    files |= {name: File(each()) for step in lines.steps for name, each in step.files.items()}
+    return lines._replace(steps=there, notes=(*lines.notes, f"written: {', '.join(write_folder(place, files))}"))
 
 
 def _placed(step: BenchmarkStep, folder: str) -> BenchmarkStep:
@@ -146,12 +148,12 @@ def _named(lines: Iterator[str], place: Path) -> Iterator[str]:
 
 def job_templates() -> dict[str, str]:
     """Return the templates of job scripts by name; a site's own come before ours."""
-    return {name: template_text(path) for name, path in found_templates(FOLDER).items()}
+    return {name: template_text(path) for name, path in template_files(FOLDER).items()}
 
 
 def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str, Any]:
     """Return what a template of a job script may use."""
-    placement, hosts = made.placement, made.crew.hosts
+    placement, hosts = made.placement, made.job_hosts.hosts
     runs = list(_runs(placement))
     named = [] if hosts.placeholder else [host.name for host in placement.hosts if host.name]
     return {

@@ -14,14 +14,21 @@ from advisor.measure.build import Builder, Compiler, PrebuiltPrograms, cache_fol
 from advisor.measure.mpi import LaunchOutput, find_blas, find_mpicc, launch_output, mpi_recipe
 from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
+from advisor.work import SILENT, Observer
 from advisor.work.job.folder import File, located, write_folder
-from advisor.work.measure import announce
 
 _PORTABLE: Final = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")
 
 
 def mpi_program(
-    host: LiveHost, machine: Machine, kernel: str, launcher: str, *, folder: Path | None, blas: str | None = None
+    host: LiveHost,
+    machine: Machine,
+    kernel: str,
+    launcher: str,
+    *,
+    folder: Path | None,
+    blas: str | None = None,
+    observer: Observer = SILENT,
 ) -> tuple[str, Compiler | None, str | None]:
     """Return a kernel's program, and the compiler and flags where it was built here.
 
@@ -34,16 +41,23 @@ def mpi_program(
     library = find_blas(host, compiler, blas or None) if blas is not None else None
     recipe = mpi_recipe(kernels(), compiler, flags_for(machine) if library else _PORTABLE, library)
     cpu = cpu_of(machine) if library else os.uname().machine
-    program = Builder(host, recipe, cpu, cache_folder(os.environ), announce).program(kernel)
+    program = Builder(host, recipe, cpu, cache_folder(os.environ), observer.say).program(kernel)
     return program, compiler, " ".join((*recipe.flags, *recipe.libraries))
 
 
 def program_or_name(
-    host: LiveHost, machine: Machine, kernel: str, launcher: str, *, folder: Path | None, blas: str | None = None
+    host: LiveHost,
+    machine: Machine,
+    kernel: str,
+    launcher: str,
+    *,
+    folder: Path | None,
+    blas: str | None = None,
+    observer: Observer = SILENT,
 ) -> tuple[str, tuple[str, ...]]:
     """Return a kernel as lines that are only printed name it: as it is kept here, else its plain name with a note why."""
     try:
-        return mpi_program(host, machine, kernel, launcher, folder=folder, blas=blas)[0], ()
+        return mpi_program(host, machine, kernel, launcher, folder=folder, blas=blas, observer=observer)[0], ()
     except CannotWork as error:
         if folder is not None:
             raise

@@ -17,9 +17,9 @@ from tests.place.samples import machine
 
 def bench(*hosts: str, name: str = NAPLES, **wishes: Any) -> HplJob:
     """Return the run on all of some hosts that are like a test machine."""
-    crew, ask = JobHosts(Allocated(hosts), (machine(name),), None), HplOptions(scaling=True, **wishes)
+    job_hosts, options = JobHosts(Allocated(hosts), (machine(name),), None), HplOptions(scaling=True, **wishes)
     choice = choose((), "openmpi", "4.1.4", None)
-    return HplJob(crew, choice, placed(crew, ask, None), ask, (), job=len(hosts))
+    return HplJob(job_hosts, choice, placed(job_hosts, options, None), options, (), job=len(hosts))
 
 
 def test_one_host_goes_from_a_node_to_all() -> None:
@@ -57,7 +57,7 @@ def test_threads_stay_those_of_the_whole() -> None:
 def test_hosts_are_taken_in_their_order() -> None:
     """1, 2 and all three; each knows that it is a part of three."""
     runs = scaling_runs(bench("a", "b", "c"))
-    assert [(made.crew.hosts.names, made.job, made.label) for made in runs] == [
+    assert [(made.job_hosts.hosts.names, made.job, made.label) for made in runs] == [
         (("a",), 3, "1-host"),
         (("a", "b"), 3, "2-hosts"),
         (("a", "b", "c"), 3, "3-hosts"),
@@ -78,6 +78,6 @@ def test_one_part_alone_is_refused() -> None:
 
 def test_without_scaling_there_is_one_run() -> None:
     """Its name is that of all of the hosts."""
-    crew, ask = JobHosts(Allocated(("a", "b")), (machine(NAPLES),), None), HplOptions()
-    made = HplJob(crew, choose((), "openmpi", "4.1.4", None), placed(crew, ask, None), ask, (), job=2)
+    job_hosts, options = JobHosts(Allocated(("a", "b")), (machine(NAPLES),), None), HplOptions()
+    made = HplJob(job_hosts, choose((), "openmpi", "4.1.4", None), placed(job_hosts, options, None), options, (), job=2)
     assert [(each.name, each.hosts, each.cores) for each in scaling_runs(made)] == [("hpl/hpl/machine", 2, 128)]

@@ -1,0 +1,227 @@
+"""What the command line writes: pages, JSON documents and files, and on standard error what is under way."""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from advisor.host.files import write_file
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from advisor.measure.run import Progress
+    from advisor.model.measurement_statistics import BeforeAfter
+    from advisor.work.job.benchmark import Lines
+    from advisor.work.measure import Measured
+
+_MOMENT = 1.0
+_PIECE = 4096
+_UNPRINTABLE = re.compile("[^\n -~]")
+
+
+@dataclass(frozen=True)
+class Form:
+    """Where an answer goes and what it looks like."""
+
+    output: Path | None = None
+    json: bool = False
+    width: int | None = None
+    color: bool = True
+
+
+def show(form: Form, document: "Callable[[], object]", page: "Callable[[], RenderableType | list[RenderableType]]") -> None:
+    """Print an answer as its JSON document or as its page, or write it to a file."""
+    if form.json:
+        emit_json(document(), form.output)
+        return
+    drawn = page()
+    emit(drawn if isinstance(drawn, list) else [drawn], form.output, color=form.color, width=form.width)
+
+
+class Drawing(NamedTuple):
+    """What is to be drawn of the answer, and where to."""
+
+    svg: Path | None
+    png: Path | None
+    chart: str | None
+    intensity: float | None
+    what: str | None = None
+    """What was measured, which may have a chart of its own."""
+
+
+def show_lines(lines: "Lines", form: Form) -> int:
+    """Print lines to paste, or write them with their files into the folder that is named; return the exit status."""
+    from advisor.render.commandline import benchmark_page
+    from advisor.work.job.folder import write_benchmark
+
+    if form.output is not None:
+        lines = write_benchmark(form.output, lines)
+    show(
+        Form(None, form.json, form.width, form.color),
+        lines.document,
+        lambda: benchmark_page(lines.steps, lines.notes, form.width),
+    )
+    return 0
+
+
+def show_measured(
+    done: "Measured",
+    notes: Sequence[str],
+    save: Path | None,
+    form: Form,
+    *,
+    compared: "BeforeAfter | None" = None,
+    drawing: Drawing | None = None,
+) -> int:
+    """Print what was measured, and what that is beside an earlier run; keep and draw it as wished; return the exit status."""
+    from advisor.render.difference import before_after_document, before_after_page
+    from advisor.render.measured.page import measured_page
+
+    if save is not None:
+        emit_json(done.document(), save)
+
+    def document() -> object:
+        told = done.document()
+        return {**before_after_document(compared), "measurements": told} if compared else told
+
+    def page() -> "list[RenderableType]":
+        measured = measured_page(done.measurements, form.width, machine=done.machine)
+        beside = [before_after_page(compared, form.width)] if compared else []
+        return [measured, *beside, *(f"Note: {note}" for note in notes)]
+
+    show(form, document, page)
+    if drawing is not None:
+        _draw(done, drawing)
+    return 130 if done.interrupted else 0
+
+
+def _draw(done: "Measured", drawing: Drawing) -> None:
+    files = [(file, kind) for file, kind in ((drawing.svg, "svg"), (drawing.png, "png")) if file is not None]
+    if not files:
+        return
+    from advisor.measure.plan import CHARTS
+    from advisor.render.charts.chart import chart, chart_named
+
+    name = chart_named(done.measurements, CHARTS.get(drawing.chart or drawing.what or "", drawing.chart))
+    for file, kind in files:
+        write_file(file, chart(done.measurements, name, kind, drawing.intensity, machine=done.machine))
+
+
+def show_kernels(form: Form) -> int:
+    """Print what each kernel measures; the status is 2 where a header comment leaves something out."""
+    from advisor.measure.headers import read_kernels
+    from advisor.render.measured.kernels import kernels_document, kernels_page
+
+    found = read_kernels()
+    sheets, wrong = found.sheets.values(), [str(error) for error in found.wrong.values()]
+    show(form, lambda: kernels_document(sheets, wrong), lambda: kernels_page(sheets, wrong, form.width))
+    return 2 if wrong else 0
+
+
+def say(text: str) -> None:
+    """Print a text of any length: a console may take less than one long write offers it, and Python unbuffered drops the rest."""
+    for start in range(0, len(text), _PIECE):
+        sys.stdout.write(text[start : start + _PIECE])
+    sys.stdout.flush()
+
+
+def emit_json(document: object, output: Path | None) -> None:
+    """Print a document as JSON, or write it to a file."""
+    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
+    if output is None:
+        say(text)
+    else:
+        write_file(output, text.encode())
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return a letter as it is if it can be printed, else as JSON escapes it: no name may steer the terminal."""
+    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+
+
+def emit(renderables: "list[RenderableType]", output: Path | None, *, color: bool, width: int | None = None) -> None:
+    """Print what rich can draw, to the terminal or without colours to a file."""
+    from io import StringIO, TextIOWrapper
+
+    from rich.console import Console
+
+    if output is None:
+        if _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="ascii", errors="replace")
+        console = Console(no_color=not color or None, highlight=False, width=width, soft_wrap=False)
+        for renderable in renderables:
+            console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
+        return
+    buffer = StringIO()
+    console = Console(file=buffer, no_color=True, highlight=False, width=width or 120)
+    for renderable in renderables:
+        console.print(renderable, crop=False)
+    write_file(output, buffer.getvalue().encode())
+
+
+def _plain_locale() -> bool:
+    """Return whether the locale was set to C, which Python itself takes for UTF-8: a console that may draw no frames."""
+    whole, letters = os.environ.get("LC_ALL"), os.environ.get("LC_CTYPE", "")
+    coerced = letters in ("", "C", "POSIX", "C.UTF-8", "C.utf8", "UTF-8")  # what PEP 538 writes there, among them
+    return (whole or (os.environ.get("LANG", "") if coerced else "")) in ("C", "POSIX")
+
+
+class Terminal:
+    """The observer of the command line: writes on standard error what is under way.
+
+    On a terminal that is one line which changes; ``verbose`` is a line of its own for each task, ``details`` for each run.
+    """
+
+    def __init__(self, *, verbose: bool = False, details: bool | None = None) -> None:
+        self._verbose = verbose
+        self._details = verbose if details is None else details
+        self._changing = sys.stderr.isatty()
+        self._begun: float | None = None
+        self._shown = False
+
+    def say(self, text: str) -> None:
+        """Say on standard error what its user should read."""
+        self._clear()
+        sys.stderr.write(f"advisor: {text}\n")
+        sys.stderr.flush()
+
+    def detail(self, text: str) -> None:
+        """Say what is run, where that is wished."""
+        if self._details:
+            self.say(text)
+
+    def step(self, what: str, name: str) -> None:
+        """Show what is being done once it takes longer than a moment."""
+        self._begun = self._begun if self._begun is not None else time.monotonic()
+        if self._changing and time.monotonic() - self._begun > _MOMENT:
+            self._show(f"{what}: {name[:60]}")
+
+    def task(self, now: "Progress") -> None:
+        """Show how far a measurement is."""
+        text = f"{now.number}/{now.of} {now.task.name}, about {max(1, round(now.left))} s left"
+        if self._verbose:
+            self.say(text)
+        elif self._changing:
+            self._show(f"measuring {text[:100]}")
+
+    def end(self) -> None:
+        """Take away the line that changes."""
+        self._clear()
+        self._begun = None
+
+    def _clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._shown = False
+
+    def _show(self, text: str) -> None:
+        sys.stderr.write(f"\r\x1b[Kadvisor: {text}")
+        sys.stderr.flush()
+        self._shown = True

@@ -1,0 +1,94 @@
+"""The rules: the product's own and a site's, as they are read, tried by their examples, and with what the sheets rest on."""
+
+import os
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from advisor.errors import BadValue, did_you_mean
+from advisor.judge.rule import Rule, Words
+from advisor.judge.rulebook import ExampleResult, Rulebook, load_rules, rule_files, run_examples, verdicts_without_example
+from advisor.judge.scope import scope_with
+from advisor.know.settings import settings
+from advisor.know.vendors import publications
+from advisor.paths import rules as rules_folder
+
+SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
+"""Where a site keeps its own rules, thresholds and waivers."""
+
+
+@cache
+def words() -> Words:
+    """Return what rules are checked against."""
+    return Words(scope_with(settings()), settings(), frozenset(publications()))
+
+
+def site_files(named: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Return the rule files of this site, and those named on the command line."""
+    found = [path for folder in SITE_FOLDERS for path in rule_files(Path(os.path.expanduser(folder)), must=False)]  # noqa: PTH111 - without a home the ~ stays
+    return (*found, *(path for each in named for path in rule_files(each)))
+
+
+def rulebook(site: Iterable[Path] = (), *, examples: bool = False) -> Rulebook:
+    """Return the product's rules and a site's; the product's with their examples only where these are asked for."""
+    theirs = site_files(site)
+    if theirs:
+        return load_rules(rule_files(rules_folder()), theirs, words(), examples=examples)
+    return own_rules(examples=examples)
+
+
+@cache
+def own_rules(*, examples: bool = True) -> Rulebook:
+    """Return the product's rules alone."""
+    return load_rules(rule_files(rules_folder()), (), words(), examples=examples)
+
+
+def rules_named(site: Iterable[Path] = (), names: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """Return the rules of some ids or topics with their examples, all where none is named; refuse a name that is none."""
+    every, asked = tuple(rulebook(site, examples=True).rules), tuple(names)
+    for name in asked:
+        if not any(name in (rule.id, rule.topic) for rule in every):
+            known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
+            raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, None))
+    return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)
+
+
+class RuleTrial(NamedTuple):
+    """What the examples of a rule showed: each of them, and the verdicts for which there is none."""
+
+    rule: Rule
+    examples: tuple[ExampleResult, ...]
+    lacking: tuple[str, ...]
+
+    @property
+    def wrong(self) -> tuple[ExampleResult, ...]:
+        """The examples that gave another verdict than they say."""
+        return tuple(each for each in self.examples if each.problem)
+
+
+def tried(rules: Iterable[Rule]) -> tuple[RuleTrial, ...]:
+    """Return what the examples of rules show."""
+    scope = words().scope
+    return tuple(RuleTrial(rule, tuple(run_examples(rule, scope)), tuple(verdicts_without_example(rule))) for rule in rules)
+
+
+class SheetsChecked(NamedTuple):
+    """How many sheets there are, how many names of BIOS attributes are in them, and how many of those were seen in firmware."""
+
+    vendors: int
+    platforms: int
+    names: int
+    seen: int
+
+
+def sheets_checked() -> SheetsChecked:
+    """Return what the files of vendors and platforms rest on; loading them checks that no name is called seen that was not."""
+    from advisor.know.platforms import platforms
+    from advisor.know.vendors import vendors
+
+    makers = vendors().values()
+    entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
+    named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
+    shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
+    return SheetsChecked(len(makers), len(platforms()), len(named), shown)

@@ -1,0 +1,97 @@
+"""A launch line explained on a machine: files beside the line, slurm.conf, and the page."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from advisor.errors import BadInput
+from advisor.render.binding.ranks import lint_page
+from advisor.work import document
+from advisor.work.bind import lint_line
+from tests.place.samples import machine
+
+ROME = "b-c6525-2x7702-nps4"
+CLEAN = ["mpirun", "-np", "32", "--map-by", "ppr:1:l3cache:PE=4", "--bind-to", "core", "./a"]
+
+
+def page(words: list[str], version: str, width: int = 100) -> str:
+    """Return the page of a line."""
+    text = StringIO()
+    Console(file=text, width=width).print(lint_page(lint_line(words, machine(ROME), version=version), width), crop=False)
+    return text.getvalue()
+
+
+def test_a_clean_line_has_no_warning() -> None:
+    """All five parts are on the page."""
+    out = page(CLEAN, "5.0.11")
+    for heading in ("Options", "Rank placement here", "Problems", "The same for other launchers", "Intel MPI"):
+        assert heading in out
+    assert "nothing that is known" in out
+
+
+def test_a_warning_names_the_better_line() -> None:
+    """The better line is there to be copied, on one line."""
+    assert "mpirun -np 8 --map-by ppr:1:numa --bind-to core ./a\n" in page(["mpirun", "-np", "8", "./a"], "4.1.4", 60)
+
+
+def test_json_has_a_schema_and_every_rank() -> None:
+    """Launcher, version, options, ranks, warnings, translations."""
+    told = document(lint_line(CLEAN, machine(ROME), version="5.0.11"))
+    assert told["schema"] == "advisor-lint/1"
+    assert (told["launcher"], told["version"], len(told["ranks"])) == ("openmpi5", "5.0.11", 32)
+    assert told["ranks"][1] == {"rank": 1, "host": None, "cpus": "4-7"}
+    assert [each["launcher"] for each in told["translations"]] == ["openmpi4", "srun", "mpich", "intelmpi"]
+    assert told["warnings"] == []
+
+
+def test_the_rankfile_of_the_line_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it lies beside; a folder or nothing of that name is no error."""
+    (tmp_path / "rf").write_text("rank 0=localhost slot=8-11\n")
+    monkeypatch.chdir(tmp_path)
+    for name, cpus in (("rf", "8-11"), (".", None), ("none", None)):
+        ranks = lint_line(["mpirun", "--map-by", f"rankfile:file={name}", "./a"], machine(ROME), version="5.0.11").ranks
+        assert (str(ranks[0].cpus) if ranks else None) == cpus
+
+
+@pytest.mark.parametrize("words", [[], ["./a"], ["mpirun", "-np"], ["mpirun -np 2 'x"]])
+def test_no_line_is_refused_in_one_line(words: list[str]) -> None:
+    """Before the machine is read."""
+    with pytest.raises(BadInput):
+        lint_line(words, None)
+
+
+def test_names_steer_no_terminal() -> None:
+    """An escape in a word is printed as its escape."""
+    assert "\x1b" not in page(["mpirun", "-np", "2", "--map-by", "\x1b[31m", "./\x1b[2Ja"], "4.1.4", 80)
+
+
+def test_the_slurm_conf_of_this_machine_is_read_for_this_machine_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for a machine that was read elsewhere."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
+    monkeypatch.setattr("advisor.work.bind.SLURM_CONF", conf)
+    for live, cpus in ((True, ["0-63", "64-127"]), (False, None)):
+        ranks = lint_line(["srun", "-n", "2", "./a"], machine(ROME), live=live).ranks
+        assert (ranks and [str(rank.cpus) for rank in ranks]) == cpus
+
+
+def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path) -> None:
+    """Without it nothing is told of a plain srun; a file that is not there is named."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
+    for file, cpus in ((None, None), (conf, ["0-63", "64-127"])):
+        ranks = lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=file).ranks
+        assert (ranks and [str(rank.cpus) for rank in ranks]) == cpus
+    with pytest.raises(BadInput, match="no such file"):
+        lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=tmp_path / "none")
+
+
+def test_where_ranks_are_not_told_no_all_clear_is_given() -> None:
+    """The page says so under what goes wrong too, and why nothing can be translated once."""
+    out = " ".join(page(["mpirun", "-np", "8", "--map-by", "seq", "./a"], "5.0.11").split())
+    assert "not predicted: the ranks' placement is not known" in out
+    assert "nothing that is known" not in out
+    assert "Open MPI 4, srun, MPICH, Intel MPI: not known" in out
+    assert out.count("is worked out for 5.x") == 2
