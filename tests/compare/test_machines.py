@@ -1,7 +1,8 @@
 from advisor.compare.audits import devices, facts, identity
 from advisor.model.audit.findings import Change
+from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Hca, Link, Locality, PciDevice, Port
+from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import MemoryTier
@@ -61,8 +62,7 @@ def test_a_link_that_trained_lower_is_shown_once() -> None:
         return Machine(hcas=(hca(node=node),), pci=(pci,))
 
     titles = [change.title for change in devices(machine(16, 1), machine(8, 6))]
-    assert (titles.count("mlx5_0 NUMA nodes"), [title for title in titles if "locality" in title]) == (1, [])
-    assert [title for title in titles if title.endswith("link width")] == ["0000:c1:00.0 link width"]
+    assert titles == ["0000:c1:00.0 link width", "mlx5_0 NUMA nodes"]
 
 
 def test_a_fact_that_one_side_does_not_tell_is_no_difference() -> None:
@@ -126,3 +126,26 @@ def test_two_functions_of_a_card_are_told_apart() -> None:
         for at in (0, 1)
     )
     assert said(devices(Machine(pci=(one, other)), Machine(pci=(one,)))) == [("0000:c1:00.1", "0000:c1:00.1", None)]
+
+
+def test_where_a_device_is_is_told_in_words() -> None:
+    """The nearest CPUs, the reason of a guess, and whether it is on one of several nodes."""
+    places = (
+        Locality(numa_nodes=(0, 1), cpus=CpuSet([0, 1]), inferred="no numa_node"),
+        Locality(numa_nodes=(0, 1), cpus=CpuSet([2, 3]), inferred="a change", one_of=True),
+    )
+    a, b = (Machine(gpus=(Gpu(address="0000:c1:00.0", locality=place),)) for place in places)
+    assert said(devices(a, b)) == [
+        ("0000:c1:00.0 place inferred", "no numa_node", "a change"),
+        ("0000:c1:00.0 nearest CPUs", "0-1", "2-3"),
+        ("0000:c1:00.0 on one of them only", "no", "yes"),
+    ]
+
+
+def test_the_interface_of_an_adapter_is_told_of_once() -> None:
+    """An interface on an adapter's PCI device adds nothing to what the adapter says; one of its own does."""
+    a, b = (
+        Machine(hcas=(hca(),), nics=(Nic(name="ib0", address="0000:c1:00.0", mtu=mtu), Nic(name="eno1", mtu=mtu)))
+        for mtu in (1500, 9000)
+    )
+    assert said(devices(a, b)) == [("eno1 mtu", "1500 B", "9000 B")]

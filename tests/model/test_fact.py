@@ -29,6 +29,7 @@ from advisor.model.fact import (
 )
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Hca, Irq, Port
+from advisor.model.hardware.firmware import Bios
 from advisor.model.hardware.machine import Facts, Machine, undeclared_facts
 from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel
 from advisor.model.value import Value
@@ -216,3 +217,29 @@ def test_every_fact_has_a_source() -> None:
     ]
     told = {word.arg for call in calls for word in call.keywords}
     assert [f"{name}: no source returns Machine({name}=...)" for name in Facts.model_fields if name not in {*told, "bios"}] == []
+
+
+def test_tables_of_texts_are_told_entry_by_entry() -> None:
+    """Each mitigation is a fact of its own; an entry that is not known is none."""
+    mitigations = {"meltdown": "Not affected", "mds": "Mitigation"}
+    assert told(Machine(cpu=Cpu(vulnerabilities=mitigations))) == [
+        ("cpu.vulnerabilities.meltdown", "Not affected"),
+        ("cpu.vulnerabilities.mds", "Mitigation"),
+    ]
+    assert told(Bios(attributes={"a": None, "b": 1})) == [("attributes.b", 1)]
+
+
+def test_the_json_schema_says_what_is_declared() -> None:
+    """Units and roles stand beside the type, sections at the fact that declares them."""
+    schema = Board.model_json_schema()
+    sensor = schema["$defs"]["Sensor"]["properties"]
+    marks = {name: {key for key in str(field).split("'") if key.startswith("x-")} for name, field in sensor.items()}
+    assert marks == {
+        "chip": {"x-key"},
+        "number": {"x-key", "x-unit"},
+        "critical": {"x-unit"},
+        "now": {"x-unit", "x-volatile"},
+        "serial": {"x-identity"},
+    }
+    assert schema["properties"]["sensors"]["x-section"] == "machine"
+    assert "'x-per-cpu': True" in str(Machine.model_json_schema()["$defs"]["Acpi"]["properties"]["madt"])
