@@ -106,22 +106,14 @@ def _blanked(text: str, key: str) -> str:
 def parse_sheet(text: str, file: str) -> Sheet:
     """Return what a YAML text says."""
     try:
-        return _Builder(file).build(_events(text.removeprefix("\ufeff")))
+        # PyYAML's own loop asks the parser twice for each event
+        return _Builder(file).build(iter(_LOADER(text.removeprefix("\ufeff")).get_event, None))
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = f"line {mark.line + 1}" if mark else None
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).splitlines()[0]
         cure = next((cure for words, cure in _MENDS if words in problem), "check indentation and quotes")
         raise BadSheet(f"not YAML: {problem}"[:200], file=file, place=place, cure=cure) from error
-
-
-def _events(text: str) -> Iterator[Any]:
-    """Yield what a parser sees; PyYAML's own loop asks it twice for each."""
-    parser = _LOADER(text)
-    try:
-        yield from iter(parser.get_event, None)
-    finally:
-        parser.dispose()
 
 
 _MENDS: Final = (

@@ -10,16 +10,12 @@ from advisor.model.hardware.devices import Gpu, Locality
 from advisor.model.hardware.machine import Gap
 from advisor.model.quantity import MIB
 from tests.collect.device_host import CONNECTX, Server, uncovered
+from tests.collect.os_host import printed
 
 H200 = {"class": "0x030200", "vendor": "0x10de", "device": "0x2335"}
 MI300 = {"class": "0x120000", "vendor": "0x1002", "device": "0x74a1"}
 NVIDIA = "0, 00000000:3B:00.0, NVIDIA H200, 143771, 570.86.15\n"
 HELP = "install the driver with its tool (nvidia-smi, rocm-smi) and audit again"
-
-
-def printed(text: str, status: int = 0) -> Ran:
-    """Return a command that printed a text."""
-    return Ran(out=text.encode(), status=status)
 
 
 def test_nvidia() -> None:
@@ -63,7 +59,7 @@ def test_amd() -> None:
     [
         (Ran(why=Why.ABSENT), "nvidia-smi: not there"),
         (Ran(why=Why.TIMEOUT), "nvidia-smi: took too long"),
-        (printed("NVIDIA-SMI has failed", 9), "nvidia-smi: ended with status 9"),
+        (printed("NVIDIA-SMI has failed", status=9), "nvidia-smi: ended with status 9"),
         (printed("No devices were found"), "nvidia-smi printed 'No devices were found'"),
         (printed(""), "the tool of nvidia does not list 0000:3b:00.0"),
     ],

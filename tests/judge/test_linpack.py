@@ -1,5 +1,6 @@
 """Runs of HPL become facts: the rate beside its peaks, DGEMM, memory and cores."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -152,6 +153,16 @@ def test_the_clock_is_that_of_the_widest_instructions() -> None:
     clocks = (Clock(isa="scalar", hertz=3e9), Clock(isa="avx2", hertz=2.7e9))
     (found,) = runs(solved(R7425, 1e12), clocks=clocks)
     assert found.clock == clocks[1]
+
+
+@pytest.mark.parametrize(
+    ("slower", "wider"),
+    tuple(pairwise(("scalar", "sse2", "neon", "sve", "avx", "avx2", "avx512"))),
+)
+def test_wider_instructions_count_before_narrower_ones(slower: str, wider: str) -> None:
+    """Whatever the order in which they were measured."""
+    clocks = (Clock(isa=slower, hertz=3e9), Clock(isa=wider, hertz=2.7e9))
+    assert [runs(solved(R7425, 1e12), clocks=order)[0].clock for order in (clocks, clocks[::-1])] == [clocks[1]] * 2
 
 
 @pytest.mark.parametrize("n", [LARGE // 2, LARGE])

@@ -100,6 +100,18 @@ def test_regular_stores_are_compared_with_regular_stores() -> None:
     assert found.conditions == "EPYC 7002 (Rome), regular stores"
 
 
+@pytest.mark.parametrize("benchmark", ["stream-triad", "triad", "load", "copy", "stream-copy"])
+def test_each_name_of_a_pattern_is_compared(benchmark: str) -> None:
+    """Publications call the same pattern by several names; each is beside what was measured of it."""
+    of = machine()
+    platform = match_platform(of)
+    assert platform
+    own = {"benchmark": benchmark, "value": "240 GB/s", "source": "dell-naples-2018", "cpus": ["EPYC 7601"]}
+    case = case_of(of, infer_layout(of), platform.model_copy(update={"references": (Reference.model_validate(own),)}))
+    (found,) = measured_facts(measured(of, World(node=32e9)), case).published
+    assert (found.name, found.low) == (f"{benchmark} of the machine", 240e9)
+
+
 def latency(value: float) -> Measurements:
     """Return measurements of a latency alone."""
     whole = measured(machine())

@@ -65,6 +65,11 @@ def test_latency_is_compared_under_open_mpi() -> None:
     assert latencies(sleepy) == [1.07e-6, 1.10e-6]
 
 
+def test_latencies_go_by_the_benchmark_and_its_ranks() -> None:
+    """A reader sees which figure of which benchmark it is."""
+    assert {one.name for one in facts(REAL)[1]} == {"osu-latency through mlx5_0, one rank beside it"}
+
+
 def test_another_mpi_is_not_held_against_open_mpi() -> None:
     """MPICH has other latencies."""
     assert latencies(fabric=Fabric(launcher="hydra 4.0.2")) == []

@@ -277,6 +277,12 @@ def test_require_names_both_kinds() -> None:
     assert require(parse("a", SCOPE), NUMBER, "gain").text == "a"
 
 
+def test_a_long_part_is_cut_in_messages() -> None:
+    """Of an expression 80 letters are shown."""
+    text = " + ".join(["a"] * 21)
+    assert (len(text), parse(text, SCOPE).text) == (81, text[:80])
+
+
 def test_facts_inside_loops_are_those_of_the_list() -> None:
     """The facts of an expression are named as the Case has them, whatever a loop calls its items."""
     node = parse("any(x.n > a for x in things if x.on)", SCOPE)

@@ -109,3 +109,18 @@ def test_union_of_many() -> None:
 def test_sets_are_values() -> None:
     """Equal sets are one key, and no set is equal to its text."""
     assert (len({CpuSet([1, 2]), CpuSet.parse("1-2")}), CpuSet([1]) == "1", repr(CpuSet([1, 2]))) == (1, False, "CpuSet('1-2')")
+
+
+@pytest.mark.parametrize(
+    ("cpus", "mask"),
+    [
+        ("", "00000000"),
+        ("0-3", "0000000f"),
+        ("31", "80000000"),
+        ("32", "00000001,00000000"),
+        ("0,64", "00000001,00000000,00000001"),
+    ],
+)
+def test_a_mask_has_as_many_words_as_it_needs(cpus: str, mask: str) -> None:
+    """Words of 32 CPUs, the highest first and none of them empty but the only one."""
+    assert CpuSet.parse(cpus).mask() == mask

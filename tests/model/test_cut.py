@@ -8,6 +8,7 @@ from advisor.model.hardware.memory import Memory, MemoryTier, Processor
 from advisor.model.hardware.operating_system import Environment
 from advisor.model.hardware.partitioning import infer_cut, infer_layout, infer_smt
 from advisor.model.hardware.topology import L3, Distances, NumaNode, Package, Topology
+from tests.conftest import Golden
 from tests.model.shapes import CASCADE_LAKE, HASWELL, KNIGHTS_LANDING, NAPLES, ROME, machine, shape
 
 GIB = 1 << 30
@@ -23,59 +24,72 @@ def intel(model: int) -> Cpu:
     return Cpu(vendor="GenuineIntel", family=6, model=model)
 
 
-@pytest.mark.parametrize(
-    ("cpu", "nodes", "l3", "cores", "expected"),
-    [
-        (NAPLES, 4, 8, 32, ("channel-interleaving", 4, "high")),
-        (NAPLES, 1, 8, 32, ("die-interleaving", 1, "high")),
-        (ROME, 1, 16, 64, ("NPS1", 1, "high")),
-        (ROME, 2, 16, 64, ("NPS2", 2, "high")),
-        (ROME, 4, 16, 64, ("NPS4", 4, "high")),
-        (ROME, 16, 16, 64, ("L3-as-NUMA", 16, "high")),
-        (ROME, 4, 4, 16, ("NPS4", 4, "medium")),
-        (amd(23, 49, 16), 4, 4, 16, ("L3-as-NUMA", 4, "high")),
-        (amd(25, 160, 128), 16, 16, 128, ("L3-as-NUMA", 16, "high")),
-        (amd(25, 160, 32), 4, 4, 32, ("L3-as-NUMA", 4, "high")),
-        (amd(25, 1, 64), 4, 8, 64, ("NPS4", 4, "high")),
-        (amd(25, 1, 64), 8, 8, 64, ("L3-as-NUMA", 8, "high")),
-        (amd(25, 1, 16), 4, 4, 16, ("NPS4", 4, "medium")),
-        (amd(25, 17, 96), 4, 12, 96, ("NPS4", 4, "high")),
-        (amd(25, 17, 96), 12, 12, 96, ("L3-as-NUMA", 12, "high")),
-        (amd(25, 144, 24), 1, 3, 24, ("NPS1", 1, "high")),
-        (amd(25, 144, 24), 3, 3, 24, ("L3-as-NUMA", 3, "high")),
-        (amd(26, 17, 192), 2, 12, 192, ("NPS2", 2, "high")),
-        (amd(23, 8, 16), 2, 4, 16, ("channel-interleaving", 2, "high")),
-        (NAPLES, 4, 4, 16, ("channel-interleaving", 4, "medium")),
-        (intel(85), 2, 2, 24, ("none", 2, "high")),
-        (intel(85), 4, 2, 48, ("SNC2", 4, "high")),
-        (intel(143), 4, 1, 56, ("SNC4", 4, "high")),
-        (intel(173), 3, 1, 120, ("SNC3", 3, "high")),
-        (intel(79), 2, 2, 14, ("COD", 2, "high")),
-        (intel(62), 1, 1, 12, ("none", 1, "high")),
-        (Cpu(vendor="0x46", model=1), 4, 0, 48, ("none", 4, "high")),
-        (Cpu(vendor="0x41", model=0xD4F), 1, 1, 72, ("none", 1, "medium")),
-        (Cpu(model_name="AMD EPYC 7551 32-Core Processor"), 4, 8, 32, ("channel-interleaving", 4, "medium")),
-        (Cpu(model_name="AMD EPYC 74F3 24-Core Processor"), 2, 8, 24, ("NPS2", 2, "medium")),
-        (Cpu(model_name="Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz"), 1, 1, 8, ("none", 1, "medium")),
-        (Cpu(model_name="Intel(R) Xeon(R) CPU E7-8890 v4 @ 2.20GHz"), 2, 2, 24, ("COD", 2, "medium")),
-        (Cpu(model_name="Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz"), 2, 1, 20, ("SNC2", 2, "medium")),
-        (Cpu(model_name="AMD Opteron(tm) Processor 6134"), 2, 2, 8, ("none", 2, "medium")),
-        (HASWELL, 1, 1, 10, ("none", 1, "high")),
-        (HASWELL, 2, 2, 10, ("COD", 2, "high")),
-        (CASCADE_LAKE, 1, 1, 24, ("none", 1, "high")),
-        (CASCADE_LAKE, 2, 1, 24, ("SNC2", 2, "high")),
-        (CASCADE_LAKE, 4, 1, 24, ("SNC4", 4, "high")),
-        (KNIGHTS_LANDING, 4, 0, 64, ("KNL-SNC4-cache", 4, "high")),
-        (None, 2, 1, 24, ("SNC2", 2, "medium")),
-        (None, 1, 1, 24, ("none", 1, "medium")),
-        (None, 4, 8, 32, ("unknown", 4, "low")),
-        (ROME, 8, 16, 64, ("unknown", 8, "low")),
-    ],
+CUTS: tuple[tuple[Cpu | None, int, int, int, tuple[str, int, str]], ...] = (
+    (NAPLES, 4, 8, 32, ("channel-interleaving", 4, "high")),
+    (NAPLES, 1, 8, 32, ("die-interleaving", 1, "high")),
+    (ROME, 1, 16, 64, ("NPS1", 1, "high")),
+    (ROME, 2, 16, 64, ("NPS2", 2, "high")),
+    (ROME, 4, 16, 64, ("NPS4", 4, "high")),
+    (ROME, 16, 16, 64, ("L3-as-NUMA", 16, "high")),
+    (ROME, 4, 4, 16, ("NPS4", 4, "medium")),
+    (amd(23, 49, 16), 4, 4, 16, ("L3-as-NUMA", 4, "high")),
+    (amd(25, 160, 128), 16, 16, 128, ("L3-as-NUMA", 16, "high")),
+    (amd(25, 160, 32), 4, 4, 32, ("L3-as-NUMA", 4, "high")),
+    (amd(25, 1, 64), 4, 8, 64, ("NPS4", 4, "high")),
+    (amd(25, 1, 64), 8, 8, 64, ("L3-as-NUMA", 8, "high")),
+    (amd(25, 1, 16), 4, 4, 16, ("NPS4", 4, "medium")),
+    (amd(25, 17, 96), 4, 12, 96, ("NPS4", 4, "high")),
+    (amd(25, 17, 96), 12, 12, 96, ("L3-as-NUMA", 12, "high")),
+    (amd(25, 144, 24), 1, 3, 24, ("NPS1", 1, "high")),
+    (amd(25, 144, 24), 3, 3, 24, ("L3-as-NUMA", 3, "high")),
+    (amd(26, 17, 192), 2, 12, 192, ("NPS2", 2, "high")),
+    (amd(23, 8, 16), 2, 4, 16, ("channel-interleaving", 2, "high")),
+    (NAPLES, 4, 4, 16, ("channel-interleaving", 4, "medium")),
+    (intel(85), 2, 2, 24, ("none", 2, "high")),
+    (intel(85), 4, 2, 48, ("SNC2", 4, "high")),
+    (intel(143), 4, 1, 56, ("SNC4", 4, "high")),
+    (intel(173), 3, 1, 120, ("SNC3", 3, "high")),
+    (intel(79), 2, 2, 14, ("COD", 2, "high")),
+    (intel(62), 1, 1, 12, ("none", 1, "high")),
+    (Cpu(vendor="0x46", model=1), 4, 0, 48, ("none", 4, "high")),
+    (Cpu(vendor="0x41", model=0xD4F), 1, 1, 72, ("none", 1, "medium")),
+    (Cpu(model_name="AMD EPYC 7551 32-Core Processor"), 4, 8, 32, ("channel-interleaving", 4, "medium")),
+    (Cpu(model_name="AMD EPYC 74F3 24-Core Processor"), 2, 8, 24, ("NPS2", 2, "medium")),
+    (Cpu(model_name="Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz"), 1, 1, 8, ("none", 1, "medium")),
+    (Cpu(model_name="Intel(R) Xeon(R) CPU E7-8890 v4 @ 2.20GHz"), 2, 2, 24, ("COD", 2, "medium")),
+    (Cpu(model_name="Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz"), 2, 1, 20, ("SNC2", 2, "medium")),
+    (Cpu(model_name="AMD Opteron(tm) Processor 6134"), 2, 2, 8, ("none", 2, "medium")),
+    (HASWELL, 1, 1, 10, ("none", 1, "high")),
+    (HASWELL, 2, 2, 10, ("COD", 2, "high")),
+    (CASCADE_LAKE, 1, 1, 24, ("none", 1, "high")),
+    (CASCADE_LAKE, 2, 1, 24, ("SNC2", 2, "high")),
+    (CASCADE_LAKE, 4, 1, 24, ("SNC4", 4, "high")),
+    (KNIGHTS_LANDING, 4, 0, 64, ("KNL-SNC4-cache", 4, "high")),
+    (None, 2, 1, 24, ("SNC2", 2, "medium")),
+    (None, 1, 1, 24, ("none", 1, "medium")),
+    (None, 4, 8, 32, ("unknown", 4, "low")),
+    (ROME, 8, 16, 64, ("unknown", 8, "low")),
 )
+
+
+@pytest.mark.parametrize(("cpu", "nodes", "l3", "cores", "expected"), CUTS)
 def test_names(cpu: Cpu | None, nodes: int, l3: int, cores: int, expected: tuple[str, int, str]) -> None:
     """Each generation's cut is named in its vendor's word, as surely as the shape allows."""
     cut = infer_cut(machine(shape(2, nodes, l3, cores), cpu))
     assert (cut.name, cut.nodes_per_socket, cut.confidence) == expected
+
+
+def test_each_reason_to_the_letter(golden: Golden) -> None:
+    """What an audit says of how it knows: for each shape above, and for those that fit no setting of their generation."""
+    odd = ((HASWELL, 2, 1, 10), (HASWELL, 4, 1, 12), (CASCADE_LAKE, 5, 1, 25), (ROME, 4, 0, 64), (KNIGHTS_LANDING, 1, 0, 64))
+    told = []
+    for cpu, nodes, l3, cores in (*(row[:4] for row in CUTS), *odd):
+        cut = infer_cut(machine(shape(2, nodes, l3, cores), cpu))
+        name = (cpu.model_name or f"{cpu.vendor} {cpu.family} {cpu.model}") if cpu else "not known"
+        told.append(
+            f"{name}, a socket: {nodes} nodes, {l3} L3, {cores} cores\n  {cut.name}, {cut.confidence}: {'; '.join(cut.why)}\n"
+        )
+    golden("cuts.txt", "".join(told))
 
 
 def test_l3_as_numa_tells_the_setting_beneath() -> None:

@@ -37,21 +37,37 @@ def inside_out(i: int, j: int) -> int:
     return 20 if i == j else 12
 
 
-@pytest.mark.parametrize(
-    ("slit", "scheme", "expected"),
-    [
-        (naples, Scheme.DIES, "full"),
-        (three, Scheme.DIES, "simplified"),
-        (three, Scheme.NPS, "full"),
-        (flat, Scheme.NPS, "simplified"),
-        (backwards, Scheme.NPS, "contradicting"),
-        (lopsided, Scheme.NPS, "contradicting"),
-        (inside_out, Scheme.NPS, "contradicting"),
-    ],
+TABLES: tuple[tuple[Callable[[int, int], int], Scheme, str], ...] = (
+    (naples, Scheme.DIES, "full"),
+    (three, Scheme.DIES, "simplified"),
+    (three, Scheme.NPS, "full"),
+    (flat, Scheme.NPS, "simplified"),
+    (backwards, Scheme.NPS, "contradicting"),
+    (lopsided, Scheme.NPS, "contradicting"),
+    (inside_out, Scheme.NPS, "contradicting"),
 )
+
+
+@pytest.mark.parametrize(("slit", "scheme", "expected"), TABLES)
 def test_tables(slit: Callable[[int, int], int], scheme: Scheme, expected: str) -> None:
     """A table is full, simplified or impossible by what it says of sockets and by what the processor links."""
     assert judge_distances(shape(2, 4, 8, 32, slit=slit), scheme).name == expected
+
+
+@pytest.mark.parametrize(
+    ("slit", "scheme", "why"),
+    [
+        (naples, Scheme.DIES, "same socket 16, other socket 22 28"),
+        (three, Scheme.NPS, "same socket 16, other socket 32"),
+        (flat, Scheme.NPS, "nodes of the same socket and of another are equally far in it"),
+        (backwards, Scheme.NPS, "some nodes of one socket are 32 apart, some of different sockets 12"),
+        (lopsided, Scheme.NPS, "from node 0 to 1 it is 12, back it is 14"),
+        (inside_out, Scheme.NPS, "node 1 is nearer to node 0 (12) than node 0 itself (20)"),
+    ],
+)
+def test_a_table_is_judged_with_its_figures(slit: Callable[[int, int], int], scheme: Scheme, why: str) -> None:
+    """The reason has the distances that decide."""
+    assert judge_distances(shape(2, 4, 8, 32, slit=slit), scheme).why == (why,)
 
 
 def test_one_node_needs_no_table() -> None:

@@ -69,11 +69,44 @@ def test_some_l3_groups_are_enough_to_count_in() -> None:
     assert place(JobShape(per="l3"), [without_l3(some=True)]).size > 0
 
 
-@pytest.mark.parametrize(("nodes", "strategy"), [((0, 2), "per-hca"), ((2, 2), "spread-numa")])
-def test_adapters_of_one_node_share_the_ranks_near_it(nodes: tuple[int, int], strategy: str) -> None:
-    """Ranks are dealt to adapters only where these are on different NUMA nodes."""
+def with_adapters(*nodes: int) -> Machine:
+    """Return the node with an adapter at each of some NUMA nodes."""
     hcas = tuple(
         Hca(name=f"mlx5_{at}", address=f"0000:{at}1:00.0", locality=Locality(numa_nodes=(node,))) for at, node in enumerate(nodes)
     )
-    made = place(JobShape(ranks=8, hosts=("a", "b")), [NODE.model_copy(update={"hcas": hcas})])
+    return NODE.model_copy(update={"hcas": hcas})
+
+
+@pytest.mark.parametrize(("nodes", "strategy"), [((0, 2), "per-hca"), ((2, 2), "spread-numa")])
+def test_adapters_of_one_node_share_the_ranks_near_it(nodes: tuple[int, int], strategy: str) -> None:
+    """Ranks are dealt to adapters only where these are on different NUMA nodes."""
+    made = place(JobShape(ranks=8, hosts=("a", "b")), [with_adapters(*nodes)])
     assert made.strategy == strategy
+
+
+def test_an_adapter_that_was_asked_for_serves_every_rank() -> None:
+    """Whatever the strategy, but for one that deals ranks to adapters."""
+    made = place(JobShape(ranks=4, near="mlx5_1", strategy="compact"), [with_adapters(0, 2)])
+    assert {rank.slot.hca for rank in made.ranks()} == {"mlx5_1"}
+    dealt = place(JobShape(ranks=4, near="mlx5_1", strategy="per-hca"), [with_adapters(0, 2)])
+    assert {rank.slot.hca for rank in dealt.ranks()} == {"mlx5_0", "mlx5_1"}
+
+
+@pytest.mark.parametrize(("ranks", "strategy"), [(3, "spread-numa"), (4, "spread-numa"), (8, "spread-numa"), (6, "balanced")])
+def test_ranks_that_go_evenly_into_nodes_are_dealt_to_them(ranks: int, strategy: str) -> None:
+    """Where a node has no more than one L3 group, as many ranks as nodes or a multiple of them are spread over the nodes."""
+    one_l3_a_node = shapes.machine(shapes.shape(2, 2, 2, 8))
+    made = place(JobShape(ranks=ranks), [one_l3_a_node])
+    assert made.strategy == strategy
+
+
+def test_cores_of_which_a_part_is_free_are_named() -> None:
+    """A core is partly free where one of its threads is not the job's; none is where all of them are."""
+
+    def told(allowed: CpuSet | None) -> list[str]:
+        return [note for note in place(JobShape(ranks=1), [NODE], allowed=allowed).notes if "some threads only" in note]
+
+    assert NODE.topology is not None
+    whole = NODE.topology.pus
+    assert (told(None), told(whole - CpuSet((0, 16)))) == ([], [])
+    assert [note.partition(" the job")[0] for note in told(whole - CpuSet((16,)))] == ["of the cores of CPUs 0"]

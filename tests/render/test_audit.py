@@ -13,6 +13,7 @@ from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
 from advisor.render.audit.screen import HEIGHT, Shown
 from tests.conftest import Golden
+from tests.printing import printed
 from tests.render import audits, made
 
 STEPS = (
@@ -21,26 +22,21 @@ STEPS = (
 )
 
 
-def printed(audit: Audit, *, width: int = 100, asker: Asker = Asker()) -> str:  # noqa: B008 - a frozen value
+def screen(audit: Audit, *, width: int = 100, asker: Asker = Asker()) -> str:  # noqa: B008 - a frozen value
     """Return the one screen of an audit, without colours."""
-    file = StringIO()
-    page = audit_page(Shown(audit, made.rome(), made.layout(), None, asker))
-    Console(file=file, width=width, color_system=None).print(page)
-    return file.getvalue()
+    return printed(audit_page(Shown(audit, made.rome(), made.layout(), None, asker)), width, crop=True)
 
 
 def whole(audit: Audit, width: int = 100) -> str:
     """Return everything of an audit, without colours."""
-    file = StringIO()
     page = whole_audit_page(audit, made.rome(), made.layout(), audits.PUBLICATIONS, steps=STEPS)
-    Console(file=file, width=width, color_system=None).print(page, crop=False)
-    return file.getvalue()
+    return printed(page, width)
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_one_screen(width: int, golden: Golden) -> None:
     """An audit with everything in it is as it was accepted, on a narrow and on a wide terminal."""
-    golden(f"audit-{width}.txt", printed(audits.audit(), width=width))
+    golden(f"audit-{width}.txt", screen(audits.audit(), width=width))
 
 
 def test_everything(golden: Golden) -> None:
@@ -76,12 +72,12 @@ def seen_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ma
 @pytest.mark.parametrize("width", [80, 100, 160, 250])
 def test_it_is_one_screen(width: int) -> None:
     """An audit with everything in it takes at most the 24 lines of a terminal as it opens."""
-    assert len(printed(audits.audit(), width=width).splitlines()) <= HEIGHT
+    assert len(screen(audits.audit(), width=width).splitlines()) <= HEIGHT
 
 
 def test_the_costliest_comes_first() -> None:
     """Fixes stand by severity, then by what is to be won, and are numbered; what is worth knowing goes on counting."""
-    text = " ".join(printed(audits.audit(), width=120).split())
+    text = " ".join(screen(audits.audit(), width=120).split())
     names = (
         "1 HIGH mlx5_0 runs",
         "2 HIGH sockets are cut" if "2 HIGH sockets" in text else "2 HIGH",
@@ -94,23 +90,23 @@ def test_the_costliest_comes_first() -> None:
 
 def test_the_first_line_below_the_machine_says_what_to_fix() -> None:
     """How many things there are to fix, the first of them, and whether it takes a restart."""
-    lines = printed(audits.audit(), width=120).splitlines()
+    lines = screen(audits.audit(), width=120).splitlines()
     assert lines[lines.index("") + 1].startswith("FIX 4 THINGS  ")
 
 
 def test_subjects_of_one_rule_are_one_fix() -> None:
     """Two sockets that want the same step are one thing to fix, which names both."""
-    assert "offers NPS4; so is socket 1" in printed(audits.audit(), width=140)
+    assert "offers NPS4; so is socket 1" in screen(audits.audit(), width=140)
 
 
 def test_one_rule_does_not_flood() -> None:
     """A rule with other steps for each of many subjects has one number and names the others."""
-    assert printed(audits.audit(), width=160).count(" LOW ") == 1
+    assert screen(audits.audit(), width=160).count(" LOW ") == 1
 
 
 def test_a_cost_names_its_source() -> None:
     """A cost is a part of something, with who says so."""
-    assert "13 % of STREAM triad against NPS1, published [dell-rome-2019]" in printed(audits.audit(), width=200)
+    assert "13 % of STREAM triad against NPS1, published [dell-rome-2019]" in screen(audits.audit(), width=200)
 
 
 def test_a_setting_is_told_with_its_value_now_and_wanted() -> None:
@@ -126,13 +122,13 @@ def test_a_setting_is_told_with_its_value_now_and_wanted() -> None:
         rules=("os-x",),
         met=False,
     )
-    text = printed(Audit(scope="mpi", findings=(known,), settings=(row,)))
+    text = screen(Audit(scope="mpi", findings=(known,), settings=(row,)))
     assert "CONSIDER  1 vm.swappiness 60 -> 10\n" in text
 
 
 def test_what_the_next_boot_brings_is_said() -> None:
     """A setting that the BIOS holds for the next boot stands there with both values."""
-    assert "PENDING   SMT on -> off at the next boot" in printed(audits.audit(), width=120)
+    assert "PENDING   SMT on -> off at the next boot" in screen(audits.audit(), width=120)
 
 
 def test_unknown_bios_settings_take_one_item() -> None:
@@ -146,18 +142,18 @@ def test_unknown_bios_settings_take_one_item() -> None:
         for at in range(40)
     )
     audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=lacks),), settings=())
-    assert "NOT SEEN  40 settings of the BIOS: advisor audit --bios FILE\n" in printed(audit)
+    assert "NOT SEEN  40 settings of the BIOS: advisor audit --bios FILE\n" in screen(audit)
 
 
 def test_waived_and_broken_are_shown() -> None:
     """A waived finding stands there with its reason, a broken rule with its mistake."""
-    text = printed(audits.audit())
+    text = screen(audits.audit())
     assert [word for word in ("login node (until 2030-01-01)", "BROKEN    cpu-odd: division by zero") if word not in text] == []
 
 
 def test_the_numbers_of_the_last_line_add_up() -> None:
     """Every rule is counted once, by the worst of its verdicts."""
-    line = re.sub(r"\s+", " ", printed(audits.audit(), width=200)).partition("RULES ")[2].partition("MORE")[0]
+    line = re.sub(r"\s+", " ", screen(audits.audit(), width=200)).partition("RULES ")[2].partition("MORE")[0]
     total, *parts = (int(number) for number in re.findall(r"\d+", line))
     assert (total, sum(parts)) == (len({finding.id for finding in audits.audit().findings}),) * 2
 
@@ -166,14 +162,14 @@ def test_nothing_found_is_said_with_what_was_asked() -> None:
     """A machine without findings gets a good word that says how much was answered, and never that all is well."""
     sound = tuple(audits.finding(f"os-{at}", "low", "pass") for at in range(9))
     audit = Audit(scope="mpi", findings=(*sound, audits.finding("x-y", "low", "unknown")), settings=())
-    assert "NOTHING TO FIX  9 checks answered for mpi; 1 need more facts\n" in printed(audit)
+    assert "NOTHING TO FIX  9 checks answered for mpi; 1 need more facts\n" in screen(audit)
 
 
 def test_where_little_is_known_that_stands_first() -> None:
     """An audit that could answer few of its rules does not say that nothing is to be fixed."""
     unknown = tuple(audits.finding(f"x-{at}", "low", "unknown") for at in range(9))
     audit = Audit(scope="mpi", findings=(*unknown, audits.finding("os-a", "low", "pass")), settings=())
-    text = printed(audit)
+    text = screen(audit)
     assert ("LITTLE IS KNOWN  1 of 10 checks" in text, "NOTHING TO FIX" in text) == (True, False)
 
 
@@ -183,7 +179,7 @@ def test_most_waited_for_comes_first() -> None:
         audits.finding(f"x-{at}", "low", "unknown", lacks=({"fact": "a", "why": "b", "help": "ask c" if at else "ask d"},))
         for at in range(3)
     )
-    text = printed(Audit(scope="mpi", findings=lacks, settings=(), unseen=(Gap(fact="d", why="e", help="ask f"),)))
+    text = screen(Audit(scope="mpi", findings=lacks, settings=(), unseen=(Gap(fact="d", why="e", help="ask f"),)))
     assert "NOT SEEN  2 checks: ask c · 1 check: ask d\n" in text
 
 
@@ -195,7 +191,7 @@ def test_a_remedy_knows_which_machine_it_is_for(live: bool, wanted: str) -> None
     """What must be run on the machine of a capture says that it is there."""
     lack = {"fact": "measured", "why": "nothing was measured", "help": "advisor measure --quick, about 40 s"}
     lacks = tuple(audits.finding(f"measured-{at}", "low", "unknown", lacks=(lack,)) for at in range(14))
-    text = printed(Audit(scope="mpi", findings=lacks, settings=()), asker=Asker(("--from", "x"), live=live))
+    text = screen(Audit(scope="mpi", findings=lacks, settings=()), asker=Asker(("--from", "x"), live=live))
     assert wanted in text
 
 
@@ -221,13 +217,13 @@ def test_hostile_names_steer_nothing() -> None:
         evidence=(Evidence(fact="a", value=bad, where=bad),),
     )  # fmt: skip
     audit = Audit(scope="mpi", findings=(one,), settings=())
-    assert [text for text in (printed(audit), whole(audit)) if "\x1b" in text or "\r" in text or "red[/red]" not in text] == []
+    assert [text for text in (screen(audit), whole(audit)) if "\x1b" in text or "\r" in text or "red[/red]" not in text] == []
 
 
 @pytest.mark.parametrize("width", [40, 57, 80])
 def test_narrow(width: int) -> None:
     """No line is wider than the terminal, be it narrow, and none ends in blanks."""
-    lines = printed(audits.audit(), width=width).splitlines()
+    lines = screen(audits.audit(), width=width).splitlines()
     assert [line for line in lines if len(line) > width or line != line.rstrip()] == []
 
 

@@ -2,7 +2,6 @@ import json
 import subprocess
 
 import pytest
-from rich.console import Console
 
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement
@@ -10,6 +9,7 @@ from advisor.render.binding.page import BoundJob, bind_document, bind_page, bind
 from advisor.render.binding.ranks import plan_lines, rank_table
 from advisor.render.commandline import HERE, folded, launch_script, word
 from tests.place.samples import machine, placed
+from tests.printing import printed
 
 
 def told(placement: Placement, *machines: Machine, **more: object) -> BoundJob:
@@ -27,12 +27,9 @@ def told(placement: Placement, *machines: Machine, **more: object) -> BoundJob:
     return BoundJob(placement, machines, **{**values, **more})  # type: ignore[arg-type]
 
 
-def printed(what: BoundJob, width: int = 100, *, explain: bool = False) -> str:
+def page(what: BoundJob, width: int = 100, *, explain: bool = False) -> str:
     """Return the page as a terminal of that width shows it."""
-    console = Console(width=width, color_system=None)
-    with console.capture() as shown:
-        console.print(bind_page(what, explain=explain), crop=False)
-    return shown.get()
+    return printed(bind_page(what, explain=explain), width)
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
@@ -77,15 +74,15 @@ def test_a_narrow_table_cuts_lists_not_columns() -> None:
 
 def test_idle_and_shared_cores_are_drawn() -> None:
     """Where a rank sits is written on its L3, with the CPUs that stay idle beside it."""
-    text = printed(told(placed("b-c6525-2x7702-nps4", ranks_per_node=32), machine("b-c6525-2x7702-nps4")))
+    text = page(told(placed("b-c6525-2x7702-nps4", ranks_per_node=32), machine("b-c6525-2x7702-nps4")))
     assert "L3 16 MiB  r0 0; idle 1-3" in text
-    smt = printed(told(placed("b-c6525-2x7702-nps4-smt", per="l3", threads=4), machine("b-c6525-2x7702-nps4-smt")))
+    smt = page(told(placed("b-c6525-2x7702-nps4-smt", per="l3", threads=4), machine("b-c6525-2x7702-nps4-smt")))
     assert "L3 16 MiB  r0 0-3 +128-131" in smt
 
 
 def test_outside_the_allocation_is_drawn_in_brackets() -> None:
     """CPUs that the job may not use are in brackets, and are not called idle."""
-    text = printed(told(placed("job-half-v2", ranks=4), machine("job-half-v2")), 120)
+    text = page(told(placed("job-half-v2", ranks=4), machine("job-half-v2")), 120)
     assert "idle (" not in text
     assert "(In brackets: outside your allocation.)" in text
 
@@ -94,7 +91,7 @@ def test_short_files_are_pasted_and_long_ones_named() -> None:
     """A short file is shown as a command that makes it; of a long one it is said how it is written."""
     plan = placed("a-r7425-2x7601-dell", ranks=2)
     files = {"rankfile": lambda: iter(["rank 0=a slot=0"]), "long": lambda: (f"{n}" for n in range(100))}
-    text = printed(told(plan, machine("a-r7425-2x7601-dell"), files=files))
+    text = page(told(plan, machine("a-r7425-2x7601-dell"), files=files))
     assert "cat > rankfile <<'END'\nrank 0=a slot=0\nEND\n" in text
     assert "long: the line needs it, and it has more than 16 lines; -o DIR writes it" in text
 
@@ -120,4 +117,4 @@ def test_names_from_outside_do_not_steer_the_terminal() -> None:
     real = machine("a-r7425-2x7601-dell")
     assert real.cpu is not None
     hostile = real.model_copy(update={"cpu": real.cpu.model_copy(update={"model_name": "\x1b[31mx"})})
-    assert "\x1b" not in printed(told(placed("a-r7425-2x7601-dell", ranks=2), hostile))
+    assert "\x1b" not in page(told(placed("a-r7425-2x7601-dell", ranks=2), hostile))

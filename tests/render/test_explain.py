@@ -1,9 +1,6 @@
-from io import StringIO
-
-from rich.console import Console
-
 from advisor.model.audit.findings import Answer, Explanation, Lack, Part, Step
 from advisor.render.rule import explain_page
+from tests.printing import printed
 
 WHEN = (
     Step(depth=0, text="a < 1 and b", value="false", decides=True),
@@ -28,11 +25,9 @@ def told(*answers: Answer) -> Explanation:
     )
 
 
-def printed(explanation: Explanation, *, why_not: bool = False, width: int = 80) -> str:
+def page(explanation: Explanation, *, why_not: bool = False, width: int = 80) -> str:
     """Return the page, without colours."""
-    file = StringIO()
-    Console(file=file, width=width, color_system=None).print(explain_page(explanation, why_not=why_not))
-    return file.getvalue()
+    return printed(explain_page(explanation, why_not=why_not), width, crop=True)
 
 
 def answer(subject: str, verdict: str = "pass") -> Answer:
@@ -42,14 +37,12 @@ def answer(subject: str, verdict: str = "pass") -> Answer:
 
 def test_a_tree() -> None:
     """Parts are indented below the whole, each with its value and where it was read."""
-    assert "           a < 1 = true\n             a = 0 [/proc/a]\n           b = false [/proc/b]" in printed(
-        told(answer("mlx5_0"))
-    )
+    assert "           a < 1 = true\n             a = 0 [/proc/a]\n           b = false [/proc/b]" in page(told(answer("mlx5_0")))
 
 
 def test_why_not_shows_what_decided() -> None:
     """With why_not only what decided is there."""
-    text = printed(told(answer("mlx5_0")), why_not=True)
+    text = page(told(answer("mlx5_0")), why_not=True)
     assert ("no finding, because a < 1 and b = false" in text, "b = false [/proc/b]" in text, "/proc/a" in text) == (
         True,
         True,
@@ -59,24 +52,24 @@ def test_why_not_shows_what_decided() -> None:
 
 def test_each_kind_of_verdict_is_explained() -> None:
     """Subjects with another verdict are explained apart."""
-    text = printed(told(answer("one"), answer("two", "finding"), answer("three")))
+    text = page(told(answer("one"), answer("two", "finding"), answer("three")))
     assert ("one: PASS" in text, "two: FINDING" in text, "the same verdict for three" in text) == (True, True, True)
 
 
 def test_what_lacks() -> None:
     """What lacks stands with its cure."""
     lack = Lack(fact="b", why="permission denied", help="run as root")
-    text = printed(told(Answer(verdict="unknown", lacks=(lack,))))
+    text = page(told(Answer(verdict="unknown", lacks=(lack,))))
     assert "b: permission denied -> run as root" in text
 
 
 def test_hostile_texts_steer_nothing() -> None:
     """Control characters in a value or a path are shown as question marks."""
     step = Step(depth=0, text="a", value="\x1b[31m", where="/x\x07", decides=True)
-    text = printed(told(Answer(subject="\x1b", verdict="finding", parts=(Part(key="when", steps=(step,)),))))
+    text = page(told(Answer(subject="\x1b", verdict="finding", parts=(Part(key="when", steps=(step,)),))))
     assert ("\x1b" in text, "\x07" in text) == (False, False)
 
 
 def test_narrow() -> None:
     """No line is wider than the terminal."""
-    assert max(map(len, printed(told(answer("mlx5_0")), width=40).splitlines())) <= 40
+    assert max(map(len, page(told(answer("mlx5_0")), width=40).splitlines())) <= 40

@@ -11,19 +11,12 @@ from advisor.render.measured.latency import joined, nearest
 from advisor.render.measured.page import measured_page, plan_page
 from advisor.render.measured.series import ends, headline, matrices, round_trips, scaling
 from tests.conftest import Golden
+from tests.printing import printed
 from tests.render import measurements as made
 
 LEVELS = {"L1": 32 << 10, "L2": 512 << 10}
 FEW = tuple(range(12))
 BUSY = made.IDLE.model_copy(update={"idle": False, "busy": ("load 3.2", "user alice runs xhpl on 32 CPUs"), "compiler": None})
-
-
-def printed(page: RenderableType, width: int = 100, encoding: str = "utf-8") -> str:
-    """Return what a terminal of that width and encoding shows, without colours."""
-    file = TextIOWrapper(BytesIO(), encoding=encoding)
-    Console(file=file, width=width, color_system=None).print(page, crop=False)
-    file.seek(0)
-    return file.read()
 
 
 def shown(*results: Result, width: int = 100) -> str:

@@ -8,8 +8,8 @@ from advisor.model.kernels import KernelSheet, Variant
 from advisor.model.measurement import Measurements
 from advisor.render.measured.kernels import kernels_page
 from advisor.render.measured.page import measured_page
+from tests.printing import printed
 from tests.render import measurements as made
-from tests.render.test_measured import printed
 
 UPDATE = Variant(name="update", unit="updates/s", arrays=1, read=8, written=8, flops=None, iteration="random updates, x ^= r")
 GUPS = KernelSheet(name="gups", summary="updates of memory", parts=("core", "machine"), variants=(UPDATE,))

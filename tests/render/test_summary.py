@@ -1,7 +1,3 @@
-from io import StringIO
-
-from rich.console import Console
-
 from advisor.model.audit.findings import Audit
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Locality
@@ -12,6 +8,7 @@ from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
 from advisor.render.audit.screen import Shown
 from tests.conftest import Golden
+from tests.printing import printed
 from tests.render import made
 
 FULL = {
@@ -36,31 +33,29 @@ FULL = {
 }
 
 
-def printed(machine: Machine, *, verbose: bool = False, width: int = 100) -> str:
+def opening(machine: Machine, *, verbose: bool = False, width: int = 100) -> str:
     """Return what a terminal shows of a machine of which no rule was asked, without colours."""
-    file = StringIO()
     audit = Audit(scope="mpi", findings=(), settings=(), unseen=machine.gaps)
     shown = Shown(audit, machine, made.layout(), None, Asker())
     page = whole_audit_page(audit, machine, made.layout(), {}) if verbose else audit_page(shown)
-    Console(file=file, width=width, color_system=None).print(page)
-    return file.getvalue()
+    return printed(page, width, crop=True)
 
 
 def test_summary(golden: Golden) -> None:
     """The opening of an audit is as it was accepted, on one screen and whole."""
     machine = made.rome().model_copy(update=FULL)
-    golden("summary.txt", printed(machine))
-    golden("summary-verbose.txt", printed(machine, verbose=True))
+    golden("summary.txt", opening(machine))
+    golden("summary-verbose.txt", opening(machine, verbose=True))
 
 
 def test_gaps_are_grouped_by_help() -> None:
     """What needs the same help is asked for once."""
-    assert printed(made.rome(), verbose=True).count("-> run as root") == 1
+    assert opening(made.rome(), verbose=True).count("-> run as root") == 1
 
 
 def test_the_machine_takes_two_lines() -> None:
     """An ordinary machine is told in two lines: who made it, its processors, how they are cut, its adapter."""
-    head, _, _ = printed(made.naples(), width=140).partition("\n\n")
+    head, _, _ = opening(made.naples(), width=140).partition("\n\n")
     assert (head.count("\n"), head.split(" · ")[1:3]) == (
         1,
         ["Dell PowerEdge R7425", "2 x EPYC 7601, 64 cores, SMT off, NPS4 (8 NUMA nodes), 256 GiB"],
@@ -69,36 +64,36 @@ def test_the_machine_takes_two_lines() -> None:
 
 def test_nothing_lacks() -> None:
     """A machine without gaps has no such heading."""
-    assert "could not be seen" not in printed(made.naples())
+    assert "could not be seen" not in opening(made.naples())
 
 
 def test_markup_in_names_is_text() -> None:
     """A name with brackets is printed as it is."""
-    assert "[red]x[/red]" in printed(made.naples().model_copy(update={"name": "[red]x[/red]"}))
+    assert "[red]x[/red]" in opening(made.naples().model_copy(update={"name": "[red]x[/red]"}))
 
 
 def test_no_line_ends_in_blanks() -> None:
     """What goes to a file has no blanks at the ends of its lines."""
-    assert [line for line in printed(made.rome(), verbose=True).splitlines() if line != line.rstrip()] == []
+    assert [line for line in opening(made.rome(), verbose=True).splitlines() if line != line.rstrip()] == []
 
 
 def test_narrow() -> None:
     """No line is wider than the terminal, be it narrow."""
     machine = made.rome().model_copy(update=FULL)
-    assert max(map(len, printed(machine, verbose=True, width=50).splitlines())) <= 50
+    assert max(map(len, opening(machine, verbose=True, width=50).splitlines())) <= 50
 
 
 def test_verbose_tells_everything() -> None:
     """Verbose adds the sections with their facts."""
     machine = made.rome().model_copy(update=FULL)
-    assert "os_name" not in printed(machine)
-    assert "os_name               Rocky Linux 8.10" in printed(machine, verbose=True)
+    assert "os_name" not in opening(machine)
+    assert "os_name               Rocky Linux 8.10" in opening(machine, verbose=True)
 
 
 def test_a_place_that_is_not_known() -> None:
     """A device without a node says so, and why."""
     hca = made.hca("mlx5_0", "0000:a1:00.0", None).model_copy(update={"locality": Locality(numa_nodes=(), inferred="it is -1")})
-    assert "NUMA node ? (it is -1)" in printed(made.rome().model_copy(update={"hcas": (hca,)}))
+    assert "NUMA node ? (it is -1)" in opening(made.rome().model_copy(update={"hcas": (hca,)}))
 
 
 def test_alike_devices_are_one_row() -> None:
@@ -106,7 +101,7 @@ def test_alike_devices_are_one_row() -> None:
     hcas = tuple(made.hca(f"mlx5_{at}", f"0000:b{at}:00.0", at // 2) for at in range(4))
     rows = [
         line
-        for line in printed(made.rome().model_copy(update={"hcas": hcas, "pci": None}), verbose=True).splitlines()
+        for line in opening(made.rome().model_copy(update={"hcas": hcas, "pci": None}), verbose=True).splitlines()
         if line.startswith("HCA")
     ]
     assert [row.partition(", 100")[0] for row in rows] == ["HCA        mlx5_0, mlx5_1", "HCA        mlx5_2, mlx5_3"]
@@ -119,5 +114,5 @@ def test_every_gap_is_named() -> None:
         Gap(fact="tiers", why="none", help=NOT_OFFERED),
     )
     machine = made.naples().model_copy(update={"gaps": gaps})
-    text = " ".join(printed(machine, verbose=True, width=200).split())
+    text = " ".join(opening(machine, verbose=True, width=200).split())
     assert "cpu.fact4: not there -> install x - tiers: none: this kernel" in text
