@@ -225,7 +225,7 @@ def _warnings(before: Runs, after: Runs) -> Iterator[str]:
         if False in looks:
             yield f"the machine was busy {which}{': ' if busy else ''}{'; '.join(busy)}: the difference may be its neighbours'"
         elif None in looks:
-            yield f"nobody looked whether the hosts were idle {which}"
+            yield f"whether the hosts were idle was not checked {which}"
 
 
 def _too_few(rows: Iterable[Contrast], *, starts: bool) -> Iterator[str]:

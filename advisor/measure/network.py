@@ -148,7 +148,7 @@ def home_of(machine: Machine, hca: str | None) -> Locality:
 
 
 def _pairs(ground: Resources, home: Locality, hca: str | None, hosts: int) -> Iterator[NetworkRun]:
-    """Yield one rank a host beside the adapter, and as far from it as can be."""
+    """Yield one rank per host beside the adapter, and as far from it as possible."""
     nodes = list(_parts(ground, "numa")) or list(_parts(ground, "machine"))
     near = next((each for each in nodes if each[0] in home.numa_nodes), nodes[0])
     far = _farthest(ground, near, nodes)
@@ -156,7 +156,7 @@ def _pairs(ground: Resources, home: Locality, hca: str | None, hosts: int) -> It
         index, cpus = node
         part: Part = "machine" if index is None else "numa"
         if hosts > 1:
-            about = f"one rank a host, on {_name(part, index)}"
+            about = f"one rank per host, on {_name(part, index)}"
             yield NetworkRun("network-pair", part, index, cpus, 1, hca, _distance(ground, home, cpus), about)
         elif two := _two_cores(ground, near[1], cpus):
             about = f"one rank on {_name(part, near[0])}, one on {_name(part, index)}"

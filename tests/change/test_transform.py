@@ -133,7 +133,7 @@ def test_attributes_of_the_bios_that_hold_the_setting_are_forgotten() -> None:
         ("uneven-l3", "interleave=die", "that is of EPYC 7001"),
         ("hbm-flat", "snc=3", "it offers none, SNC4"),
         ("offline", "smt=on", "offline or hidden"),
-        ("numa-off", "nps=4", "how this machine is cut now is not known"),
+        ("numa-off", "nps=4", "the present NUMA partitioning is not known"),
         ("knights-landing", "smt=on", ""),
         ("a-r7425-2x7601-dell", "nps=4", "EPYC 7001 (Naples) has no NPS"),
     ],

@@ -45,7 +45,7 @@ def test_the_article_s_lines(naples: str, kernels: str, capsys: Capture) -> None
     assert {word[0] for word in words} == {"mpirun"}
     assert [line for line in words if "UCX_NET_DEVICES=mlx5_0:1" not in line or f"{kernels}/mbw_mr" not in line] == []
     assert [each["about"] for each in found if "is here" in each["about"]] == [
-        "one rank a host, on NUMA node 6, mlx5_0 is here: latency,mbw_mr,bibw",
+        "one rank per host, on NUMA node 6, mlx5_0 is here: latency,mbw_mr,bibw",
         "NUMA node 6, all cores, mlx5_0 is here: mbw_mr",
         "socket 1, all cores, mlx5_0 is here: mbw_mr",
     ]

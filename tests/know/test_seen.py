@@ -240,7 +240,7 @@ def other_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
 def test_rules_check_names_the_sheet_that_claims_too_much(other_rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A registry of Gen10 Plus that is called one of Gen9 is refused, with the file and what is wrong."""
     assert status(["rules", "check"]) == 0
-    assert "were seen in firmware of the maker" in capsys.readouterr().out
+    assert "were seen in firmware of the vendor" in capsys.readouterr().out
     sheet = other_rules / "hpe.yaml"
     sheet.write_text(
         sheet.read_text().replace("registry A42 1.2.60: {platforms: [gen10-plus-amd]", "registry A42 1.2.60: {platforms: [gen9]")

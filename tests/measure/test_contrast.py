@@ -85,7 +85,7 @@ def test_what_speaks_against_it_is_said() -> None:
     assert compare_runs([busy], [run(few, idle=None, day=21)]).warnings == (
         "the runs named before began later than the others",
         "the machine was busy before: user alice runs xhpl on 32.0 CPUs: the difference may be its neighbours'",
-        "nobody looked whether the hosts were idle after",
+        "whether the hosts were idle was not checked after",
         ONE_START,
         "3 and 3 repeats cannot show a difference; 5 and 5 can",
     )
