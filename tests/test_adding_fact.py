@@ -50,8 +50,8 @@ PAGES = "import json; from docs.generate import pages; print(json.dumps(pages())
 
 
 def example() -> dict[str, str]:
-    """Return the code that docs/adding.md shows, by the file that it names."""
-    text = (ROOT / "docs" / "adding.md").read_text()
+    """Return the code that docs/adding.md shows for a source of facts, by the file that it names."""
+    text = (ROOT / "docs" / "adding.md").read_text().partition("\n## A source of facts\n")[2].partition("\n## ")[0]
     return dict(re.findall(r"```python\n# (\S+\.py)[^\n]*\n(.*?)```", text, re.DOTALL))
 
 
