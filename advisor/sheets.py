@@ -30,10 +30,8 @@ from advisor.errors import AdvisorError, BadInput, BadSheet
 
 _LARGEST: Final = 1 << 20
 _DEEPEST: Final = 24
-_LONGEST: Final = 8000
-"""Characters of one text in a sheet."""
-_MOST: Final = 100_000
-"""Values and keys in a sheet."""
+_LONGEST: Final = 8000  # characters of one text in a sheet
+_MOST: Final = 100_000  # values and keys in a sheet
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml reads ten times faster than Python; PyYAML's wheels carry it."""
@@ -43,9 +41,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]{1,16}")
 _FLOAT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,3})?")
 _WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
 
-Place = tuple[str | int, ...]
-"""The keys and positions that lead to a value."""
-
+Place = tuple[str | int, ...]  # the keys and positions that lead to a value
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -68,12 +64,12 @@ class Sheet(NamedTuple):
         return BadSheet(problem, file=self.file, place=f"line {self.line(place)}", cure=cure)
 
 
-def read_sheet(path: Path, without: str | None = None) -> Sheet:
-    """Return what a YAML file says; ``without`` what stands indented under a key, of a file that is known to be right."""
+def read_sheet(path: Path, without: str | None = None, only: Iterable[str] = ()) -> Sheet:
+    """Return what a YAML file says; of one known to be right ``without`` what is under a key, or ``only`` some first keys."""
     data = _bytes(path)
     try:
         text = data.decode("utf-8")
-        return parse_sheet(_blanked(text, without) if without else text, str(path))
+        return parse_sheet(_part(text, without, only) if without or only else text, str(path))
     except UnicodeDecodeError as error:
         raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
 
@@ -97,10 +93,11 @@ def _bytes(path: Path) -> bytes:
 _CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
 
 
-def _blanked(text: str, key: str) -> str:
-    """Return a text with empty lines in place of a key and all that is indented under it: parsing them costs most."""
-    under = rf"^( *){key}: *\n(?:(?:\1(?: |- ).*| *)\n)*"
-    return re.sub(under, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE)
+def _part(text: str, without: str | None, only: Iterable[str]) -> str:
+    """Return a text with empty lines in place of what is not asked for, and of all that is indented under it: it costs most."""
+    first = rf"^(?!(?:{'|'.join(only)}):)[^ \t\n#-].*(?:\n(?:[ \t#-].*)?)*$"
+    block = rf"^( *){without}: *\n(?:(?:\1(?: |- ).*| *)\n)*" if without else first
+    return re.sub(block, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE)
 
 
 def parse_sheet(text: str, file: str) -> Sheet:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from advisor.know.settings import settings
-from advisor.know.vendors import vendors
+from advisor.know.vendors import vendor_by_id
 from advisor.model.audit.plan import Target, edit_instruction, filled_lines
 from advisor.model.audit.setting import Neutral, Setting
 from advisor.model.audit.vendor import Absent, Entry, Lock, Place, Require, Vendor, VendorValue, is_named
@@ -45,7 +45,7 @@ def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neu
         return _place(vendor, platform_id, setting, value, entry=entry, bios=bios)
     if vendor.falls_back is None or not_offered(vendor, platform_id, setting.name, "no"):
         return None
-    words = vendors()[vendor.falls_back]
+    words = vendor_by_id(vendor.falls_back)
     # The usual menus, reached by this vendor's own key.
     usual = locate(words.model_copy(update={"setup": vendor.setup or words.setup}), platform_id, setting, value)
     if usual is None:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from advisor.know.platforms import platforms
+from advisor.know.platforms import traits
 from advisor.know.vendors import vendors
+from advisor.model.audit.setting import Maker
 from advisor.model.audit.vendor import Vendor, is_named
 from advisor.model.hardware.firmware import Bios, Firmware, Registry
 
@@ -15,7 +16,7 @@ _ENOUGH = 4
 _MANY = 20
 """Attributes of a whole resource, and of a sheet that has more than a few names."""
 
-_CPU_MAKERS = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}
+_MAKERS: Final[dict[Maker, str]] = {"amd": "AMD", "intel": "Intel", "arm": "Arm"}
 _ROM = re.compile(r"BiosAttributeRegistry([A-Z]\d{2})\.")
 
 
@@ -69,7 +70,7 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
 
 def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[BiosMismatch]:
     """Yield that the attributes are of a server with another vendor's processors."""
-    makers = {each.id: _CPU_MAKERS.get(each.match.vendor, "Arm") for each in platforms()}
+    makers = {each.id: _MAKERS[each.maker] for each in traits()}
     mine = makers.get(platform or "")
     if vendor is None or mine is None:
         return

@@ -9,7 +9,7 @@ from typing import Any, Final
 from advisor.know.attributes import entries_of, not_offered
 from advisor.know.benchmarks import Known, bench_of, proofs
 from advisor.know.fixes import AskedValue, asked_by_setting, fix_at, gain_text, value_with_unit, wanted_setting
-from advisor.know.vendors import vendors
+from advisor.know.vendors import vendor_by_id
 from advisor.language.units import count
 from advisor.model.audit.checklist import HEADINGS, NAMED, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
 from advisor.model.audit.findings import Audit, Finding, Fix, Row, Want
@@ -193,7 +193,7 @@ def _setting(
 
 def _inside(menu: str, vendor: Vendor) -> str:
     """Return the way from the first menu on: how that is reached stands above the list, once."""
-    fallback = vendors()[vendor.falls_back].setup if vendor.falls_back else ""
+    fallback = vendor_by_id(vendor.falls_back).setup if vendor.falls_back else ""
     for setup in filter(None, (vendor.setup, fallback)):
         menu = menu.removeprefix(f"{setup} > ")
     return menu

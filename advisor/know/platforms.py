@@ -1,30 +1,91 @@
 """The platform sheets: all of them, the one that fits a machine, the one of a name, and that of a processor on order."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
-
-from pydantic import Field
+from pathlib import Path
+from typing import Final
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
-from advisor.model.audit.platform import Match, Platform, for_model
+from advisor.model.audit.platform import Platform, for_model, lacking
+from advisor.model.audit.platform_traits import Match, Traits
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from advisor.model.value import Value
 from advisor.paths import rules
-from advisor.sheets import load_sheet
+from advisor.sheets import Sheet, model_of, read_sheet
+
+_OWN: Final = frozenset({"id", "name", "launched", "match", "series", "processors", "variants", "references", "notes"})
+"""What a sheet never inherits: who it is, and what was measured or sold of another."""
+
+_FARTHEST: Final = 4
+"""Sheets that inherit one from the other."""
+
+
+def _files() -> dict[str, Path]:
+    """Return the file of each platform."""
+    return {path.stem: path for path in sorted((rules() / "platforms").glob("*.yaml"))}
+
+
+def file_of(name: str) -> Path:
+    """Return the file of a platform that there is."""
+    return _files()[name]
+
+
+def _with_inherited(sheet: Sheet, only: Iterable[str] = (), depth: int = 0) -> Sheet:
+    """Return a sheet with what it takes from the one it inherits; a figure of its own needs a source of its own."""
+    data = sheet.data if isinstance(sheet.data, dict) else {}
+    elder = data.get("inherits")
+    if not isinstance(elder, str):
+        return sheet
+    if elder not in _files():
+        raise sheet.wrong(
+            ("inherits",), f"there is no platform {elder[:40]}", did_you_mean(elder, _files(), "see rules/platforms")
+        )
+    if depth == _FARTHEST:
+        raise sheet.wrong(("inherits",), "too many sheets inherit one from the other", f"at most {_FARTHEST}")
+    from_elder = _with_inherited(read_sheet(_files()[elder], only=only), only, depth + 1).data
+    merged = {**{key: value for key, value in from_elder.items() if key not in _OWN}, **data}
+    sources, own = from_elder.get("sources"), data.get("sources", {})
+    if isinstance(sources, dict) and isinstance(own, dict):
+        kept = {key: source for key, source in sources.items() if key not in data and key not in _OWN}
+        merged["sources"] = {**kept, **own}
+    return sheet._replace(data=merged)
+
+
+def _own_name(found: Traits, path: Path) -> None:
+    if found.id != path.stem:
+        raise BadSheet(f"the id {found.id} is not the file's name", file=str(path), cure=f"write id: {path.stem}")
+
+
+@cache
+def traits() -> tuple[Traits, ...]:
+    """Return what tells each platform from the others, by file name: far less than whole sheets to read."""
+    found = []
+    for path in _files().values():
+        sheet = _with_inherited(read_sheet(path, only=Traits.model_fields), Traits.model_fields)
+        found.append(model_of(sheet, Traits))
+        _own_name(found[-1], path)
+    return tuple(found)
+
+
+@cache
+def platform_sheet(name: str) -> Platform:
+    """Return the whole sheet of a platform that there is."""
+    path = file_of(name)
+    sheet = _with_inherited(read_sheet(path))
+    platform = model_of(sheet, Platform)
+    _own_name(platform, path)
+    for key, problem, cure in lacking(platform):
+        raise sheet.wrong((key,), problem, cure)
+    return platform
 
 
 @cache
 def platforms() -> tuple[Platform, ...]:
     """Return every platform sheet, by file name."""
-    found = []
-    for path in sorted((rules() / "platforms").glob("*.yaml")):
-        platform = load_sheet(path, Platform)
-        if platform.id != path.stem:
-            raise BadSheet(f"the id {platform.id} is not the file's name", file=str(path), cure=f"write id: {path.stem}")
-        found.append(platform)
-    return tuple(found)
+    return tuple(platform_sheet(name) for name in _files())
 
 
 def match_platform(machine: Machine) -> Platform | None:
@@ -32,9 +93,9 @@ def match_platform(machine: Machine) -> Platform | None:
     cpu = machine.cpu
     if cpu is None:
         return None
-    fitting = [platform for platform in platforms() if fits(platform.match, cpu, machine.topology)]
-    best = max(fitting, key=lambda platform: platform.match.refines, default=None)
-    return for_model(best, cpu.model_name) if best else None
+    fitting = [each for each in traits() if fits(each.match, cpu, machine.topology)]
+    best = max(fitting, key=lambda each: each.match.refines, default=None)
+    return for_model(platform_sheet(best.id), cpu.model_name) if best else None
 
 
 def fits(match: Match, cpu: Cpu, topology: Topology | None) -> bool:
@@ -61,61 +122,42 @@ def _refined(match: Match, name: str, topology: Topology) -> bool:
 def platform_by_id(name: str) -> Platform:
     """Return the platform of a name such as ``rome`` or ``sapphire-rapids``."""
     wanted = "-".join(name.lower().split()).replace("_", "-")
-    known = {platform.id: platform for platform in platforms()}
+    known = tuple(_files())
     if wanted in known:
-        return known[wanted]
+        return platform_sheet(wanted)
     raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))
 
 
-class Model(Value):
-    """One model as its vendor describes it."""
+class Ordered(Value):
+    """A processor on order."""
 
-    name: str = ""
+    name: str
     platform: str
     cores: int | None = None
-    dies: int | None = Field(default=None, description="compute dies of a socket; None where that is not known or does not count")
-    source: str = Field(default="", description="publication")
+    dies: int | None = None
 
 
-class Series(Value):
-    """Models of one platform, known by their name alone."""
-
-    name: str = Field(max_length=120)
-    platform: str
-
-
-class Processors(Value):
-    """The sheet of all models."""
-
-    series: tuple[Series, ...]
-    models: dict[str, Model]
-
-
-@cache
-def processors() -> Processors:
-    """Return every model and series."""
-    return load_sheet(rules() / "processors" / "models.yaml", Processors)
-
-
-def model_of(name: str) -> Model:
-    """Return what is known of a model, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
+def processor(name: str) -> Ordered:
+    """Return what is known of a processor, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
     plain = _plain(name)
-    known = {_plain(each).lower(): each for each in processors().models}
+    known = {_plain(each).lower(): (each, sheet) for sheet in platforms() for each in sheet.processors}
     if plain.lower() in known:
-        own = known[plain.lower()]
-        return processors().models[own].model_copy(update={"name": own})
-    there = {platform.id for platform in platforms()}
-    for series in processors().series:
-        if series.platform in there and re.fullmatch(series.name, plain, re.IGNORECASE):
-            return Model(name=plain, platform=series.platform)
-    cure = did_you_mean(plain, _near(plain), "name its generation with --platform")
+        own, sheet = known[plain.lower()]
+        return Ordered(name=own, platform=sheet.id, cores=sheet.processors[own].cores, dies=sheet.processors[own].dies)
+    fitting = {each.id: each for each in traits() if re.fullmatch(each.series, plain, re.IGNORECASE)}
+    elders = {each.inherits for each in fitting.values()}
+    for each in fitting:
+        if each not in elders:  # what inherits from another says more of its own processors
+            return Ordered(name=plain, platform=each)
+    names = [each for sheet in platforms() for each in sheet.processors]
+    cure = did_you_mean(plain, _near(plain, names), "name its generation with --platform")
     raise BadValue(f"{name[:60]} is not a processor that is known here", cure=cure)
 
 
-def _near(plain: str) -> list[str]:
+def _near(plain: str, names: list[str]) -> list[str]:
     """Return the models that a misspelt name may mean: those of a number as long that begins alike."""
     number = re.search(r"\d{3,}", plain)
-    return [each for each in processors().models if number and re.search(rf"\b{number[0][0]}\w{{{len(number[0]) - 1}}}", each)]
+    return [each for each in names if number and re.search(rf"\b{number[0][0]}\w{{{len(number[0]) - 1}}}", each)]
 
 
 def _plain(name: str) -> str:
@@ -125,14 +167,14 @@ def _plain(name: str) -> str:
     words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)
     found = re.sub(r"^(Bronze|Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
     found = re.sub(r"^Xeon 6 (?=\d{4})", "Xeon ", found, flags=re.IGNORECASE)
-    return re.sub(r"^(\d\w{3}\w?)$", r"EPYC \1", found) if re.fullmatch(r"7\w\d[1-3][PX]?|9\d\d[45][PFX]?", found) else found
+    return f"EPYC {found}" if re.fullmatch(r"[79]\w\d\d[PFX]?", found) else found
 
 
-def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, Model | None]:
+def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, Ordered | None]:
     """Return the platform of hardware on order, and its model where that was named; the two must not contradict."""
     if cpu is None:
         return platform_by_id(platform or ""), None
-    model = model_of(cpu)
+    model = processor(cpu)
     named = platform_by_id(platform) if platform is not None else None
     if named is not None and named.id != model.platform:
         raise BadValue(f"{model.name} is {model.platform}, and --platform says {named.id}", cure="give one of the two")

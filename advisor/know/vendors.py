@@ -2,16 +2,20 @@
 
 import re
 from functools import cache
+from pathlib import Path
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
-from advisor.know.platforms import platforms
+from advisor.know.platforms import traits
 from advisor.know.settings import settings
+from advisor.model.audit.platform_traits import TraitQuery, maker_of
 from advisor.model.audit.rule import Publication, Publications
-from advisor.model.audit.vendor import Entry, Match, Vendor
+from advisor.model.audit.setting import Maker
+from advisor.model.audit.vendor import Entry, Generations, Match, Vendor
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.firmware import Firmware
+from advisor.model.value import Value
 from advisor.paths import rules
-from advisor.sheets import load_sheet
+from advisor.sheets import Sheet, load_sheet, model_of, read_sheet
 
 
 @cache
@@ -24,15 +28,42 @@ FALLBACK = "generic"
 """The sheet for a vendor that has none."""
 
 
-@cache
+def _files() -> dict[str, Path]:
+    """Return the file of each vendor, in the order of the ids."""
+    return {path.stem: path for path in sorted((rules() / "vendors").glob("*.yaml"))}
+
+
 def vendors() -> dict[str, Vendor]:
     """Return every vendor's sheet under its id, in the order of the ids."""
-    sheets = [(path, load_sheet(path, Vendor)) for path in sorted((rules() / "vendors").glob("*.yaml"))]
-    for path, sheet in sheets:
-        if sheet.id != path.stem:
-            raise BadSheet(f"id {sheet.id} stands in a file of another name", file=str(path), cure=f"call it {sheet.id}.yaml")
-        _check(str(path), sheet)
-    return {sheet.id: sheet for _, sheet in sheets}
+    return {name: vendor_at(path) for name, path in _files().items()}
+
+
+@cache
+def vendor_at(path: Path) -> Vendor:
+    """Return the vendor's sheet that a file holds, its generations as the platforms that have their traits."""
+    sheet = read_sheet(path)
+    if isinstance(sheet.data, dict) and "generations" in sheet.data:
+        named = {word: _having(queries) for word, queries in generations_of(sheet).items()}
+        sheet = sheet._replace(data={**sheet.data, "generations": named})
+    vendor = model_of(sheet, Vendor)
+    if vendor.id != path.stem:
+        raise BadSheet(f"id {vendor.id} stands in a file of another name", file=str(path), cure=f"call it {vendor.id}.yaml")
+    _check(str(path), vendor)
+    return vendor
+
+
+def generations_of(sheet: Sheet) -> dict[str, tuple[TraitQuery, ...]]:
+    """Return a sheet's generations as it writes them."""
+    return model_of(sheet._replace(data={"generations": sheet.data["generations"]}), Generations).generations
+
+
+def _having(queries: tuple[TraitQuery, ...]) -> list[str]:
+    return [each.id for each in traits() if any(query.fits(each) for query in queries)]
+
+
+def vendor_file(name: str) -> Path:
+    """Return the file of a vendor that there is."""
+    return _files()[name]
 
 
 def _check(file: str, sheet: Vendor) -> None:
@@ -55,9 +86,9 @@ def _check(file: str, sheet: Vendor) -> None:
 
 def vendor_by_id(name: str) -> Vendor:
     """Return the sheet of an id; the error names the nearest right one."""
-    known = vendors()
+    known = _files()
     if name in known:
-        return known[name]
+        return vendor_at(known[name])
     cure = did_you_mean(name.lower(), known, f"there are {', '.join(known)}")
     raise BadValue(f"{name[:60]} is not a vendor", cure=cure)
 
@@ -66,11 +97,29 @@ def match_vendor(firmware: Firmware | None) -> Vendor | None:
     """Return the sheet of a machine's vendor, the generic one for a vendor without a sheet, None where it is not known."""
     if firmware is None:
         return None
-    scores = [(max((_score(rule, firmware) for rule in sheet.match), default=0), sheet) for sheet in vendors().values()]
-    best, sheet = max(scores, key=lambda scored: scored[0])
+    scores = [(max((_score(rule, firmware) for rule in each.match), default=0), each.id) for each in recognition()]
+    best, name = max(scores, key=lambda scored: scored[0], default=(0, FALLBACK))
     if best:
-        return sheet
-    return vendors()[FALLBACK] if firmware.system_vendor or firmware.board_vendor else None
+        return vendor_by_id(name)
+    return vendor_by_id(FALLBACK) if firmware.system_vendor or firmware.board_vendor else None
+
+
+class Recognised(Value):
+    """How a maker's servers are recognised: the head of its sheet."""
+
+    id: str
+    match: tuple[Match, ...] = ()
+
+
+def recognition() -> tuple[Recognised, ...]:
+    """Return how each maker is recognised; of a sheet no more is read than that, for all but one are of no use then."""
+    return tuple(recognised_by(path) for name, path in _files().items() if name != FALLBACK)
+
+
+@cache
+def recognised_by(path: Path) -> Recognised:
+    """Return how the servers of a sheet are recognised, wherever in it that stands."""
+    return model_of(read_sheet(path, only=Recognised.model_fields), Recognised)
 
 
 def _score(rule: Match, firmware: Firmware) -> int:
@@ -93,10 +142,6 @@ def _plain(name: str | None) -> str:
     return re.sub(r"[^a-z0-9]+", " ", (name or "").lower())
 
 
-_MAKERS = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}
-"""CPUID vendor -> vendor as platform sheets call it; every other vendor's processors here are Arm's kin."""
-
-
 def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *, known_maker: bool) -> Vendor:
     """Return a sheet without the words that cannot be this machine's.
 
@@ -108,17 +153,11 @@ def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *
         sheet = sheet.model_copy(update={"setup": ""})
     if platform_id is not None:
         return sheet
-    maker = _MAKERS.get(cpu.vendor or "", "Arm") if cpu and cpu.vendor else None
+    maker = maker_of(cpu.vendor) if cpu and cpu.vendor else None
     kept = {name: tuple(each for each in entries if _serves(sheet, each, maker)) for name, entries in sheet.settings.items()}
     return sheet.model_copy(update={"settings": {name: entries for name, entries in kept.items() if entries}, "falls_back": None})
 
 
-def _serves(sheet: Vendor, entry: Entry, maker: str | None) -> bool:
-    """Return whether an entry is of some generation whose processors this vendor builds."""
-    words = entry.platforms or tuple(sheet.generations)
-    ids = {each for word in words for each in sheet.generations.get(word, (word,))}
-    return maker is not None and any(platform.id in ids and _of(platform.vendor) == maker for platform in platforms())
-
-
-def _of(vendor: str) -> str:
-    return vendor if vendor in ("AMD", "Intel") else "Arm"
+def _serves(sheet: Vendor, entry: Entry, maker: Maker | None) -> bool:
+    """Return whether an entry is of some generation whose processors this maker builds."""
+    return any(each.maker == maker and sheet.serves(entry.platforms, each.id) for each in traits())

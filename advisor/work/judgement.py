@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.judge.rulebook import Rulebook
-    from advisor.know.platforms import Model
+    from advisor.know.platforms import Ordered
     from advisor.model.audit.setting import Maker, Neutral
     from advisor.model.audit.vendor import Vendor
     from advisor.model.hardware.fault_counters import Watch
@@ -46,7 +46,7 @@ class HardwareOnOrder:
 
     platform: Platform | None
     vendor: "Vendor"
-    model: "Model | None" = None
+    model: "Ordered | None" = None
 
     @property
     def machine(self) -> Machine:
@@ -225,8 +225,6 @@ def _said(
 _REAL: Final = Environment(virtual="none", container="none")
 """What is ordered is a real machine."""
 
-_MAKERS: Final[dict[str, "Maker"]] = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
-
 _CUT_SETTING: Final = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mode", "DIES": "memory.interleave"}
 """Scheme of a platform -> the setting that cuts its sockets."""
 
@@ -243,7 +241,7 @@ _SPELLED: Final = {
 
 def maker_of(platform: Platform | None) -> "Maker | None":
     """Return who makes a platform's processors, as settings name them."""
-    return None if platform is None else _MAKERS.get(platform.match.vendor, "arm")
+    return None if platform is None else platform.maker
 
 
 def _of_order(found: Finding, platform: Platform | None) -> bool:
@@ -259,7 +257,7 @@ def _of_order(found: Finding, platform: Platform | None) -> bool:
     return not (soldered and (of_modules or (slots and not found.wants)))
 
 
-def _decided(platform: Platform | None, scope: Scope, model: "Model | None") -> dict[str, str | None]:
+def _decided(platform: Platform | None, scope: Scope, model: "Ordered | None") -> dict[str, str | None]:
     """Return the NUMA partitioning that platform or model decides, as its setting spells it; None where both leave that open.
 
     A rule asks for a NUMA partitioning of machines that offer it; for hardware on order its platform and model decide.

@@ -73,6 +73,23 @@ def tried(rules: Iterable[Rule]) -> tuple[RuleTrial, ...]:
     return tuple(RuleTrial(rule, tuple(run_examples(rule, scope)), tuple(verdicts_without_example(rule))) for rule in rules)
 
 
+def mistakes_between(rules: Iterable[Rule]) -> tuple[str, ...]:
+    """Return what is wrong between the sheets, and in rules that ask for what no platform is; a line each, with its cure.
+
+    A site's own rules may ask for the platforms it has by their ids.
+    """
+    from advisor.know.sheet_checks import Expression, mistakes
+
+    own = (rule for rule in rules if Path(rule.file).parent == rules_folder())
+    asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in _expressions(rule))
+    return tuple(str(mistake) for mistake in mistakes(asked))
+
+
+def _expressions(rule: Rule) -> tuple[str, ...]:
+    gain = rule.text.cost.gain if rule.text.cost else None
+    return tuple(text for text in (*rule.text.let.values(), rule.text.only, rule.text.when, gain) if text)
+
+
 class SheetsChecked(NamedTuple):
     """How many sheets there are, how many names of BIOS attributes are in them, and how many of those were seen in firmware."""
 

@@ -1,6 +1,5 @@
 """Verified means: this name and value was seen in firmware of this maker and of this generation."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 
@@ -145,8 +144,8 @@ def test_generations_whose_firmware_was_read_have_their_settings_verified(vendor
 def test_e_cores_stand_as_evidence_for_no_p_cores() -> None:
     """The R670 and the R770 whose firmware was read have Sierra Forest, whose profiles and clusters are its own."""
     dell = vendor_by_id("dell")
-    ids = {word for name in ("capture R670 BIOS 1.3.2", "registry R770 BIOS 1.2.4") for word in dell.evidence[name].platforms}
-    assert ids == {"sierra-forest"}
+    words = {word for name in ("capture R670 BIOS 1.3.2", "registry R770 BIOS 1.2.4") for word in dell.evidence[name].platforms}
+    assert {each for word in words for each in dell.generations[word]} == {"sierra-forest"}
     assert locate(dell, "sierra-forest", settings()["cpu.smt"], "off") is None
     hpc = locate(dell, "sierra-forest", settings()["power.workload_profile"], "hpc")
     assert hpc is not None
@@ -228,13 +227,11 @@ def test_every_evidence_names_a_publication_and_is_used() -> None:
 
 
 @pytest.fixture
-def other_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def other_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the makers' sheets that the product reads in their stead."""
     copytree(rules() / "vendors", tmp_path / "vendors")
     monkeypatch.setattr(sheets, "rules", lambda: tmp_path)
-    vendors.cache_clear()
-    yield tmp_path / "vendors"
-    vendors.cache_clear()
+    return tmp_path / "vendors"
 
 
 def test_rules_check_names_the_sheet_that_claims_too_much(other_rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +242,7 @@ def test_rules_check_names_the_sheet_that_claims_too_much(other_rules: Path, cap
     sheet.write_text(
         sheet.read_text().replace("registry A42 1.2.60: {platforms: [gen10-plus-amd]", "registry A42 1.2.60: {platforms: [gen9]")
     )
-    vendors.cache_clear()
+    sheets.vendor_at.cache_clear()
     assert status(["rules", "check"]) == 2
     told = capsys.readouterr().err
     assert "hpe.yaml" in told

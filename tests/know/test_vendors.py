@@ -1,9 +1,12 @@
 """The makers' sheets: which machine goes by which, what they cover, and the lines they give."""
 
 import shlex
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
+import advisor.know.vendors as sheets
 from advisor.errors import BadSheet, BadValue
 from advisor.know.attributes import locate, neutral_values, not_offered
 from advisor.know.settings import settings
@@ -11,6 +14,7 @@ from advisor.know.vendors import _check, match_vendor, vendor_by_id, vendors
 from advisor.model.audit.setting import Neutral
 from advisor.model.audit.vendor import Place
 from advisor.model.hardware.firmware import Bios, Firmware
+from advisor.sheets import Sheet, read_sheet
 
 BIOS = [name for name, setting in settings().items() if setting.where == "bios"]
 
@@ -58,6 +62,29 @@ def test_a_machine_goes_by_its_makers_sheet(names: dict[str, str], vendor: str |
 def test_no_firmware_names_no_vendor() -> None:
     """Without SMBIOS names there is no sheet, not a guess."""
     assert match_vendor(None) is None
+
+
+def test_one_makers_sheet_is_read_for_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all others no more than how their servers are recognised, which stands first."""
+    read: list[tuple[str, bool]] = []
+
+    def noted(path: Path, only: Iterable[str] = ()) -> Sheet:
+        read.append((path.stem, bool(only)))
+        return read_sheet(path, only=only)
+
+    monkeypatch.setattr(sheets, "read_sheet", noted)
+    sheets.vendor_at.cache_clear()
+    sheets.recognised_by.cache_clear()
+    match_vendor(Firmware(system_vendor="LENOVO", product="ThinkSystem SR645"))
+    assert sorted(name for name, head in read if head) == sorted(name for name in vendors() if name != "generic")
+    assert [name for name, head in read if not head][:1] == ["lenovo"]
+
+
+def test_a_sheet_that_names_its_servers_last_is_recognised_too(tmp_path: Path) -> None:
+    """The order of the keys costs time, and decides nothing."""
+    file = tmp_path / "acme.yaml"
+    file.write_text("id: acme\nname: Acme\ngenerations: {all: {maker: amd}}\nsettings: {}\nmatch: [{product: [Anvil]}]\n")
+    assert sheets.recognised_by(file).match[0].product == ("Anvil",)
 
 
 def test_a_wrong_id_is_told_the_right_one() -> None:

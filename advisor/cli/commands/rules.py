@@ -17,7 +17,7 @@ import typer
 
 from advisor.cli.options import Json, Rules, Topic
 from advisor.cli.output import emit_json, say
-from advisor.work.rules import rules_named, sheets_checked, tried
+from advisor.work.rules import mistakes_between, rules_named, sheets_checked, tried
 
 if TYPE_CHECKING:
     from advisor.judge.rule import Rule
@@ -45,6 +45,9 @@ def run(
     if action is Action.TEST:
         return _test(chosen)
     if action is Action.CHECK:
+        if wrong := mistakes_between(chosen):
+            typer.echo("\n".join(f"advisor: {line}" for line in wrong), err=True)
+            return 2
         say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
         say(
             "{} files of vendors and {} of platforms: of {} names, {} were seen in firmware of the vendor, "

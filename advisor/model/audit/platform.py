@@ -4,10 +4,12 @@ Every figure names the publication it comes from. L3 groups, cores and adapters 
 """
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from advisor.model.audit.platform_traits import NamePattern, Traits
 from advisor.model.hardware.cpu import Scheme
 from advisor.model.quantity import Amount, measured_in
 from advisor.model.value import Value
@@ -16,53 +18,6 @@ Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 """What a machine is to be good at; guides disagree because they mean different work."""
 
 Transfers = Annotated[float, measured_in("transfers/s")]
-Bytes = Annotated[float, measured_in("bytes")]
-
-
-def _spelled(data: Any) -> Any:
-    """Return numbers with the ranges among them written out: ``48-63``."""
-    items = data if isinstance(data, list | tuple) else [data]
-    return [number for item in items for number in _numbers(item)]
-
-
-def _numbers(item: Any) -> Any:
-    ends = re.fullmatch(r"(\d{1,5})-(\d{1,5})", item) if isinstance(item, str) else None
-    return range(int(ends[1]), int(ends[2]) + 1) if ends else (item,)
-
-
-Numbers = Annotated[tuple[int, ...], BeforeValidator(_spelled)]
-
-
-def _is_pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"no regular expression: {error}") from error
-    return text
-
-
-_NamePattern = Annotated[str, Field(max_length=120), BeforeValidator(_is_pattern)]
-
-
-class Match(Value):
-    """How a machine's processor is recognised: by family and model, never by its marketing name alone.
-
-    Refinements single out a part of those: a sheet that has some fits where any of them holds.
-    """
-
-    vendor: str = Field(description="the CPUID vendor, or the Arm implementer")
-    family: int | None = Field(default=None, description="CPU family; None on Arm, where the kernel has none")
-    models: Numbers = Field(description="models of that family, or Arm parts", min_length=1)
-    steppings: Numbers = Field(default=(), description="only these steppings; () for all")
-    never: _NamePattern | None = Field(default=None, description="marketing names of the same model that are another platform")
-    l3: Bytes | None = Field(default=None, description="refinement: bytes of the largest L3 group, at least")
-    hbm: bool = Field(default=False, description="refinement: some NUMA node is HBM")
-    name: _NamePattern | None = Field(default=None, description="refinement: the marketing name has this in it")
-
-    @property
-    def refines(self) -> bool:
-        """Whether it singles out a part of what family and model give."""
-        return bool(self.l3 or self.hbm or self.name)
 
 
 class CutOffer(Value):
@@ -82,7 +37,7 @@ class CutOffer(Value):
     min_cores: int | None = Field(
         default=None, description="certain from so many cores a socket on; below it is not offered, or not known to be"
     )
-    only: _NamePattern | None = Field(default=None, description="only processors with this in their marketing name")
+    only: NamePattern | None = Field(default=None, description="only processors with this in their marketing name")
     source: str = Field(description="publication")
     note: str | None = Field(default=None, description="what else to know")
 
@@ -134,7 +89,7 @@ class Reference(Value):
 class Variant(Value):
     """Processors of the platform, known by name, for which some figures differ."""
 
-    name: _NamePattern = Field(description="their marketing names have this in it")
+    name: NamePattern = Field(description="their marketing names have this in it")
     why: str = Field(description="what is different about them")
     flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
     channels: int | None = Field(default=None, description="memory channels of a socket")
@@ -143,19 +98,21 @@ class Variant(Value):
 
 
 _VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
-_FIGURES: Final = (*_VARYING, "launched", "memory_kind", "memory_speed_2dpc", "pcie", "l3_per_die")
+_FIGURES: Final = (*_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "pcie", "l3_per_die")
 
 
-class Platform(Value):
+class Processor(Value):
+    """One processor as its maker describes it."""
+
+    cores: int | None = None
+    dies: int | None = Field(default=None, description="compute dies of a socket; None where that is not known or does not count")
+    source: str = Field(description="publication")
+
+
+class Platform(Traits):
     """A processor generation."""
 
-    id: str = Field(pattern=r"[a-z0-9]+(-[a-z0-9]+)*", description="short name: rome, sapphire-rapids")
-    name: str = Field(description="EPYC 7002 (Rome)")
-    vendor: str = Field(description="AMD, Intel, NVIDIA")
-    architecture: str = Field(description="of its cores: Zen 2")
     launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month")
-    match: Match = Field(description="how it is recognised")
-    scheme: str = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
     flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
     channels: int | None = Field(default=None, description="memory channels of a socket; None where models differ")
     memory_kind: str | None = Field(default=None, description="DDR4, DDR5, LPDDR5X, HBM3")
@@ -171,6 +128,7 @@ class Platform(Value):
     best: tuple[Advice, ...] = Field(default=(), description="cuts that guides want; where two disagree, ours comes first")
     variants: tuple[Variant, ...] = Field(default=(), description="models for which some figures differ")
     references: tuple[Reference, ...] = Field(default=(), description="published results")
+    processors: dict[str, Processor] = Field(default={}, description="processors of it, for --cpu: EPYC 7702")
     notes: tuple[str, ...] = Field(default=(), description="what else to know")
 
     @model_validator(mode="after")
@@ -195,6 +153,36 @@ class Platform(Value):
         parts: tuple[CutOffer | Advice | Variant | Reference, ...]
         parts = (*self.cuts, *self.best, *self.variants, *self.references)
         return (*self.sources.values(), *(part.source for part in parts))
+
+
+_CUTS_OF: Final = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
+"""The cuts that every firmware of a scheme offers."""
+
+
+def lacking(platform: Platform) -> Iterator[tuple[str, str, str]]:
+    """Yield what a platform's traits demand and its sheet does not say: the key, what is wrong, and what to write."""
+    names = {cut.name for cut in platform.cuts}
+    for cut in _CUTS_OF.get(platform.scheme, ()):
+        if cut not in names:
+            said = f"scheme {platform.scheme} has the cut {cut}, and cuts does not list it"
+            yield (
+                "cuts",
+                said,
+                f"add {{name: {cut}, nodes: {2 if cut == 'COD' else 1}, called: NAME IN THE SETUP MENU, source: ID}}",
+            )
+    if platform.scheme in ("NPS", "DIES") and platform.l3_per_die is None:
+        said = f"scheme {platform.scheme} is offered by dies, and nothing tells how many L3 groups a die has"
+        yield "scheme", said, "add l3_per_die: 1, and its publication under sources"
+    dimms = (platform.memory_kind or "").startswith("DDR")
+    if dimms and platform.channels is None and not any(variant.channels for variant in platform.variants):
+        yield (
+            "memory_kind",
+            f"{platform.memory_kind} stands in channels, and none are told",
+            "add channels, or variants with theirs",
+        )
+    if platform.hbm_and_dimms and not (platform.match.hbm or platform.match.name):
+        said = "hbm_and_dimms, but match does not tell it from processors without HBM"
+        yield "match", said, "add hbm: true or name: to match"
 
 
 def for_model(platform: Platform, name: str | None) -> Platform:

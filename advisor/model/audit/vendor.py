@@ -1,10 +1,11 @@
 """What a vendor of servers calls each setting, where it stands in the menus, and how its tools set it."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from advisor.model.audit.platform_traits import TraitQuery
 from advisor.model.value import Value
 
 VendorValue = StrictBool | StrictInt | StrictStr
@@ -77,7 +78,9 @@ class Require(Value):
 class Evidence(Value):
     """What shows attributes of a vendor's servers, and of which generation those servers are."""
 
-    platforms: Words = Field(description="platform ids or the vendor's generations that it is of, no others")
+    platforms: Words = Field(
+        description="the vendor's generations that it is of, no others; none that is open to later platforms"
+    )
     kind: Literal["registry", "capture", "reference", "script", "list"] = Field(
         description="registry: names and legal values; capture: names and present values; reference: the vendor's own printed "
         "list of names and values; script: what somebody writes; list: names alone"
@@ -95,7 +98,7 @@ class Evidence(Value):
 class Entry(Value):
     """How one setting is called on some platforms of a vendor."""
 
-    platforms: tuple[str, ...] = Field(default=(), description="platform ids or the vendor's generations; () all it lists")
+    platforms: tuple[str, ...] = Field(default=(), description="the vendor's generations; () all it lists")
     attribute: str | None = Field(default=None, description="Redfish attribute; None where only the menu is known")
     prefix: str | None = Field(default=None, description="the attribute's beginning where a suffix of four hex digits may follow")
     numbered: str | None = Field(default=None, description="attributes that differ by a number: Nbio{n}LclkDpmLevel")
@@ -131,6 +134,18 @@ class Entry(Value):
         if wrong := [value for seen in self.seen.values() if seen != "all" for value in seen if value not in self.values]:
             raise ValueError(f"seen: {wrong[0]} is not a value of this entry")
         return self
+
+
+def _as_tuple(data: Any) -> Any:
+    return (data,) if isinstance(data, dict) else data
+
+
+class Generations(Value):
+    """A sheet's generations as it writes them: by the traits of their platforms."""
+
+    generations: dict[str, Annotated[tuple[TraitQuery, ...], BeforeValidator(_as_tuple), Field(min_length=1)]] = Field(
+        description="the vendor's word -> traits of the platforms: 17g: {family: xeon, generation: 6..}"
+    )
 
 
 class Lock(Value):
@@ -178,7 +193,12 @@ class Vendor(Value):
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     name: str
     match: tuple[Match, ...] = Field(default=(), description="any of them; () for the sheet that serves an unknown vendor")
-    generations: dict[str, tuple[str, ...]] = Field(description="the vendor's word for a generation of servers -> platform ids")
+    generations: dict[str, tuple[str, ...]] = Field(
+        description="the vendor's word for a generation of servers -> platforms; a sheet names them by their traits"
+    )
+    not_covered: tuple[TraitQuery, ...] = Field(
+        default=(), description="platforms with which this maker builds no servers, or none that are known here"
+    )
     redfish: Redfish | None = None
     tools: Tools = Tools()
     setup: str = Field(default="", description="how the setup menus are reached, before an entry's menu")
@@ -195,13 +215,12 @@ class Vendor(Value):
 
     @model_validator(mode="after")
     def _whole(self) -> "Vendor":
-        known = {*self.generations, *(platform for ids in self.generations.values() for platform in ids)}
         used = [p for entries in self.settings.values() for entry in entries for p in entry.platforms]
         used += [p for absent in self.absent for p in absent.platforms]
         used += [p for lock in self.locks for p in lock.platforms]
         used += [p for evidence in self.evidence.values() for p in evidence.platforms]
         used += [p for each in self.one_time for p in each.platforms]
-        if wrong := [platform for platform in used if platform not in known]:
+        if wrong := [platform for platform in used if platform not in self.generations]:
             raise ValueError(f"platform {wrong[0]} is in none of this vendor's generations")
         for name, entry in ((name, entry) for name, entries in self.settings.items() for entry in entries):
             for seen in (*entry.seen, *(seen for need in entry.requires for seen in need.seen)):
@@ -216,9 +235,9 @@ class Vendor(Value):
         return any(self.serves(some, platform) and self.serves(others, platform) for platform in every)
 
     def serves(self, platforms: tuple[str, ...], platform: str) -> bool:
-        """Return whether a list of platforms and generations holds a platform; an empty one holds all of the sheet's."""
+        """Return whether a list of generations holds a platform; an empty one holds all of the sheet's."""
         words = platforms or tuple(self.generations)
-        return platform in words or any(platform in self.generations.get(word, ()) for word in words)
+        return any(platform in self.generations.get(word, ()) for word in words)
 
     def shows(self, entry: Entry, platform: str | None, value: str) -> bool:
         """Return whether the firmware of this platform's own generation was seen with an entry's attribute at a value."""
