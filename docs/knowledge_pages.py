@@ -133,7 +133,9 @@ def _platform(platform: Platform) -> str:
     best = "".join(f"- {', '.join(advice.scopes)}: {advice.cut} [{advice.source}]\n" for advice in platform.best)
     results = "".join(_reference(reference) for reference in platform.references)
     table = f"| result | value | condition | source |\n| --- | --- | --- | --- |\n{results}" if results else ""
-    return f"\n## {platform.name} (`{platform.id}`)\n\n{rows}\nCuts:\n\n{cuts}\nAdvised:\n\n{best}\n{table}"
+    elder = f"\nWhat does not stand in its own sheet is taken from `{platform.inherits}`.\n" if platform.inherits else ""
+    head = f"\n## {platform.name} (`{platform.id}`)\n\nTraits: {platform.told}.\n{elder}"
+    return f"{head}\n{rows}\nCuts:\n\n{cuts}\nAdvised:\n\n{best}\n{table}"
 
 
 def _reference(reference: Reference) -> str:

@@ -116,7 +116,10 @@ def _fits_none(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
 
 
 def _told(query: TraitQuery) -> str:
-    return ", ".join(f"{name} {value}" for name, value in query.model_dump(exclude_defaults=True).items())
+    first, last = query.generation or (None, None)
+    ends = f"{first}" if first == last else f"{first}..{last or ''}"
+    traits_asked = query.model_dump(exclude_defaults=True) | ({"generation": ends} if query.generation else {})
+    return ", ".join(f"{name} {value}" for name, value in traits_asked.items())
 
 
 def _nearest(query: TraitQuery) -> str | None:

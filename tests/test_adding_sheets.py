@@ -1,0 +1,407 @@
+"""What docs/adding.md promises of platforms, vendors, rules and settings, performed in a copy of the house.
+
+Every figure of Venice, of Acme and of the setting here is invented: this file is the only place where they stand.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+
+from advisor.paths import rules
+from tests.machines.catalogue import write_archive
+
+HOUSE = rules().parent
+
+VENICE = r"""id: venice
+name: EPYC 9006 (Venice)
+inherits: turin
+architecture: Zen 6
+generation: 6
+socket: SP7
+match: {vendor: AuthenticAMD, family: 26, models: [80-95], never: "Threadripper|Ryzen"}
+series: 'EPYC 9\d\d6[PF]?'
+channels: 16
+memory_speed: 8000 MT/s
+memory_speed_2dpc: null
+sources: {socket: unverified, channels: unverified, memory_speed: unverified}
+processors:
+  EPYC 9996: {cores: 256, dies: 8, source: unverified}
+"""
+
+ALONE = """id: lagoon
+name: Lagoon
+vendor: Lagoon
+architecture: Marsh 1
+family: lagoon
+generation: 1
+match: {vendor: AuthenticAMD, family: 99, models: [1]}
+series: 'Lagoon \\d'
+scheme: UNKNOWN
+sources: {}
+cuts: [{name: none, nodes: 1, called: no setting, source: unverified}]
+"""
+
+ACME = """id: acme
+name: Acme
+match:
+  - system_vendor: [Acme]
+setup: F9 at start
+generations:
+  a1: {family: epyc, generation: 4..}
+not_covered: [{family: epyc, generation: 1..3}, {maker: intel}, {maker: arm}, {family: instinct}]
+settings:
+  cpu.smt:
+    - {platforms: [a1], label: Threads, menu: Anvil > Processor, values: {on: Both, off: One}, note: "from memory, check"}
+falls_back: generic
+absent:
+  - {settings: [REST], offered: unknown, reason: no registry and no capture of an Anvil was seen}
+"""
+
+RULE = """
+- id: numa-drill
+  title: The drill wants NUMA balancing off
+  severity: low
+  where: os
+  when: setting.DRILLED == "on"
+  say: the drilled setting is on
+  why: A drill shows that one entry is enough.
+  set: {DRILLED: "off"}
+  check: cat /proc/sys/kernel/drilled
+  refs: [kernel-parameters]
+  tests:
+    - {given: {setting.DRILLED: "on"}, expect: finding, say: is on}
+    - {given: {setting.DRILLED: "off"}, expect: pass}
+    - {given: {architecture: x86_64}, expect: unknown}
+"""
+
+SETTING = """
+os.drilled:
+  title: drilled setting
+  where: os
+  type: choice
+  values: {on: the drill goes on, off: the drill is over}
+  reboot: "no"
+  breaks: nothing known
+  set: {sysctl: kernel.drilled, writes: {on: "1", off: "0"}}
+  show: sysctl kernel.drilled
+  sources: [kernel-parameters]
+"""
+
+
+class Copy:
+    """A copy of the house, in which one thing is added."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("advisor", "rules", "templates"):
+            copytree(HOUSE / name, folder / name)
+        copytree(HOUSE / "docs", folder / "docs", ignore=ignore_patterns("pictures", "reference", "*.md"))
+
+    def add(self, place: str, text: str) -> None:
+        """Append to a file of the rules, which may be a new one."""
+        file = self.folder / "rules" / place
+        file.write_text((file.read_text() if file.exists() else "") + text)
+
+    def change(self, place: str, old: str, new: str) -> None:
+        """Write other words into a file of the rules."""
+        file = self.folder / "rules" / place
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+
+    def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Run Python in the copy."""
+        return subprocess.run([sys.executable, *words], cwd=self.folder, input=given, capture_output=True, text=True, check=False)
+
+    def asks(self, *words: str) -> str:
+        """Return what advisor prints in the copy."""
+        done = self.run("-m", "advisor", *words)
+        assert (done.returncode in (0, 1), done.stderr) == (True, "")
+        return done.stdout
+
+    def tells(self, code: str, given: str = "") -> object:
+        """Return the JSON that a few lines of Python print in the copy."""
+        done = self.run("-c", code, given=given)
+        assert done.stderr == ""
+        return json.loads(done.stdout)
+
+    def wrong(self) -> list[str]:
+        """Return what `rules check` says is wrong, without the folder."""
+        done = self.run("-m", "advisor", "rules", "check")
+        assert done.returncode == (2 if done.stderr else 0)
+        return [line.replace(f"{self.folder}/", "") for line in done.stderr.splitlines()]
+
+    def changed(self) -> set[str]:
+        """Return the files of the rules that are not as they were."""
+        mine = {path.relative_to(self.folder): path for path in (self.folder / "rules").rglob("*.yaml")}
+        return {
+            str(name)
+            for name, path in mine.items()
+            if not (HOUSE / name).exists() or path.read_bytes() != (HOUSE / name).read_bytes()
+        }
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    """Return a copy of the house."""
+    return Copy(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def venice(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """Return a copy in which Venice was added, and nothing else."""
+    copy = Copy(tmp_path_factory.mktemp("venice"))
+    copy.add("platforms/venice.yaml", VENICE)
+    return copy
+
+
+PLACES = """
+import json
+from advisor.know.attributes import locate
+from advisor.know.fixes import any_value
+from advisor.know.settings import settings
+from advisor.know.vendors import vendors
+def places(vendor, platform):
+    asked = [setting for setting in settings().values() if setting.where == "bios"]
+    found = {setting.name: locate(vendor, platform, setting, any_value(setting)) for setting in asked}
+    return {name: place and [place.menu, place.label, place.attribute] for name, place in found.items()}
+print(json.dumps({vendor.id: [places(vendor, name) for name in ("turin", "venice")] for vendor in vendors().values()}))
+"""
+
+JUDGED = """
+import json
+from advisor.work.judgement import judged
+from advisor.work.machine import load
+turin = load(ARCHIVE)
+cpu = turin.cpu.model_copy(update={"model": 80, "model_name": "AMD EPYC 9996 256-Core Processor"})
+both = [judged(each).audit for each in (turin, turin.model_copy(update={"cpu": cpu}))]
+print(json.dumps([[each.platform_id, [[found.id, found.verdict] for found in each.findings]] for each in both]))
+"""
+
+OF_CHANNELS = {"memory-channel-empty", "memory-slow-dimms", "numa-nps-below-best"}
+"""Empty channels, DIMMs slower than the platform, and the rule that does not speak while channels are empty."""
+
+VARIANTS = """
+import json, sys
+from pathlib import Path
+from advisor.errors import AdvisorError
+from advisor.know import platforms, vendors
+from advisor.know.sheet_checks import mistakes
+def told(text):
+    Path("rules/platforms/venice.yaml").write_text(text)
+    for cached in (platforms.traits, platforms.platform_sheet, platforms.platforms, vendors.vendor_at):
+        cached.cache_clear()
+    try:
+        return [str(each) for each in mistakes()]
+    except AdvisorError as error:
+        return [str(error)]
+print(json.dumps([told(text) for text in json.load(sys.stdin)]))
+"""
+
+
+def settings_of(copy: Copy, *words: str) -> list[str]:
+    """Return the settings of a checklist."""
+    found = json.loads(copy.asks("checklist", *words, "--as", "json"))
+    return sorted(item["setting"] for group in found["groups"] for item in group["items"] if item["setting"])
+
+
+def test_a_platform_is_one_file(venice: Copy) -> None:
+    """Venice on a Dell has as many settings as Turin, and its model is known to --cpu."""
+    assert venice.wrong() == []
+    found = settings_of(venice, "--cpu", "EPYC 9996", "--vendor", "dell")
+    assert found == settings_of(venice, "--platform", "turin", "--vendor", "dell")
+    assert len(found) > 40
+    assert venice.changed() == {"rules/platforms/venice.yaml"}
+
+
+def test_every_vendor_has_the_same_words_for_a_new_platform_as_for_its_elder(venice: Copy) -> None:
+    """Menu, label and attribute of every BIOS setting on Venice are those on Turin, at every maker."""
+    found = venice.tells(PLACES)
+    assert isinstance(found, dict)
+    assert [vendor for vendor, (turin, younger) in found.items() if turin != younger] == []
+    assert len(found) == 10
+
+
+def test_nothing_is_verified_of_a_platform_that_nobody_has_seen(venice: Copy) -> None:
+    """A new platform joins the newest generation of a vendor, and none of its evidence."""
+    found = json.loads(venice.asks("checklist", "--platform", "venice", "--vendor", "dell", "--as", "json"))
+    fixes = [item["fix"] for group in found["groups"] for item in group["items"] if item["fix"]["where"] == "bios"]
+    assert {fix["verified"] for fix in fixes} <= {None, False}
+
+
+def test_rules_take_a_new_platform_for_what_its_traits_are(venice: Copy, tmp_path: Path) -> None:
+    """A machine with Venice is judged as with Turin, but for what its sixteen channels and their speed decide."""
+    archive = tmp_path / "turin.tar.gz"
+    write_archive("big", archive)
+    found = venice.tells(JUDGED.replace("ARCHIVE", repr(str(archive))))
+    assert isinstance(found, list)
+    (elder, before), (younger, after) = found
+    assert (elder, younger) == ("turin", "venice")
+    assert {one[0] for one, other in zip(before, after, strict=True) if one != other} == OF_CHANNELS
+
+
+def test_pages_show_a_new_platform(venice: Copy) -> None:
+    """What it inherits is said to be its elder's."""
+    page = venice.tells("import json; from docs.knowledge_pages import platform_page; print(json.dumps(platform_page()))")
+    assert isinstance(page, str)
+    _, _, own = page.partition("## EPYC 9006 (Venice) (`venice`)")
+    assert "memory channels a socket: 16 [unverified]" in own
+    assert "What does not stand in its own sheet is taken from `turin`." in own
+
+
+def test_a_platform_that_no_generation_holds_is_named_with_the_vendor(copy: Copy) -> None:
+    """One line a vendor: its file, the line of its generations, and what to write there."""
+    copy.add("platforms/lagoon.yaml", ALONE)
+    said = "holds lagoon (family lagoon, generation 1); write {family: lagoon, generation: 1} at one of its generations, or in"
+    assert copy.wrong()[:2] == [
+        f"advisor: rules/vendors/dell.yaml: line 13: no generation of Dell {said} not_covered",
+        f"advisor: rules/vendors/fujitsu.yaml: line 9: no generation of Fujitsu {said} not_covered",
+    ]
+
+
+LACKING = [
+    ("generation: 6\n", "", ""),
+    ("inherits: turin\n", "inherits: turen\n", "line 3: there is no platform turen; did you mean turin?"),
+    ("inherits: turin\n", "", "line 1: vendor is missing; AMD, Intel, NVIDIA"),
+    ("generation: 6", "generation: six", "line 5: generation: "),
+    ("socket: unverified, ", "", "line 1: sheet: socket has no source"),
+    ("series: 'EPYC 9\\d\\d6[PF]?'\n", "", "series is missing; names of its processors as they stand on an order"),
+    ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 14: EPYC 9996 is no name of series EPYC 8\\d\\d6; widen series"),
+    ("models: [80-95]", "models: [0-7]", "venice both fit AuthenticAMD, family 26, model 0; give match other models"),
+    ("models: [80-95]", "models: [200]", "family 26, model 200 are read as UNKNOWN; correct one of the two"),
+    ("architecture: Zen 6", "architecture: Zen 6\ncuts: []\nbest: []", "line 5: scheme NPS has the cut NPS1, and cuts does not"),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nl3_per_die: null",
+        "nothing tells how many L3 groups a die has; add l3_per_die",
+    ),
+    ("architecture: Zen 6", "architecture: Zen 6\nhbm_and_dimms: true", "line 8: hbm_and_dimms, but match does not tell it"),
+    ("channels: 16", "channels: null", "DDR5 stands in channels, and none are told; add channels"),
+]
+"""What is written otherwise in the sheet of Venice, and what is said then; a generation alone may be the elder's."""
+
+
+def test_what_a_platform_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
+    """One line that names the file, the line and what to write."""
+    texts = [VENICE.replace(old, new) for old, new, _ in LACKING]
+    texts[-1] = texts[-1].replace("channels: unverified, ", "")
+    found = copy.tells(VARIANTS, json.dumps(texts))
+    assert isinstance(found, list)
+    assert [len(told) for told in found] == [1 if says else 0 for _, _, says in LACKING]
+    wrong = [(says, told) for (_, _, says), told in zip(LACKING, found, strict=True) if says not in "".join(told)]
+    assert wrong == []
+    assert all("rules/platforms/" in line and ": line " in line for told in found for line in told)
+
+
+def test_a_generation_that_fits_nothing_is_named(copy: Copy) -> None:
+    """A vendor that asks for a trait that no platform has is told the nearest, and what falls out of its generations."""
+    copy.change("vendors/lenovo.yaml", "m5: {family: xeon-e5}", "m5: {family: xeon-e7, generation: 3..}")
+    said = copy.wrong()
+    assert [line.partition(": line")[0] for line in said] == ["advisor: rules/vendors/lenovo.yaml"] * 3
+    assert said[-1].endswith("no platform has the traits family xeon-e7, generation 3..; did you mean xeon-e5?")
+
+
+def test_evidence_of_an_open_generation_is_refused(copy: Copy) -> None:
+    """What was seen of one platform was not seen of those that come later."""
+    copy.change(
+        "vendors/dell.yaml", "xeon-6-e-cores: {family: xeon, generation: 6,", "xeon-6-e-cores: {family: xeon, generation: 6..,"
+    )
+    assert "is of xeon-6-e-cores, which later platforms join; name a generation that ends" in copy.wrong()[0]
+
+
+def acme(copy: Copy) -> str:
+    """Return the sheet of a maker that says of every setting of the BIOS but one that nothing is known."""
+    names = copy.tells(
+        "import json; from advisor.know.settings import settings; "
+        "print(json.dumps([[each.name, each.where] for each in settings().values()]))"
+    )
+    assert isinstance(names, list)
+    return ACME.replace("REST", ", ".join(name for name, where in names if where == "bios" and name != "cpu.smt"))
+
+
+def test_a_vendor_is_one_file(copy: Copy) -> None:
+    """Its servers are recognised, its words stand in the checklist, and what it does not say is said in the usual ones."""
+    copy.add("vendors/acme.yaml", acme(copy))
+    assert copy.wrong() == []
+    found = json.loads(copy.asks("checklist", "--platform", "genoa", "--vendor", "acme", "--as", "json"))
+    menus = {item["setting"]: item["fix"]["menu"] for group in found["groups"] for item in group["items"]}
+    assert (found["vendor"], menus["cpu.smt"]) == ("Acme", "Anvil > Processor > Threads")
+    assert menus["numa.nps"]
+    code = (
+        "import json; from advisor.know.vendors import match_vendor; from advisor.model.hardware.firmware import Firmware; "
+        "print(json.dumps(match_vendor(Firmware(system_vendor='Acme Inc.')).id))"
+    )
+    assert copy.tells(code) == "acme"
+    assert copy.changed() == {"rules/vendors/acme.yaml"}
+
+
+def test_a_vendor_that_leaves_a_setting_or_a_platform_out_is_told(copy: Copy) -> None:
+    """Each with the line to write it at."""
+    text = acme(copy).replace("numa.nps, ", "").replace(", {family: instinct}", "")
+    copy.add("vendors/acme.yaml", text)
+    said = (
+        "holds mi300a (family instinct, generation 3); write {family: instinct, generation: 3} at one of its generations, or in"
+    )
+    cure = "add its place under settings, or list it under absent with offered: no or unknown, and why"
+    assert copy.wrong() == [
+        f"advisor: rules/vendors/acme.yaml: line 6: no generation of Acme {said} not_covered",
+        f"advisor: rules/vendors/acme.yaml: line 9: Acme says nothing of numa.nps; {cure}",
+    ]
+
+
+def test_a_rule_is_one_entry(copy: Copy) -> None:
+    """It is checked, tested, listed, asked of a machine that was ordered, and has its page."""
+    copy.add("numa.yaml", RULE.replace("DRILLED", "os.numa_balancing"))
+    assert copy.wrong() == []
+    assert copy.run("-m", "advisor", "rules", "test", "numa-drill").stdout == "3 of 3 examples of 1 rules as expected\n"
+    assert "numa-drill" in copy.asks("checklist", "--platform", "rome", "--as", "json")
+    page = copy.tells("import json; from docs.knowledge_pages import pages; print(json.dumps(list(pages().values())))")
+    assert isinstance(page, list)
+    assert any("numa-drill" in text for text in page)
+    assert copy.changed() == {"rules/numa.yaml"}
+
+
+def test_a_rule_without_an_example_of_a_verdict_is_told(copy: Copy) -> None:
+    """And one that asks for a platform by its id, or for a trait that no platform has."""
+    copy.add(
+        "numa.yaml",
+        RULE.replace("DRILLED", "os.numa_balancing").replace(
+            '    - {given: {setting.os.numa_balancing: "off"}, expect: pass}\n', ""
+        ),
+    )
+    assert copy.run("-m", "advisor", "rules", "test", "numa-drill").stdout.count("has no example for pass") == 1
+    copy.change(
+        "numa.yaml", 'when: setting.os.numa_balancing == "on"', 'when: platform.id == "rome" or platform.family == "epic"'
+    )
+    said = "\n".join(copy.wrong())
+    assert "numa-drill asks for platform.id; ask for traits" in said
+    assert "numa-drill: no platform has family epic; did you mean epyc?" in said
+
+
+def test_a_setting_of_the_system_is_one_entry(copy: Copy) -> None:
+    """A rule may want it, the checklist says how it is set, and it has its page."""
+    copy.add("settings.yaml", SETTING)
+    copy.add("numa.yaml", RULE.replace("DRILLED", "os.drilled"))
+    assert copy.wrong() == []
+    found = json.loads(copy.asks("checklist", "--platform", "rome", "--as", "json"))
+    fixes = {item["setting"]: item["fix"] for group in found["groups"] for item in group["items"]}
+    assert fixes["os.drilled"]["commands"][0] == "sysctl -w kernel.drilled=0"
+    page = copy.tells("import json; from docs.knowledge_pages import pages; print(json.dumps(list(pages().values())))")
+    assert isinstance(page, list)
+    assert any("kernel.drilled" in text for text in page)
+
+
+def test_a_setting_of_the_bios_that_a_vendor_says_nothing_of_is_told(copy: Copy) -> None:
+    """One line for each vendor's sheet, with the two ways to mend it."""
+    copy.add(
+        "settings.yaml",
+        SETTING.replace("os.drilled", "cpu.drilled")
+        .replace("where: os", "where: bios")
+        .replace('  set: {sysctl: kernel.drilled, writes: {on: "1", off: "0"}}\n', ""),
+    )
+    told = copy.wrong()
+    assert len(told) == len(list((HOUSE / "rules" / "vendors").glob("*.yaml")))
+    assert all("says nothing of cpu.drilled; add its place under settings, or list it under absent" in line for line in told)
