@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.judge.rule import Rule
-from advisor.know.fixes import fix_of
+from advisor.know.fixes import Places, fix_of
 from advisor.know.settings import lines_now, settings
 from advisor.know.vendors import vendors
 from advisor.language.kinds import ListOf
@@ -124,4 +124,4 @@ def test_no_fix_names_a_menu_of_another_processors_maker(setting: Setting) -> No
         return
     empty = vendors()["generic"].model_copy(update={"settings": {}})
     value = next(iter(setting.values), "1")
-    assert fix_of(setting, Want(setting=setting.name, value=value), None, empty, None).menu == setting.heading
+    assert fix_of(setting, Want(setting=setting.name, value=value), None, Places(empty, None)).menu == setting.heading

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from advisor.know.attributes import entries_of, not_offered
 from advisor.know.benchmarks import Known, bench_of, proofs
-from advisor.know.fixes import AskedValue, asked_by_setting, fix_at, gain_text, value_with_unit, wanted_setting
+from advisor.know.fixes import AskedValue, Places, asked_by_setting, fix_of, gain_text, value_with_unit, wanted_setting
 from advisor.know.vendors import vendor_by_id
 from advisor.language.units import count
 from advisor.model.audit.checklist import HEADINGS, NAMED, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
@@ -64,6 +64,13 @@ class Sheets:
     platform: Platform | None = None
     """Whose published results benchmarks are held against."""
     known: Known = field(default_factory=Known)
+    found: Places | None = None
+    """The places that the audit's own steps name; those of another maker's words, or another BIOS, are not asked for."""
+
+    def places(self, platform: str | None) -> Places:
+        """Return where settings are found: as the audit has it, where that was of the same words and the same BIOS."""
+        asked = Places(self.vendor, platform, self.bios)
+        return self.found if self.found == asked else asked
 
 
 def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[WantedSetting, ...]]:
@@ -74,8 +81,8 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
         if finding.verdict in _WEIGHT and not _unmeasured(finding) and not _unwatched(finding)
     ]
     wanted, absent = _offered(asked_by_setting(asked, sheets.decided), sheets, audit.platform_id)
-    rows = {row.name: row for row in audit.settings}
-    lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, audit.platform_id) for name, pairs in wanted.items()]
+    rows, places = {row.name: row for row in audit.settings}, sheets.places(audit.platform_id)
+    lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, places) for name, pairs in wanted.items()]
     items = [_proved(item) for item in (*(item for item, _ in lines), *_states(asked))]
     vendor = sheets.vendor
     benches = proofs((item.proof for item in items if item.proof), sheets.platform, sheets.known)
@@ -158,14 +165,14 @@ def _offered(
 
 
 def _setting(
-    setting: Setting, row: Row | None, pairs: list[AskedValue], sheets: Sheets, platform_id: str | None
+    setting: Setting, row: Row | None, pairs: list[AskedValue], sheets: Sheets, places: Places
 ) -> tuple[Item, WantedSetting]:
     """Return the line of one setting, whatever many rules ask for it, and the wish behind it."""
     finding = pairs[0][0]
     hint = sheets.hints.get(setting.name, "")
-    wish = wanted_setting(setting, row, pairs, sheets.vendor, platform_id, bios=sheets.bios, text=hint)
+    wish = wanted_setting(setting, row, pairs, places, text=hint)
     want = Want(setting=setting.name, value=wish.value)
-    fix = fix_at(setting, want, wish.now, sheets.vendor, platform_id, place=wish.place)
+    fix = fix_of(setting, want, wish.now, places)
     if fix.menu:
         fix = fix.model_copy(update={"menu": _inside(fix.menu, sheets.vendor)})
     item = Item(

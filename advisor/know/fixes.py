@@ -1,6 +1,7 @@
 """What rules want of each setting, looked up once for pages and files, and the fix in this machine's own words."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from advisor.know.attributes import locate, not_offered
 from advisor.know.settings import commands_of, keeper_of, undo_of
@@ -43,10 +44,8 @@ def wanted_setting(
     setting: Setting,
     row: Row | None,
     pairs: list[AskedValue],
-    vendor: Vendor,
-    platform: str | None,
+    places: "Places",
     *,
-    bios: Bios | None,
     text: str,
 ) -> WantedSetting:
     """Return what is wanted of a setting, and its place; ``text`` stands where no value is known."""
@@ -55,7 +54,7 @@ def wanted_setting(
     done = _done([found.verdict for found, _ in pairs], so=current is not None and {want.value for _, want in pairs} == {current})
     if done and current is not None and may_stay(setting, current):
         want = want.model_copy(update={"value": current})
-    place = place_of(setting, want.value, vendor, platform, bios)
+    place = places.of(setting, want.value)
     return WantedSetting(
         setting=setting.name,
         title=setting.heading,
@@ -75,11 +74,23 @@ def wanted_setting(
     )
 
 
-def place_of(setting: Setting, value: str | None, vendor: Vendor, platform: str | None, bios: Bios | None) -> Place | None:
-    """Return where a setting of the BIOS is found; None for one of the operating system, and where nothing is known."""
-    if setting.set is not None or setting.where != "bios":
-        return None
-    return locate(vendor, platform, setting, any_value(setting) if value is None else setting.neutral(value), bios)
+@dataclass(frozen=True)
+class Places:
+    """Where a machine's BIOS has the settings: each is looked up once, and findings, checklist and plan carry what was found."""
+
+    vendor: Vendor
+    platform: str | None
+    bios: Bios | None = None
+    _found: dict[tuple[str, str | None], Place | None] = field(default_factory=dict, compare=False, repr=False)
+
+    def of(self, setting: Setting, value: str | None) -> Place | None:
+        """Return where a setting is found; None for one of the operating system, and where nothing is known."""
+        if setting.set is not None or setting.where != "bios":
+            return None
+        if (setting.name, value) not in self._found:
+            wanted = any_value(setting) if value is None else setting.neutral(value)
+            self._found[setting.name, value] = locate(self.vendor, self.platform, setting, wanted, self.bios)
+        return self._found[setting.name, value]
 
 
 def any_value(setting: Setting) -> Neutral:
@@ -140,57 +151,33 @@ _OPEN = "the value for this machine"
 
 
 def with_fixes(
-    findings: tuple[Finding, ...],
-    settings: Mapping[str, Setting],
-    standing: Mapping[str, str],
-    vendor: Vendor,
-    platform_id: str | None,
-    *,
-    bios: Bios | None = None,
+    findings: tuple[Finding, ...], settings: Mapping[str, Setting], standing: Mapping[str, str], places: Places
 ) -> tuple[Finding, ...]:
     """Return the findings with the steps that fix them; ``standing`` holds the present values, for undoing."""
     return tuple(
-        finding.model_copy(update={"fix": fixes(finding, settings, standing, vendor, platform_id, bios=bios)})
+        finding.model_copy(update={"fix": fixes(finding, settings, standing, places)})
         if finding.verdict == "finding"
         else finding
         for finding in findings
     )
 
 
-def fixes(
-    finding: Finding,
-    settings: Mapping[str, Setting],
-    standing: Mapping[str, str],
-    vendor: Vendor,
-    platform_id: str | None,
-    *,
-    bios: Bios | None = None,
-) -> tuple[Fix, ...]:
+def fixes(finding: Finding, settings: Mapping[str, Setting], standing: Mapping[str, str], places: Places) -> tuple[Fix, ...]:
     """Return the steps of one finding: its settings one after the other, or its own advice."""
-    steps = tuple(
-        fix_of(settings[want.setting], want, standing.get(want.setting), vendor, platform_id, bios=bios) for want in finding.wants
-    )
+    steps = tuple(fix_of(settings[want.setting], want, standing.get(want.setting), places) for want in finding.wants)
     if finding.advice:
         own = Fix(text=finding.advice, where=finding.where, check=finding.check, undo=finding.undo)
         return (*steps, own)
     return steps
 
 
-def fix_of(
-    setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None, *, bios: Bios | None = None
-) -> Fix:
-    """Return how one setting gets its wanted value on this vendor's server, and how it gets back."""
-    return fix_at(setting, want, current, vendor, platform_id, place=place_of(setting, want.value, vendor, platform_id, bios))
-
-
-def fix_at(
-    setting: Setting, want: Want, current: str | None, vendor: Vendor, platform_id: str | None, *, place: Place | None
-) -> Fix:
-    """Return the step at a place that was looked up before; None for the operating system, and where nothing is known."""
+def fix_of(setting: Setting, want: Want, current: str | None, places: Places) -> Fix:
+    """Return how one setting gets its wanted value on this machine, and how it gets back."""
     if setting.set is not None or setting.where != "bios":
         return _of_system(setting, None if want.value is None else setting.neutral(want.value), current)
+    place = places.of(setting, want.value)
     if place is None:
-        return _nameless(setting, want, current, vendor, platform_id)
+        return _nameless(setting, want, current, places.vendor, places.platform)
     former = None if current is None else place.spoken.get(current, current)
     return _of_place(setting, want, place, None if former is None else str(former))
 

@@ -148,7 +148,7 @@ def _of_machine(
     words, bios = words or result.vendor, given.bios or machine.bios
     _warn(must_fit(given, words, result.audit.platform_id, machine.firmware), observer)
     maker, platform = maker_of(result.platform), result.platform
-    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result))
+    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result), found=result.places)
     return _Made(*checklist_with(result.audit, sheets, _named(machine)), words, bios)
 
 

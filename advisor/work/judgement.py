@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.judge.rulebook import Rulebook
+    from advisor.know.fixes import Places
     from advisor.know.platforms import Ordered
     from advisor.model.audit.setting import Maker, Neutral
     from advisor.model.audit.vendor import Vendor
@@ -73,6 +74,8 @@ class Judgement:
     book: "Rulebook"
     audit: Audit
     origins: Origins = field(repr=False)
+    places: "Places" = field(repr=False)
+    """Where the BIOS has the settings: what the findings' steps name, and checklists take over."""
     hints: Mapping[str, str] = field(default_factory=dict)
     """Of hardware on order: setting -> what it should stand at in words, where no machine tells the value."""
     decided: Mapping[str, str | None] = field(default_factory=dict)
@@ -109,7 +112,7 @@ def judged(
         settings=settings_table(case.standings or (), found, settings()),
         unseen=ground.machine.gaps,
     )
-    made = Judgement(ground.machine, ground.layout, platform, ground.words, case, book, audit, ground.origins)
+    made = Judgement(ground.machine, ground.layout, platform, ground.words, case, book, audit, ground.origins, ground.places)
     if isinstance(subject, HardwareOnOrder):
         return replace(made, hints=_hints(platform, scope), decided=_decided(platform, scope, subject.model))
     return made
@@ -126,12 +129,14 @@ class _Ground:
     words: "Vendor"
     case: Case
     origins: Origins
+    places: "Places"
 
 
 def _seen(
     machine: Machine, scope: Scope, bios: "Bios | None", measurements: "Measurements | None", watch: "Watch | None"
 ) -> _Ground:
     """Return what is known of a machine that was read."""
+    from advisor.know.fixes import Places
     from advisor.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 
     layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
@@ -143,7 +148,8 @@ def _seen(
     looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
     origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
     words_of = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
-    return _Ground(machine, layout, platform, maker, words_of, case, origins)
+    places = Places(words_of, kind, bios or machine.bios)
+    return _Ground(machine, layout, platform, maker, words_of, case, origins, places)
 
 
 def _found(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
@@ -153,18 +159,21 @@ def _found(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
     found = judge(ground.case, book.rules, settings(), ground.origins)
     found = waive(found, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
     present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
-    return with_fixes(found, settings(), present, ground.words, ground.platform.id if ground.platform else None)
+    return with_fixes(found, settings(), present, ground.places)
 
 
 def _ordered(order: HardwareOnOrder, scope: Scope, bios: "Bios | None") -> _Ground:
     """Return what is known of hardware on order: no setting can be read, but what its BIOS says of itself."""
+    from advisor.know.fixes import Places
+
     machine, platform, vendor = order.machine, order.platform, order.vendor
     layout = infer_layout(machine)
     case = case_of(machine, layout, platform, vendor.id if vendor.match else None, scope)
     if bios is not None:
         applied, _ = _said(vendor, platform, bios)
         case = with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
-    return _Ground(machine, layout, platform, vendor.id, vendor, case, Origins((), (), case, settings()))
+    places = Places(vendor, platform.id if platform else None, bios)
+    return _Ground(machine, layout, platform, vendor.id, vendor, case, Origins((), (), case, settings()), places)
 
 
 def _asked_of_order(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:

@@ -1,13 +1,21 @@
-from advisor.know.fixes import fix_of, with_fixes
+import pytest
+
+import advisor.know.fixes as step_maker
+from advisor.know.attributes import locate
+from advisor.know.checklist import Sheets, checklist_with
+from advisor.know.fixes import Places, fix_of, with_fixes
 from advisor.know.settings import commands_of, settings
 from advisor.know.vendors import vendors
 from advisor.model.audit.findings import Fix, Want
-from tests.know.listed import asks, state
+from advisor.model.audit.setting import Neutral, Setting
+from advisor.model.audit.vendor import Place, Vendor
+from advisor.model.hardware.firmware import Bios
+from tests.know.listed import asks, audit, state
 
 
 def fix(name: str, value: str | None, current: str | None = None, vendor: str = "dell", platform: str | None = "rome") -> Fix:
     """Return the step of one setting."""
-    return fix_of(settings()[name], Want(setting=name, value=value), current, vendors()[vendor], platform)
+    return fix_of(settings()[name], Want(setting=name, value=value), current, Places(vendors()[vendor], platform))
 
 
 def test_a_bios_setting_has_menu_attribute_command_check_and_way_back() -> None:
@@ -70,6 +78,25 @@ def test_numbers_are_written_in_the_unit_of_the_file() -> None:
 def test_only_findings_get_steps() -> None:
     """A finding gets a step for each setting and its own advice; a pass gets none."""
     findings = (asks("a", "cpu.smt", "off", advice="or leave it"), asks("b", "cpu.smt", "off", "pass"), state("c", "job"))
-    made = with_fixes(findings, settings(), {"cpu.smt": "on"}, vendors()["hpe"], "milan")
+    made = with_fixes(findings, settings(), {"cpu.smt": "on"}, Places(vendors()["hpe"], "milan"))
     assert [len(each.fix) for each in made] == [2, 0, 1]
     assert made[0].fix[1].text == "or leave it"
+
+
+def test_a_place_is_looked_up_once_and_carried_to_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step of a finding and the line of the checklist name the same attribute, with the suffix of this board."""
+    looked: list[str] = []
+
+    def noted(vendor: Vendor, platform: str | None, setting: Setting, value: Neutral, bios: Bios | None = None) -> Place | None:
+        looked.append(setting.name)
+        return locate(vendor, platform, setting, value, bios)
+
+    monkeypatch.setattr(step_maker, "locate", noted)
+    bios = Bios(attributes={"SNC_F300": "Disable"})
+    places = Places(vendors()["supermicro"], "sapphire-rapids", bios)
+    (found,) = with_fixes((asks("a", "cpu.snc", "snc4"),), settings(), {"cpu.snc": "off"}, places)
+    sheets = Sheets(settings(), places.vendor, bios=bios, found=places)
+    checklist, wishes = checklist_with(audit([found], {"cpu.snc": "off"}, "sapphire-rapids"), sheets)
+    assert [found.fix[0].attribute, checklist.items[0].fix.attribute] == ["SNC_F300", "SNC_F300"]
+    assert [wish.place for wish in wishes] == [places.of(settings()["cpu.snc"], "snc4")]
+    assert looked == ["cpu.snc"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.know.fixes import fix_of
+from advisor.know.fixes import Places, fix_of
 from advisor.know.settings import settings
 from advisor.know.vendors import sheet_for_machine, vendors
 from advisor.model.audit.findings import Want
@@ -24,7 +24,9 @@ def printed(sheet: Vendor) -> str:
     """Return everything that is said of every BIOS setting where the processor's generation is not known."""
     asked = [setting for setting in settings().values() if setting.where == "bios"]
     wants = [(setting, next(iter(setting.values), "1")) for setting in asked]
-    return "\n".join(fix_of(setting, Want(setting=setting.name, value=value), None, sheet, None).text for setting, value in wants)
+    return "\n".join(
+        fix_of(setting, Want(setting=setting.name, value=value), None, Places(sheet, None)).text for setting, value in wants
+    )
 
 
 def shared(names: tuple[str, ...]) -> list[Setting]:
@@ -48,7 +50,7 @@ def test_a_setting_of_several_makers_is_named_in_neutral_words_where_its_name_is
     """Boost is called otherwise by each maker; a server without a sheet gets the idea and no other server's menu."""
     bare = sheet_for_machine(vendors()["generic"], GB10, None, known_maker=True)
     for setting in shared(("power.boost", "cpu.smt", "power.cstates", "power.profile", "io.iommu")):
-        found = fix_of(setting, Want(setting=setting.name, value="on"), None, bare, None)
+        found = fix_of(setting, Want(setting=setting.name, value="on"), None, Places(bare, None))
         assert found.text.startswith(f"BIOS: set {setting.heading} to ")
 
 
