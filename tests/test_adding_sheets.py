@@ -135,8 +135,8 @@ print(json.dumps({vendor.id: [places(vendor, name) for name in ("turin", "venice
 JUDGED = """
 import json
 from advisor.work.judgement import judged
-from advisor.work.machine import load
-turin = load(ARCHIVE)
+from advisor.work.machine import read_machine
+turin = read_machine(ARCHIVE)
 cpu = turin.cpu.model_copy(update={"model": 80, "model_name": "AMD EPYC 9996 256-Core Processor"})
 both = [judged(each).audit for each in (turin, turin.model_copy(update={"cpu": cpu}))]
 print(json.dumps([[each.platform_id, [[found.id, found.verdict] for found in each.findings]] for each in both]))
