@@ -7,8 +7,8 @@ from advisor.launch.lint.binding import binding
 from advisor.launch.lint.cpu_lists import lists
 from advisor.launch.lint.line import Line, Said, parse
 from advisor.launch.lint.openmpi.map_by import newer
-from advisor.launch.lint.openmpi.mapper import cpusets_of
 from advisor.launch.lint.option_tables import TABLES
+from advisor.launch.lint.outcome import cpusets_of
 from advisor.launch.lint.predict import Prediction, Texts, predict
 from advisor.launch.lint.request import request_of
 from advisor.launch.lint.rewrite import written

@@ -11,9 +11,9 @@ from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
 from advisor.launch.lint.openmpi.listed import hosts_of_file, in_sequence, readable
 from advisor.launch.lint.openmpi.map_by import newer, number
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
 from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
 from advisor.launch.lint.option_tables import Family
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.request import Request, hosts, request_of
 from advisor.launch.lint.rewrite import BINDING, missing
 from advisor.launch.lint.slurm import srun

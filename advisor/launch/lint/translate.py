@@ -11,8 +11,9 @@ from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.launcher import LaunchRequest
 from advisor.launch.lint.command_line import read_binder
 from advisor.launch.lint.line import Line, Said
-from advisor.launch.lint.openmpi.mapper import OBJECTS, default_level
+from advisor.launch.lint.openmpi.mapper import default_level
 from advisor.launch.lint.option_tables import Family
+from advisor.launch.lint.outcome import OBJECTS
 from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.rewrite import BINDING
 from advisor.launch.rankfile import slot_text

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Prediction, predict
-from advisor.launch.lint.slurm.slurm_conf import KEY, read
+from advisor.launch.lint.slurm.srun import KEY, read
 from tests.place.samples import machine
 
 ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from advisor.errors import BadValue
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.hardware.numbering import distance_groups, logical_numbering, ordered
 from advisor.model.hardware.topology import Core, SharedL2, Topology

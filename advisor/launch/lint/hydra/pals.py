@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
     from advisor.launch.lint.predict import Prediction
 
-
-MOST = 65_536
-"""Ranks that are worked out one by one."""
 
 Given = tuple[CpuSet | None, ...]
 
@@ -64,7 +61,7 @@ def _number(line: "Line", option: str, variable: str) -> int | None:
     text = _text(line, option, variable)
     if text is None:
         return None
-    if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 0 < int(text) <= MOST:
+    if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 0 < int(text) <= MOST_RANKS:
         raise Unclear(f"{option} {text[:40]} is not a number of ranks or CPUs that is worked out here")
     return int(text)
 
@@ -146,7 +143,7 @@ def _rsh_hosts(made: "Prediction", total: int) -> Iterator[str | None]:
     if file is not None:
         if file not in made.files:
             raise Unclear(f"the host file {file[:80]} was not read")
-        rows = [row.partition("#")[0].strip() for row in made.files[file].splitlines()[:MOST]]
+        rows = [row.partition("#")[0].strip() for row in made.files[file].splitlines()[:MOST_RANKS]]
         words = [word for row in rows if row for word in _slots(row)]
     else:
         words = [word for word in (named or "").split(",") if word]

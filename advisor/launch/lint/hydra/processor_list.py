@@ -1,14 +1,19 @@
 """A machine in Intel MPI's levels, how it divides them among ranks, and what it makes of I_MPI_PIN_PROCESSOR_LIST."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from advisor.launch.lint.openmpi.mapper import Unclear
+from advisor.errors import BadValue
+from advisor.launch.intelmpi import MASKS
+from advisor.launch.lint.outcome import Unclear
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering, ordered
 from advisor.model.hardware.topology import Topology
+
+Pins = Mapping[str, str]
+Given = tuple[CpuSet | None, ...]
 
 
 @dataclass(frozen=True)
@@ -164,3 +169,21 @@ def _parts(allowed: CpuSet, tree: Tree, count: int) -> tuple[CpuSet, ...]:
         if len(found) >= count:
             return tuple(found[:count])
     return tuple(found[rank % len(found)] for rank in range(count))
+
+
+def masks(text: str, topology: Topology, count: int) -> Given:
+    """Return the masks of I_MPI_PIN_DOMAIN; raise Unclear where Intel MPI passes them over."""
+    entries = text.strip("[]").split(",")
+    fitting = len(entries) == count <= MASKS
+    if not fitting or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
+        raise Unclear(f"{len(entries)} masks for {count} ranks, or masks without 0x: Intel MPI pins in its own way, silently")
+    found = []
+    for entry in entries:
+        try:
+            cpus = CpuSet.from_bits(int(entry, 16))
+        except BadValue as error:
+            raise Unclear(f"a mask is {error.problem}") from error
+        if not cpus or not cpus <= topology.pus:
+            raise Unclear(f"the mask {entry[:40]} names CPUs that this machine does not have")
+        found.append(cpus)
+    return tuple(found)
