@@ -12,7 +12,8 @@ from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
 from advisor.launch import wrapper
 from advisor.launch.environment import Settings, settings
-from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import Choice, choose
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.measurement_statistics import measured_for_placement

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.launch.launcher import Launch, LaunchRequest, launchers
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import launchers
 from advisor.model.placement import Placement
 from advisor.paths import template
 from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, exports, folded, launch_script

@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.errors import BadValue
-from advisor.launch.launcher import choose, find, launchers
+from advisor.launch.registry import choose, find, launchers
 from advisor.model.hardware.operating_system import Tool
 
 OPENMPI, SLURM = Tool(name="openmpi", version="4.1.4"), Tool(name="slurm", version="22.05.8")

@@ -9,6 +9,7 @@ from advisor.launch.lint.outcome import cpusets_of
 from advisor.launch.lint.predict import Prediction, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
 from advisor.launch.lint.spelling import ADVISE, cores_of, defaults, jobs, refused, spread, warning
+from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import fabric_of, is_on_fabric
 from advisor.model.hardware.numbering import logical_numbering
@@ -35,7 +36,9 @@ def binding(case: Prediction) -> Iterator[LintWarning]:
 def unbound(case: Prediction) -> bool:
     """Whether the launcher binds no rank: it was set so, or never does of itself."""
     want = case.want
-    return want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (case.line.family == "mpich" and not want.bind)
+    return (
+        want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (not of_lines()[case.line.family].binds and not want.bind)
+    )
 
 
 def _per_node(case: Prediction) -> Iterator[LintWarning]:
@@ -56,11 +59,7 @@ def _per_node(case: Prediction) -> Iterator[LintWarning]:
 def _uneven(case: Prediction) -> Iterator[LintWarning]:
     want, known = case.want, logical_numbering(case.topology)
     kind = want.ppr[1] if want.ppr else want.level
-    if (
-        not (case.four or case.five)
-        or kind not in ("l3cache", "numa", "package")
-        or not (want.pe or (want.ppr or (1, ""))[0] > 1)
-    ):
+    if not case.open_mpi or kind not in ("l3cache", "numa", "package") or not (want.pe or (want.ppr or (1, ""))[0] > 1):
         return
     sizes = sorted({len([core for core in known.cores if core <= part]) for part in cpusets_of(kind, case.topology, known)})
     if len(sizes) > 1:
@@ -74,7 +73,7 @@ def _uneven(case: Prediction) -> Iterator[LintWarning]:
 
 def _slots(case: Prediction) -> Iterator[LintWarning]:
     want = case.want
-    if not (case.four or case.five) or not want.ranks or not want.hosts or want.oversubscribe or want.hostfile:
+    if not case.open_mpi or not want.ranks or not want.hosts or want.oversubscribe or want.hostfile:
         return
     slots = sum(slots or 1 for _, slots in want.hosts)
     if any(name.startswith(("SLURM_", "PBS_")) for name in case.line.words.environment) or slots >= want.ranks or want.ppr:
@@ -102,9 +101,7 @@ def _binders(case: Prediction) -> Iterator[LintWarning]:
             yield warning("binder-beyond", what, "It refuses what is not there.", f"NUMA nodes here: {numbers}")
         elif own is not None and not unbound(case):
             plain = (
-                rebound(case.line, ("--bind-to", "none"))
-                if case.four or case.five
-                else f"no {binder.tool}, or no binding by the launcher"
+                rebound(case.line, ("--bind-to", "none")) if case.open_mpi else f"no {binder.tool}, or no binding by the launcher"
             )
             why = (
                 f"{binder.tool} runs after the launcher has bound the rank, and sets other CPUs: the launcher's binding is lost."
@@ -130,7 +127,7 @@ def _threads(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
     narrow = min((len(cores_of(cpus, known)) for cpus in bound), default=None)
     if narrow is not None and threads > narrow:
         why = "Threads take turns on the cores of their rank; OpenMP does not know better than OMP_NUM_THREADS."
-        better = rebound(case.line, spread(case)) if case.four or case.five else f"{threads} cores for each rank"
+        better = rebound(case.line, spread(case)) if case.open_mpi else f"{threads} cores for each rank"
         evidence = f"OMP_NUM_THREADS={threads}, and {counted(narrow, 'core')} for a rank"
         yield warning("too-many-threads", f"{threads} threads of a rank share {counted(narrow, 'core')}", why, evidence, better)
         return
@@ -191,7 +188,7 @@ def _one_memory(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarni
         return
     why = "Their data comes from the memory that they are at: the channels of the others are not used."
     evidence = f"{counted(len(bound), 'rank')} have CPUs {union(bound)}; node {home.os_index} has {home.cpuset}"
-    better = rebound(case.line, spread(case)) if case.four or case.five else ADVISE
+    better = rebound(case.line, spread(case)) if case.open_mpi else ADVISE
     yield warning(
         "one-memory", f"all ranks of a node are at NUMA node {home.os_index}, one of {len(nodes)}", why, evidence, better
     )

@@ -6,9 +6,10 @@ from advisor.language.units import count as counted
 from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.request import parameters
 from advisor.launch.lint.rewrite import missing, rebound, rewrite, shown, swapped, written
+from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
-from advisor.model.launch_line import TITLES, LintWarning
+from advisor.model.launch_line import LintWarning
 
 _RENAMED = {
     "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",
@@ -74,7 +75,7 @@ def _unknown(case: Prediction) -> Iterator[LintWarning]:
         names = ", ".join(said.written[0][:60] for said in unknown[:5])
         yield LintWarning(
             id="unknown-option",
-            what=f"{names}: not an option of {TITLES[case.line.family]} that is known here",
+            what=f"{names}: not an option of {title_of(case.line.family)} that is known here",
             why="What follows it may be its value or the program; nothing is guessed, and the command may begin elsewhere.",
             evidence=f"the command is read as: {' '.join(case.line.first.command)[:100] or 'none'}",
             better=None,
@@ -82,7 +83,7 @@ def _unknown(case: Prediction) -> Iterator[LintWarning]:
 
 
 def _missing(case: Prediction) -> Iterator[LintWarning]:
-    title = TITLES[case.line.family]
+    title = title_of(case.line.family)
     for word in missing(case.line, case.want):
         said = next(each for each in case.line.options if " ".join(each.written) == word.word)
         whole = word.better.startswith("-") and "..." not in word.better and ", " not in word.better
@@ -147,7 +148,7 @@ def refused(case: Prediction) -> Iterator[LintWarning]:
     if case.refused and not case.refused.startswith("it does not know"):
         name = "ppr-in-part" if "no multiple" in case.refused else "refused"
         yield warning(
-            name, f"{TITLES[case.line.family]} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
+            name, f"{title_of(case.line.family)} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
         )
 
 
@@ -159,7 +160,7 @@ def _line_words(case: Prediction) -> str:
 def defaults(case: Prediction) -> Iterator[LintWarning]:
     """Yield a warning that the line leaves the binding to Open MPI, whose choice changes with version and BIOS."""
     want, inside = case.want, case.topology.inside
-    if not (case.four or case.five) or (want.bind or want.pe or want.rankfile or want.cpus or want.oversubscribe):
+    if not case.open_mpi or (want.bind or want.pe or want.rankfile or want.cpus or want.oversubscribe):
         return
     count = ranks_here(case) or 0
     better = rebound(case.line, spread(case))
@@ -183,7 +184,7 @@ def defaults(case: Prediction) -> Iterator[LintWarning]:
 def jobs(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     """Yield a warning that a second such job lands on the same cores."""
     cores = len(case.topology.inside.cores)
-    default = not given(case) and (case.four or case.five)
+    default = not given(case) and case.open_mpi
     others = case.line.words.others
     known = logical_numbering(case.topology)
     used = len(cores_of(union(bound), known))
@@ -210,8 +211,6 @@ def spread(case: Prediction) -> tuple[str, ...]:
         ((kind, n) for kind, n in zip(("l3cache", "numa", "package"), parts, strict=True) if n and count % n == 0), ("core", 0)
     )
     name = "socket" if kind == "package" and title != "openmpi5" else kind
-    if title in ("mpich", "intelmpi"):
-        return ("-bind-to", "core", "-map-by", name)
     if number == 0 or len(case.line.segments) > 1:  # ppr counts each program's ranks again
         return ("--map-by", "core", "--bind-to", "core")
     width = case.want.threads or 1

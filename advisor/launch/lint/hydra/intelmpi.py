@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from advisor.launch.lint.hydra.bind_to import atoi
+from advisor.launch.lint.hydra.bind_to import atoi, kin
 from advisor.launch.lint.hydra.processor_list import Given, Pins, Tree, masks, processors, shares
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.cpuset import CpuSet
@@ -15,6 +15,7 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.launch_line import LintRank
 
 if TYPE_CHECKING:
+    from advisor.launch.lint.command_line import Words
     from advisor.launch.lint.line import Line
     from advisor.launch.lint.predict import Prediction
 
@@ -281,3 +282,12 @@ def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, ca
     if len(found) < count:
         raise Unclear("domains lie across sockets or NUMA nodes, and what Intel MPI does then was not seen often")
     return tuple(found)
+
+
+def claim(words: "Words", tools: frozenset[str]) -> int:
+    """Return how surely a line is Intel MPI's: by its variables or program, by Hydra's words where it alone is there."""
+    if "I_MPI_" in " ".join((*words.environment, *words.rest)) or words.launcher.endswith(("impi", "intel")):
+        return 8
+    if kin(words):
+        return 6 if "intelmpi" in tools and "mpich" not in tools else 0
+    return 3 if "intelmpi" in tools else 0
