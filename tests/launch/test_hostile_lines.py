@@ -187,7 +187,7 @@ def test_a_job_script_is_read_by_sh_and_what_was_named_stays_in_its_place(
         "listed": [] if many else hosts, "nodefile": f"/{folder}/nodes" if many else None, "placeholder": placeholder,
         "nodes": len(hosts), "ranks": 4, "ranks_per_node": 2, "threads": 1,
         "runs": [{"nodes": len(hosts), "ranks": 2, "cpus": 4}], "chunk": [{"nodes": 2, "ranks": 2, "cpus": 4}] * 2,
-        "launcher": "openmpi5", "strategy": strategy,
+        "launcher": "openmpi5", "before": {"slurm": ("unset A",), "pbs": ()}, "strategy": strategy,
     }  # fmt: skip
     text = fill(job_templates()[name], values, name)
     checked(text)

@@ -20,13 +20,13 @@ from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from advisor.work.bind import launch_or_wrap
 from tests.launch.plan import bindings, topologies
-from tests.launch.readers import intelmpi, mpich, mvapich, srun
+from tests.launch.readers import intelmpi, mpich, mvapich, pals, srun
 from tests.place.test_properties import jobs, machines
 
 Bindings = Mapping[int, tuple[str | None, CpuSet | None]]
 
-HOSTS = {"wrapper": [()]}
-"""Of which hosts a line says by itself where every rank is; the wrapper under no launcher knows one only."""
+HOSTS = {"wrapper": [()], "pals": [(), ("a",)]}
+"""Of which hosts a line says by itself where every rank is; the wrapper knows one only, PALS wants as many ranks on each."""
 
 
 READERS: dict[str, Any] = {
@@ -37,6 +37,7 @@ READERS: dict[str, Any] = {
     "intelmpi": intelmpi.parse,
     "mvapich": mvapich.parse,
     "srun": srun.parse,
+    "pals": pals.parse,
 }
 """What reads the lines of each launcher back."""
 

@@ -149,7 +149,9 @@ _HARMLESS = re.compile(r"I_MPI_(DEBUG|FABRICS|OFI_|ADJUST_|SHM|STATS|ROOT|HYDRA_
 RESPECT = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
 PLACES = frozenset({"I_MPI_PERHOST", RESPECT, "I_MPI_HYDRA_HOST_FILE"})
 """Variables that say which host a rank goes to."""
-_AUTO = frozenset({"", "auto"})
+_AUTO = frozenset({"", "auto", "cache"})
+"""``cache`` is what it chooses itself (2021.18, observed)."""
+_CACHES = ("cache1", "cache2", "cache3")
 _APART = frozenset({"scatter", "spread"})
 """Orders that keep ranks apart."""
 
@@ -177,11 +179,9 @@ def pinned(pins: Pins, topology: Topology, count: int) -> Given:
 
 
 def _processors(pins: Pins, topology: Topology, count: int) -> Given | None:
-    """Return what a processor list gives; None where it is passed over."""
+    """Return what a processor list gives, whatever I_MPI_PIN_ORDER is; None where it is passed over."""
     if "I_MPI_PIN_DOMAIN" in pins:
         raise Unclear("I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_DOMAIN: the list was seen to win, but not often")
-    if "I_MPI_PIN_ORDER" in pins:
-        raise Unclear("I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_ORDER was not seen often")
     return processors(pins["I_MPI_PIN_PROCESSOR_LIST"], Tree(topology), count)
 
 
@@ -191,7 +191,8 @@ def _domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Giv
     if domain == "omp":
         domain = threads or ""
     everything = tree.topology.inside.pus
-    tree.even(("socket", "numa", "core") if domain and domain not in ("auto", "cache3") else ("socket", "numa", "cache3", "core"))
+    caches = ("cache3",) if domain == "cache3" else tree.below_nodes(count) if domain in _AUTO else ()
+    tree.even(("socket", "numa", *caches, "core"))
     if domain in _AUTO:
         return _chosen(tree, order, count)
     if domain == "node":
@@ -220,23 +221,27 @@ def _chosen(tree: Tree, order: str, count: int) -> Given:
         return _ordered(tree.spread(count), order, whole=count in parts)
     if order not in ("bunch", "compact", "range", *_APART):
         raise Unclear(f"the order {order[:20]} of what Intel MPI chooses itself is not worked out here")
+    tree.nodes()  # raises Unclear of memory alone, which is counted here
     most = len(tree.topology.inside.pus)
     return tuple((tree.split(min(count, most), flat=order == "compact") * (count // most + 1))[:count])
 
 
 def _whole_things(tree: Tree, domain: str, order: str, count: int) -> Given:
-    """Return the domains where each is a socket, a NUMA node, an L3 group or a core."""
-    if domain not in ("core", "socket", "sock", "numa", "cache3"):
+    """Return the domains where each is a socket, a NUMA node, a cache or a core."""
+    if domain not in ("core", "socket", "sock", "numa", *_CACHES):
         raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is, was not seen")
-    kind = "socket" if domain == "sock" else domain
+    if domain in ("cache1", "cache2") and (tree.topology.inside.shared_l2 or not tree.topology.inside.l3):
+        raise Unclear(f"which cores of this machine share a {domain}, is not known")
+    kind = {"sock": "socket", "cache1": "core", "cache2": "core"}.get(domain, domain)
+    order = "compact" if domain == "cache1" else order  # whatever order is asked for (2021.18, observed)
     cores = kind == "numa" and order in _APART  # so it was seen on every machine: a rank has a core of its own
-    things = tree.level("core" if cores else kind)
+    things = tree.level("core") if cores else tree.nodes() if kind == "numa" else tree.level(kind)
     if not things:
         raise Unclear(f"this machine shows no {domain}")
     if order in _APART and count <= len(things):
         found = [[_inside(part, things) for part in parts] for parts in tree.spread(count)]
         return _ordered(found, order, whole=count == len(things))
-    return _bunched(tree, things, order, count, cache=kind == "cache3")
+    return _bunched(tree, things, order, count, cache=domain in _CACHES)
 
 
 def _first(part: CpuSet, pus: Sequence[int], size: int) -> CpuSet:
@@ -271,7 +276,7 @@ def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, ca
         return tuple(things[rank % len(things)] for rank in range(count))
     if order not in ("bunch", "range"):
         raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} binds each rank to a part of its domain only, and which was not seen often")
-    nodes, sockets = tree.level("numa"), tree.level("socket")
+    nodes, sockets = tree.nodes(), tree.level("socket")
     spread = count % len(nodes) == 0 or (cache and len(things) // count == 1)
     found: list[CpuSet] = []
     for socket, share in zip(sockets, shares(count, len(sockets)), strict=True):
