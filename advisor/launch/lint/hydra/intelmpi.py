@@ -181,7 +181,9 @@ def pinned(pins: Pins, topology: Topology, count: int) -> Given:
 def _processors(pins: Pins, topology: Topology, count: int) -> Given | None:
     """Return what a processor list gives, whatever I_MPI_PIN_ORDER is; None where it is passed over."""
     if "I_MPI_PIN_DOMAIN" in pins:
-        raise Unclear("I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_DOMAIN: the list was seen to win, but not often")
+        raise Unclear(
+            "I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_DOMAIN: the domain divides the list, and how is not worked out here"
+        )
     return processors(pins["I_MPI_PIN_PROCESSOR_LIST"], Tree(topology), count)
 
 

@@ -118,7 +118,7 @@ def _given(made: "Prediction", wish: StepRequest, tasks: int, possible: Sequence
     if possible is None and not wish.bind:
         raise Unclear("what srun binds to by itself, stands in slurm.conf; give it with --slurm-conf")
     found: set[Given | str] = set()
-    for setup in possible or _ANY:
+    for setup in possible or _any(made.machine, made.topology):
         try:
             found.add(_bound(made, wish, step, node, setup))
         except Refused as refusal:
@@ -133,6 +133,14 @@ def _given(made: "Prediction", wish: StepRequest, tasks: int, possible: Sequence
 
 _ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, single=True))
 """How Slurm may be set up where nothing says."""
+
+
+def _any(machine: Machine, topology: Topology) -> list[Setup]:
+    """Return how Slurm may be set up: whether it counts a node's cores or threads, the controller says where it was asked."""
+    known = {node.cpus for node in machine.slurm_nodes or () if node.source.startswith("scontrol") and node.cpus}
+    cores = len(topology.inside.cores)
+    counted = {len(topology.inside.pus): False, cores: True}.get(known.pop()) if len(known) == 1 else None
+    return [setup for setup in _ANY if counted in (None, setup.single)]
 
 
 def _bound(made: "Prediction", wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
