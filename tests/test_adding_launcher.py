@@ -143,7 +143,7 @@ def test_lint_recognises_its_word_and_guesses_nothing(used: dict[str, Any]) -> N
         "binds each rank of a host to its entry of 0:1",
         "not known; nothing is guessed of it",
     ]
-    assert read["binding"] == "Not told rank by rank: where HPC run puts ranks, is not worked out here."
+    assert read["binding"] == "Not predicted rank by rank: where HPC run puts ranks, is not worked out here."
 
 
 def test_other_lines_are_translated_to_it(used: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ from tests.place.test_properties import jobs, machines
 
 Bindings = Mapping[int, tuple[str | None, CpuSet | None]]
 
-HOSTS = {"wrapper": [()], "pals": [(), ("a",)]}
+HOSTS: dict[str, list[tuple[str, ...]]] = {"wrapper": [()], "pals": [(), ("a",)]}
 """Of which hosts a line says by itself where every rank is; the wrapper knows one only, PALS wants as many ranks on each."""
 
 

@@ -180,7 +180,7 @@ def _said(version: str | None) -> tuple[str | None, str | None]:
     )
     if not match:
         raise BadInput(
-            f"{version[:40]!a} is no version of a launcher",
+            f"{version[:40]!a} is not a version of a launcher",
             cure=f"expected such as 5.0.6 or mpich-4.2; known: {', '.join(sorted(known))}",
         )
     number = match[3] or match[2]
@@ -189,7 +189,7 @@ def _said(version: str | None) -> tuple[str | None, str | None]:
     try:
         number = means(number) if means and number else number
     except BadValue as error:
-        raise BadInput(f"{version[:40]!a} is no version of a launcher", cure=error.cure) from error
+        raise BadInput(f"{version[:40]!a} is not a version of a launcher", cure=error.cure) from error
     return (find(match[1]).NAME if match[1] else None), number
 
 

@@ -74,7 +74,7 @@ def test_each_segment_has_its_own_pins() -> None:
 
 
 def test_caches_are_domains_too() -> None:
-    """cache is what it chooses itself, cache2 a core near the others, cache1 one after the other whatever order is asked for."""
+    """Cache is what it chooses itself, cache2 a core near the others, cache1 one after the other whatever order is asked for."""
     assert cpus(made("I_MPI_PIN_DOMAIN=cache mpiexec.hydra -n 3 ./a")) == cpus(made("mpiexec.hydra -n 3 ./a"))
     assert cpus(made("I_MPI_PIN_DOMAIN=cache2 mpiexec.hydra -n 3 ./a")) == ["0", "1", "64"]
     assert cpus(made("I_MPI_PIN_DOMAIN=cache1 I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3 ./a")) == ["0", "1", "2"]

@@ -80,7 +80,7 @@ def test_each_golden_map_of_several_programs_is_told_on_its_three_machines(name:
     """Programs on the next cores; each mapped, bound or numbered in its own way; lists of cores; leave for all of them."""
     node, numa, socket = NODES[name]
     first, second = set(range(numa)), set(range(numa, 2 * numa))
-    lines = {
+    lines: dict[str, list[set[int] | None]] = {
         "--map-by core --rank-by slot --bind-to core -n 2 a : -n 3 b": one(0, 1, 2, 3, 4),
         "--rank-by node -n 4 a : --rank-by slot -n 4 b": one(*range(8)),
         "--map-by pe-list=0-1 -n 2 a : --map-by pe-list=4-5 -n 2 b": [{0, 1}, {0, 1}, {4, 5}, {4, 5}],
