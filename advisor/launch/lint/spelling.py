@@ -146,7 +146,7 @@ def _commas(case: Prediction) -> Iterator[LintWarning]:
 def refused(case: Prediction) -> Iterator[LintWarning]:
     """Yield a warning that the launcher starts nothing, in its own words."""
     if case.refused and not case.refused.startswith("it does not know"):
-        name = "ppr-in-part" if "no multiple" in case.refused else "refused"
+        name = "ppr-in-part" if "a multiple of" in case.refused else "refused"
         yield warning(
             name, f"{title_of(case.line.family)} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
         )
