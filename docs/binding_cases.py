@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI known to observe()
 from advisor.language.units import count
-from advisor.launch.launcher import Launch, LaunchRequest, launchers
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import launchers
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import folder
 from advisor.collect.sources import sources
+from advisor.launch.registry import launchers
 from advisor.model.fact import declarations
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
@@ -42,6 +43,7 @@ def pages() -> dict[str, str]:
         "facts.md": facts(),
         "sources.md": source_pages(),
         "commands.md": commands(),
+        "launchers.md": launcher_page(),
         "machine.schema.json": schema(),
         "measurements.schema.json": json.dumps(Measurements.model_json_schema(mode="serialization"), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
@@ -107,6 +109,26 @@ def commands() -> str:
     for name, about in folder.commands().items():
         examples = "".join(f"    $ {example}\n" for example in about.examples)
         parts.append(f"\n## advisor {name}\n\n{about.text}\n\n{_options(name)}\n{examples}")
+    return "".join(parts)
+
+
+def launcher_page() -> str:
+    """Return the page of the launchers: names, what their lines start with, how versions are read, what lint tells of them."""
+    parts = [f"{NOTE}# Launchers\n\nWhat `advisor bind --launcher` writes and `advisor bind lint` reads.\n"]
+    for each in launchers().values():
+        lines, only = each.LINES, each.JOB.schedulers
+        rows = {
+            "names": ", ".join((each.NAME, *each.ALIASES)),
+            "lines start with": ", ".join(lines.programs) if lines else "",
+            "options read": str(len(lines.options)) if lines else "",
+            "where ranks go": ("predicted" if lines.ranks else "not told") if lines else "",
+            "leaves binding alone with": " ".join(each.UNBOUND),
+            "version from": ", ".join(" ".join(argv) for query in each.VERSIONS for argv in query.commands),
+            "tells ranks by": ", ".join((*each.RANKS.rank, *each.RANKS.local)) if each.RANKS else "",
+            "starts ranks in jobs of": ", ".join(only) if only else "",
+        }
+        about = (each.__doc__ or "").partition("\n")[0]
+        parts.append(f"\n## {each.TITLE}\n\n{about}\n\n" + "".join(f"- {key}: {text}\n" for key, text in rows.items() if text))
     return "".join(parts)
 
 

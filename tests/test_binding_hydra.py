@@ -13,6 +13,7 @@ from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans
 from tests.fakenode.run import LaunchFailedError, available, observe
 from tests.fakenode.tally import tallied
+from tests.launch.readers.mpich import parse
 
 assert hydra
 LAUNCHERS = {"mpich": mpich, "intelmpi": intelmpi}
@@ -103,5 +104,5 @@ def test_the_model_of_hydra_does_as_hydra_does(name: str, bind: str, over: str) 
     assert topology
     argv = ("mpiexec", "-n", "20", "-bind-to", bind, "-map-by", over, probe())
     seen = observe("mpich", Launch("mpich", None, "", argv), {None: file_of(name)})
-    modelled = mpich.parse(argv, {}, {None: topology})
+    modelled = parse(argv, {}, {None: topology})
     assert {rank: each.cpus for rank, each in seen.items()} == {rank: cpus for rank, (_, cpus) in modelled.items()}

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from advisor.launch.launcher import LaunchRequest, choose
+from advisor.launch.launcher import LaunchRequest
+from advisor.launch.registry import choose
 from advisor.measure.network_results import misplaced
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import JobShape, Placement

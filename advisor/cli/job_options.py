@@ -9,6 +9,7 @@ import typer
 
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
+from advisor.launch.registry import names
 from advisor.model.placement import STRATEGIES
 
 # advisor bind
@@ -39,8 +40,15 @@ Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place r
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
 Reserve = Annotated[int, typer.Option("--reserve", metavar="CORES", min=0, help="Cores of each node left to the system.")]
 Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
+
+
+def _launchers(beginning: str) -> list[str]:
+    """Return the launchers that begin so, for the shell's completion."""
+    return [name for name in names() if name.startswith(beginning)]
+
+
 LauncherName = Annotated[
-    str | None, typer.Option("--launcher", metavar="NAME", help="openmpi, mpich, intelmpi, mvapich, srun, wrapper.")
+    str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=_launchers)
 ]
 SlurmConf = Annotated[
     Path | None, typer.Option("--slurm-conf", metavar="FILE", help="With lint: a slurm.conf, for srun's defaults.")

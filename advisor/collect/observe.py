@@ -8,12 +8,10 @@ from collections.abc import Iterable
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
+from advisor.launch.registry import rank_variables
 from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.observed_binding import (
     GPU_VARIABLES,
-    LOCAL_VARIABLES,
-    RANK_VARIABLES,
-    SIZE_VARIABLES,
     GatheredReports,
     Observation,
     Process,
@@ -148,9 +146,9 @@ def _process(host: Host, pid: int) -> Process | None:
         cpus=CpuSet.from_bits(bits) if bits else cpus,
         threads=threads,
         mems=_field(status, "Mems_allowed_list"),
-        rank=_rank(variables, RANK_VARIABLES),
-        size=_rank(variables, SIZE_VARIABLES),
-        local=_rank(variables, LOCAL_VARIABLES),
+        rank=_rank(variables, rank_variables("rank")),
+        size=_rank(variables, rank_variables("size")),
+        local=_rank(variables, rank_variables("local")),
         ucx=variables.get("UCX_NET_DEVICES"),
         omp=variables.get("OMP_PLACES"),
         gpu=next((variables[name] for name in GPU_VARIABLES if name in variables), None),
@@ -170,7 +168,14 @@ def _thread(host: Host, pid: int, task: str) -> Thread | None:
 
 def _variables(data: bytes) -> dict[str, str]:
     """Return the few variables that matter here; no others are kept."""
-    kept = {*RANK_VARIABLES, *SIZE_VARIABLES, *LOCAL_VARIABLES, *GPU_VARIABLES, "UCX_NET_DEVICES", "OMP_PLACES"}
+    kept = {
+        *rank_variables("rank"),
+        *rank_variables("size"),
+        *rank_variables("local"),
+        *GPU_VARIABLES,
+        "UCX_NET_DEVICES",
+        "OMP_PLACES",
+    }
     pairs = (each.decode("utf-8", "replace").partition("=") for each in data.split(b"\0"))
     return {name: value[:256] for name, sign, value in pairs if sign and name in kept}
 

@@ -1,12 +1,12 @@
 """Intel MPI: ``I_MPI_PIN_DOMAIN``, one mask of the kernel's CPU numbers a local rank, or a domain's name where faithful."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
-from advisor.errors import BadValue
-from advisor.launch import wrapper
-from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch import mpich, wrapper
+from advisor.launch.launcher import Avoided, JobScript, Launch, LaunchRequest, Lines, VersionQuery, late
 from advisor.launch.mpich import alike, objects
 from advisor.launch.ranks_per_host import (
     FEW,
@@ -28,6 +28,36 @@ from advisor.model.placement import Placement, Slot
 
 NAME = "intelmpi"
 ALIASES = ("impi", "intel", "intel-mpi")
+TITLE = "Intel MPI"
+ORDER = 40
+VERSIONS = (
+    # Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)
+    VersionQuery(
+        "intelmpi",
+        (("mpiexec.hydra", "--version"),),
+        r"^Intel\(R\) MPI Library[^\n]{0,80}?, Version ([0-9.]+(?: Update [0-9]+)?)",
+    ),
+)
+VARIABLES = ("I_MPI_", "HYDRA_")
+RANKS = mpich.RANKS
+UNBOUND = ("-genv", "I_MPI_PIN", "0")
+JOB = JobScript()
+LINES = replace(
+    mpich.LINES,
+    programs=("mpiexec.hydra", "mpiexec", "mpirun"),
+    ranks=late("hydra.intelmpi:ranks"),
+    claim=late("hydra.intelmpi:claim"),
+    lists=late("cpu_lists:intel_lists"),
+    binds=True,
+)
+
+
+def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a line whose ranks are not bound, up to its program."""
+    each = -(-total // max(1, len(hosts)))
+    named = ("-hosts", ",".join(hosts), "-ppn", str(each)) if hosts else ()
+    return "mpiexec.hydra", "-n", str(total), *named, *UNBOUND
+
 
 MASKS = 112
 """Masks that a list may hold: 2021.18 writes past an array from 115 on and dies ("stack smashing detected", observed)."""
@@ -36,9 +66,6 @@ SEGMENTS, LONG = 16, 60_000
 
 DOMAINS = {"cache3": "l3cache", "numa": "numa", "socket": "socket", "core": "core"}
 """Names of I_MPI_PIN_DOMAIN that were observed to be what they say, and hydra.objects' names for them."""
-
-Bindings = dict[int, tuple[str | None, CpuSet | None]]
-"""Each rank's host and CPUs; None as CPUs: not bound."""
 
 Segments = list[tuple[int, dict[str, str]]]
 """How many ranks in a row, and the variables that pin them."""
@@ -109,12 +136,13 @@ def domains(topology: Topology, slots: Sequence[Slot], wish: LaunchRequest) -> I
             yield name
     threads = wish.environment.get("OMP_NUM_THREADS", "")
     if threads.isascii() and threads.isdigit() and all(alike(sets, topology) for sets in have.values() if sets):
-        pus = _packed(topology, int(threads))
+        pus = packed(topology, int(threads))
         if cpus == pus[: len(cpus)]:
             yield "omp"
 
 
-def _packed(topology: Topology, size: int) -> list[CpuSet]:
+def packed(topology: Topology, size: int) -> list[CpuSet]:
+    """Return so many neighbouring hardware threads, again and again."""
     pus = logical_numbering(topology).pus
     return [CpuSet(pus[i : i + size]) for i in range(0, len(pus) - size + 1, size)] if size else []
 
@@ -183,98 +211,3 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     variables = passed({**wish.environment, "I_MPI_PIN": "0"}, "-genv")
     argv = ("mpiexec.hydra", *hosts, *variables, "-n", str(placement.size), *wrapper.wrapped(wish.command))
     return Launch(NAME, wish.version, "wrapper", argv, environment, {**files, **wrapper.files(placement)}, avoided, wrapper.NOTES)
-
-
-_WORDS = {"-hosts": 1, "-ppn": 1, "-machinefile": 1, "-configfile": 1, "-n": 1, "-genv": 2, "-env": 2}
-
-
-def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
-    """Return what a line of Intel MPI's does: each rank's host and CPUs; refuse what it would silently not do."""
-    options: dict[str, str] = {}
-    pins: dict[str, str] = {}
-    ranks: list[tuple[dict[str, str], tuple[str, ...]]] = []
-    for segment in _segments(argv, files):
-        own, words = dict(pins), list(segment)
-        while words and words[0].startswith("-"):
-            name = words[0]
-            if name not in _WORDS or len(words) <= _WORDS[name]:
-                raise BadValue(f"{name} of mpiexec.hydra is not understood here")
-            if name == "-genv":
-                pins[words[1]] = own[words[1]] = words[2]
-            elif name == "-env":
-                own[words[1]] = words[2]
-            else:
-                options[name] = words[1]
-            del words[: 1 + _WORDS[name]]
-        ranks += [(own, tuple(words))] * int(options["-n"])
-    return _settled(ranks, options, files, topologies)
-
-
-def _segments(argv: Sequence[str], files: Mapping[str, Lines]) -> Iterator[list[str]]:
-    if "-configfile" in argv:
-        yield from (line.split() for line in files[argv[argv.index("-configfile") + 1]]())
-        return
-    words: list[str] = []
-    for word in argv[1:]:
-        if word == ":":
-            yield words
-            words = []
-        else:
-            words.append(word)
-    yield words
-
-
-def _settled(
-    ranks: list[tuple[dict[str, str], tuple[str, ...]]],
-    options: Mapping[str, str],
-    files: Mapping[str, Lines],
-    topologies: Mapping[str | None, Topology],
-) -> Bindings:
-    bindings: Bindings = {}
-    for name, count in _hosts(options, files, topologies, len(ranks)):
-        here = ranks[len(bindings) : len(bindings) + count]
-        if any(other != here[0] for other in here):
-            raise BadValue(f"the ranks of {name} are in several segments", cure="give each host one")
-        pins, command = here[0]
-        read = wrapper.table(command, files)
-        sets = [] if read else pinned(pins, topologies[name], len(here))
-        for local in range(len(here)):
-            rank = len(bindings)
-            bindings[rank] = (name, read.cpus(name, rank, local) if read else sets[local])
-    return bindings
-
-
-def _hosts(
-    options: Mapping[str, str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology], size: int
-) -> Iterator[tuple[str | None, int]]:
-    if "-machinefile" in options:
-        for line in files[options["-machinefile"]]():
-            name, _, count = line.partition(":")
-            yield name, int(count)
-        return
-    for host in options["-hosts"].split(",") if "-hosts" in options else topologies:
-        yield host, int(options.get("-ppn", size))
-
-
-def pinned(pins: Mapping[str, str], topology: Topology, count: int) -> list[CpuSet | None]:
-    """Return the CPUs of a host's local ranks; refuse lists whose length makes Intel MPI pin its own way."""
-    domain, processors = pins.get("I_MPI_PIN_DOMAIN"), pins.get("I_MPI_PIN_PROCESSOR_LIST")
-    if pins.get("I_MPI_PIN") == "0":
-        return [None] * count
-    if domain and domain.startswith("["):
-        entries = domain.strip("[]").split(",")
-        if len(entries) != count or not all(entry.startswith("0x") for entry in entries) or count > MASKS:
-            raise BadValue(f"{len(entries)} masks for {count} ranks, or masks without 0x: Intel MPI pins its own way, silently")
-        return [CpuSet.from_bits(int(entry, 16)) for entry in entries]
-    if processors:
-        cpus = [CpuSet.parse(entry) for entry in processors.split(",")]
-        if len(cpus) != count or any(len(each) != 1 for each in cpus):
-            raise BadValue(f"a list of {len(cpus)} entries for {count} ranks is read as a set, its order is lost")
-        return list(cpus)
-    if domain in DOMAINS and pins.get("I_MPI_PIN_ORDER") == "compact":
-        things = objects(topology)[DOMAINS[domain]]
-        return [things[i % len(things)] for i in range(count)]
-    if domain == "omp" and pins.get("I_MPI_PIN_ORDER") == "compact":
-        packed = _packed(topology, int(pins["OMP_NUM_THREADS"]))
-        return [packed[i % len(packed)] for i in range(count)]
-    raise BadValue("what Intel MPI makes of its own defaults is not known here", cure="set I_MPI_PIN_DOMAIN")

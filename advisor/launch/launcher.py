@@ -1,18 +1,21 @@
-"""What every launcher gives, and the launchers there are: the modules of this folder that have a NAME."""
+"""What a launcher is: one module of this folder owns its names, versions, lines both ways, jobs and what its ranks are told."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from advisor.errors import BadValue, did_you_mean
-from advisor.launch.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
 from advisor.model.placement import Placement
+
+if TYPE_CHECKING:
+    from advisor.launch.lint.command_line import Words
+    from advisor.launch.lint.line import Line, Said
+    from advisor.launch.lint.predict import Prediction
+    from advisor.launch.lint.request import Request
+    from advisor.model.hardware.operating_system import Tool
+    from advisor.model.launch_line import LintRank, LintWarning
 
 Lines = Callable[[], Iterator[str]]
 """A file's lines, made when they are written: a rankfile of a million ranks is never held in memory."""
@@ -62,115 +65,119 @@ class Launch:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class VersionQuery:
+    """How a program on the machine tells its version: it is a fact of the Machine, collected once, never a probe of ours."""
+
+    tool: str
+    """What Machine.tools calls it: openmpi."""
+    commands: tuple[tuple[str, ...], ...]
+    """Each is run, where it is on PATH: ``("mpirun", "--version")``."""
+    says: str
+    """The expression, of lines, that its output fits; its group, if it has one, is the version."""
+    own: bool = True
+    """Whether its number is the launcher's version: PRRTE's is not that of the Open MPI it belongs to."""
+    means: Callable[[str], str] | None = None
+    """Returns the launcher's version of such a number, where that is not its own."""
+    parts: tuple[str, ...] = ()
+    """Tools that are only parts of it where they lie in the same folder: MVAPICH's launcher is MPICH's Hydra."""
+
+
+@dataclass(frozen=True)
+class RankVariables:
+    """The variables by which a launcher tells each process its rank, the number of ranks, and its place on the host."""
+
+    rank: tuple[str, ...]
+    size: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()
+    inherited: bool = False
+    """Whether what is started inside by another launcher inherits them: then they count last."""
+
+
+@dataclass(frozen=True)
+class JobScript:
+    """What job scripts must know of a launcher."""
+
+    schedulers: tuple[str, ...] | None = None
+    """The schedulers in whose jobs alone it starts anything; None: in any."""
+    lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Lines of shell before the launch, by scheduler."""
+
+
+def late(place: str) -> Callable[..., Any]:
+    """Return a function of lint, ``hydra.mpich:ranks``, that is imported when it is called: writing a line needs none of it."""
+    module, _, name = place.partition(":")
+
+    def called(*given: object) -> Any:
+        return getattr(import_module(f"advisor.launch.lint.{module}"), name)(*given)
+
+    called.__doc__ = place
+    return called
+
+
+Options = Mapping[str, tuple[int, str]]
+"""How many words follow an option, and what it means; {0} and {1} are those words."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the lines of a launcher are read. What is left out is done in the plain way, and of ranks nothing is told."""
+
+    programs: tuple[str, ...]
+    """What its lines start with; the first stands for it on a page."""
+    options: Options
+    """A closed table: a word that is not in it is named and never guessed at."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other spellings of options."""
+    ranks: "Callable[[Prediction], tuple[LintRank, ...]] | None" = None
+    """Tells where each rank goes; raises lint.outcome.Refused or Unclear. None: it is not told."""
+    request: "Callable[[Line, Request], Request] | None" = None
+    """Adds what a line asks for to its variables; None: its ranks, by -n, -np or --ntasks."""
+    claim: "Callable[[Words, frozenset[str]], int]" = lambda _words, _tools: 0
+    """Of launchers that share a program (mpirun), says how surely a line is this one's; the tools on the machine help."""
+    which: "Callable[[Words, str | None, str | None, Sequence[Tool]], tuple[str, str | None, str]] | None" = None
+    """Of a family, returns the launcher, its version and what tells them; it gets the number and the name that were said."""
+    lists: "Callable[[Prediction], Iterator[LintWarning]] | None" = None
+    """Yields warnings about the lists of CPUs in a line."""
+    spellings: Callable[[str], Sequence[str]] = lambda name: (name,)
+    """Returns the names under which an option is looked up."""
+    glued: re.Pattern[str] | None = None
+    """Options whose value may be in the same word: -n4; its groups are the option, a sign, the value."""
+    equals: bool = False
+    """Whether the value of an option with one hyphen may follow a sign of equality."""
+    settle: "Callable[[list[Said], Sequence[str], int], tuple[list[Said], int]] | None" = None
+    """Takes words between the options and the program: hosts, variables."""
+    binds: bool = True
+    """Whether it binds ranks where the line says nothing of it."""
+    parted: bool = True
+    """Whether a last colon without a program after it is nothing."""
+
+
 class Launcher(Protocol):
-    """A launcher's module has these two names."""
+    """What a launcher's module has. One that lacks a part is refused in one line, so that none is half a launcher."""
 
     NAME: str
+    """The name of its module."""
+    TITLE: str
+    """What it is called on a page."""
     ALIASES: tuple[str, ...]
+    """Other names that people give it; no other launcher's."""
+    ORDER: int
+    """Its place in lists: what most clusters have comes first."""
+    VERSIONS: tuple[VersionQuery, ...]
+    """How its version is read; () where nothing on a machine tells."""
+    VARIABLES: tuple[str, ...]
+    """How its own variables begin: what is set for it means nothing to others."""
+    RANKS: RankVariables | None
+    """How it tells ranks their numbers, which the wrapper and advisor verify need; None of none of its own."""
+    UNBOUND: tuple[str, ...]
+    """The words that make it leave binding alone; () where it is none that starts ranks itself."""
+    JOB: JobScript
+    LINES: Dialect | None
+    """How its lines are read; None where it has none of its own."""
 
     def launch(self, placement: Placement, wish: LaunchRequest) -> Launch:
         """Return how this launcher carries the placement out; raise BadValue in one line where it cannot."""
 
-
-_SUPPOSED: Final = "openmpi"
-"""What most clusters have."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A launcher, its version where it is known, and why it was taken."""
-
-    launcher: Launcher
-    version: str | None
-    why: str
-
-
-@cache
-def launchers() -> Mapping[str, Launcher]:
-    """Return the launchers by name."""
-    modules = [
-        import_module(f"{__package__}.{info.name}") for info in iter_modules([str(Path(__file__).parent)]) if not info.ispkg
-    ]
-    found = [cast(Launcher, module) for module in modules if hasattr(module, "NAME") and hasattr(module, "launch")]
-    return {launcher.NAME: launcher for launcher in found}
-
-
-def find(name: str, version: str | None = None) -> Launcher:
-    """Return the launcher of a name or an alias; of those of a family, openmpi4 and openmpi5, the one for the version."""
-    wanted = name.lower()
-    family = _family(wanted)
-    if wanted not in launchers() and family and (version is not None or not _aliased(wanted)):
-        return _of_version(family, version)
-    found = launchers().get(wanted) or _aliased(wanted)
-    if found is None:
-        every = [*launchers(), *{re.sub(r"\d+$", "", each) for each in launchers()}]
-        every += [alias for each in launchers().values() for alias in each.ALIASES]
-        cure = did_you_mean(wanted, every, f"there are {', '.join(launchers())}")
-        raise BadValue(f"there is no launcher {name[:40]}", cure=cure)
-    return found
-
-
-def _aliased(name: str) -> Launcher | None:
-    return next((each for each in launchers().values() if name in each.ALIASES), None)
-
-
-def _family(name: str) -> dict[int, Launcher]:
-    """Return the launchers that are this name and a number, by the number."""
-    matches = ((re.fullmatch(rf"{re.escape(name)}(\d+)", each), launcher) for each, launcher in launchers().items())
-    return {int(match[1]): launcher for match, launcher in matches if match}
-
-
-def _of_version(family: Mapping[int, Launcher], version: str | None) -> Launcher:
-    """Return the youngest that is no younger than the version; the oldest for older ones, the youngest where none is known."""
-    numbers = version_of(version)
-    fitting = [number for number in family if not numbers or number <= numbers[0]]
-    return family[max(fitting) if fitting else min(family)]
-
-
-def choose(
-    tools: Iterable[Tool] | None, name: str | None = None, version: str | None = None, scheduler: str | None = None
-) -> Choice:
-    """Return the launcher of a name, else the one found on the machine, else Open MPI."""
-    there = [(tool, launcher) for tool in tools or () if (launcher := _of_tool(tool))]
-    if name is not None:
-        return _named(name, version, there)
-    mpi = [pair for pair in there if pair[0].name != "slurm"]
-    for tool, launcher in (*mpi, *there):
-        if version is not None:
-            return Choice(find(tool.name, version), version, f"{tool.name} is on this machine, the version was given")
-        if tool.name != "slurm":
-            return Choice(launcher, _version(tool), f"{_said(tool)} is on this machine")
-        job = "this is a Slurm job, and no mpirun is on this machine" if scheduler == "slurm" else "of launchers it alone is here"
-        return Choice(launcher, tool.version, f"{_said(tool)}: {job}")
-    looked = "no launcher is on this machine" if tools is not None else "which launcher the machine has, is not known"
-    if scheduler == "slurm":
-        return Choice(find("srun"), version, f"this is a Slurm job, and {looked}")
-    given = ", the version was given" if version else ""
-    return Choice(find(_SUPPOSED, version), version, f"{looked}: Open MPI is supposed{given}")
-
-
-def _version(tool: Tool) -> str | None:
-    """Return the launcher's version: PRRTE's own number is not that of the Open MPI it belongs to."""
-    return None if tool.name == "prrte" else tool.version
-
-
-def _said(tool: Tool) -> str:
-    return f"{tool.name} {tool.version or '(version not known)'}"
-
-
-def _of_tool(tool: Tool) -> Launcher | None:
-    try:
-        return find(tool.name, _version(tool))
-    except BadValue:
-        return None
-
-
-def _named(name: str, version: str | None, there: Iterable[tuple[Tool, Launcher]]) -> Choice:
-    if version is not None:
-        return Choice(find(name, version), version, "it was asked for")
-    plain = find(name)
-    same = _family(name.lower()).values() if name.lower() not in launchers() else (plain,)
-    for tool, launcher in there:
-        if launcher is plain or launcher in same:
-            return Choice(launcher, _version(tool), f"it was asked for; {_said(tool)} is on this machine")
-    return Choice(plain, None, "it was asked for")
+    def unbound(self, total: int, hosts: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the words, up to the program, of a line whose ranks are not bound; None where lines are not translated to it."""

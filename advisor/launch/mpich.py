@@ -1,11 +1,10 @@
 """MPICH and its launcher Hydra: ``-bind-to user:`` lists, or a short form where a model of Hydra gives the same."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from advisor.errors import BadValue
 from advisor.launch import wrapper
-from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, RankVariables, VersionQuery, late
+from advisor.launch.lint.option_tables import HYDRA, HYDRA_ALIASES
 from advisor.launch.ranks_per_host import (
     FEW,
     LONGEST,
@@ -103,12 +102,44 @@ def _named(thing: str, count: int) -> str:
 
 NAME = "mpich"
 ALIASES = ("hydra", "mpiexec.hydra")
+TITLE = "MPICH"
+ORDER = 30
+VERSIONS = (
+    # HYDRA build details:\n    Version:                                 5.0.2;   MPICH Version:      5.0.2   (mpichversion)
+    VersionQuery(
+        "mpich",
+        (("mpiexec", "--version"), ("mpiexec.hydra", "--version"), ("mpichversion",)),
+        r"^(?:HYDRA build details:\s+Version|MPICH Version):[ \t]+([0-9][^\s]*)",
+    ),
+)
+VARIABLES = ("HYDRA_",)
+RANKS = RankVariables(rank=("PMI_RANK",), size=("PMI_SIZE",), local=("MPI_LOCALRANKID", "PMI_LOCAL_RANK"))
+
+UNBOUND = ("-bind-to", "none")
+JOB = JobScript()
+LINES = Dialect(
+    programs=("mpiexec", "mpirun"),
+    options=HYDRA,
+    aliases=HYDRA_ALIASES,
+    ranks=late("hydra.mpich:ranks"),
+    request=late("request:of_hydra"),
+    claim=late("hydra.bind_to:claim"),
+    lists=late("cpu_lists:user_lists"),
+    spellings=late("option_tables:any_hyphens"),
+    equals=True,
+    binds=False,
+)
+
+
+def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a line whose ranks are not bound, up to its program."""
+    each = -(-total // max(1, len(hosts)))
+    named = ("-hosts", ",".join(hosts), "-ppn", str(each)) if hosts else ()
+    return "mpiexec", "-n", str(total), *named, *UNBOUND
+
 
 LINE = 16_000
 """Characters of a host file's line: Hydra 5.0.2 reads 16,384 at once, and takes the rest for another host (observed)."""
-
-Bindings = dict[int, tuple[str | None, CpuSet | None]]
-"""Each rank's host and CPUs; None as CPUs: not bound."""
 
 _CROSSES = "the cores, L3 groups or NUMA nodes are not all alike: Hydra counts on and crosses them"
 _HOMELESS = Avoided(
@@ -212,78 +243,3 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     variables = passed(wish.environment, "-genv")
     argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, "-bind-to", "none", *wrapper.wrapped(wish.command))
     return Launch(NAME, wish.version, "wrapper", argv, {}, {**files, **wrapper.files(placement)}, avoided, wrapper.NOTES)
-
-
-_TURNED = {"-hosts": 1, "-host": 1, "-f": 1, "-n": 1, "-np": 1, "-ppn": 1, "-genv": 2, "-env": 2, "-bind-to": 1, "-map-by": 1}
-"""Options and how many words follow them."""
-
-
-def options(argv: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the options of a line by their names, the last of each, and the command after them; refuse others."""
-    found: dict[str, str] = {}
-    words = list(argv[1:])
-    while words and words[0].startswith("-"):
-        name = words.pop(0)
-        name = name if name in _TURNED else name.removeprefix("-")
-        if name not in _TURNED or len(words) < _TURNED[name]:
-            raise BadValue(f"{name} of mpiexec is not understood here")
-        found[name] = words[_TURNED[name] - 1]
-        del words[: _TURNED[name]]
-    return found, tuple(words)
-
-
-def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
-    """Return what a line of Hydra's does: each rank's host and CPUs."""
-    found, command = options(argv)
-    bind, over = found.get("-bind-to", "none"), found.get("-map-by", found.get("-bind-to", "none"))
-    hosts = list(_hosts(found, files, topologies))
-    bindings: Bindings = {}
-    table = wrapper.table(command, files)
-    for name, count, own in hosts:
-        sets = _sets(own or bind, own or over, topologies[name], count)
-        for local in range(count):
-            rank = len(bindings)
-            if rank < int(found.get("-n", found.get("-np", "1"))):
-                bindings[rank] = (name, table.cpus(name, rank, local) if table else sets[local])
-    return bindings
-
-
-def _hosts(
-    found: Mapping[str, str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]
-) -> Iterator[tuple[str | None, int, str | None]]:
-    """Yield each host's name, how many ranks it takes, and its own binding."""
-    if "-f" in found:
-        for line in files[found["-f"]]():
-            head, _, rest = line.partition(" ")
-            name, _, count = head.partition(":")
-            yield name, int(count or 1), rest.removeprefix("binding=") or None
-    elif "-hosts" in found:
-        for each in found["-hosts"].split(","):
-            name, _, count = each.partition(":")
-            yield name, int(count or found.get("-ppn", "1")), None
-    else:
-        for host in topologies:
-            yield host, int(found.get("-ppn", found.get("-n", "1"))), None
-
-
-def _sets(bind: str, over: str, topology: Topology, count: int) -> list[CpuSet | None]:
-    """Return what the local ranks are bound to, None for those that are not."""
-    if bind == "none":
-        return [None] * count
-    if bind.startswith("user:"):
-        listed: list[CpuSet | None] = [CpuSet.parse(entry.replace("+", ",")) for entry in bind[5:].split(",")]
-        return (listed + [None] * count)[:count]
-    thing, number = _counted(bind)
-    have = objects(topology)
-    large = [union(have[thing])] if bind == over else have[_counted(over)[0]]
-    dealt = hydra_bound(have[thing], large, number)
-    return [next(dealt) for _ in range(count)]
-
-
-def _counted(text: str) -> tuple[str, int]:
-    match = re.fullmatch(r"(hwthread|core|l3cache|numa|socket)(?::(\d{1,5}))?", text, re.ASCII)
-    if not match:
-        raise BadValue(
-            f"-bind-to {text} is not understood here", cure="known: user:, none, hwthread, core, l3cache, numa, socket"
-        )
-    return match[1], int(match[2] or 1)

@@ -153,6 +153,12 @@ def release(version: str) -> Release:
     return int(match[1]), int(match[2]), int(match[3] or 0)
 
 
+def of_prrte(number: str) -> str:
+    """Return the Open MPI that does as a PRRTE of this number: 3.0 is that of 5.0, 3.0.7 that of 5.0.6; 4.0 came after."""
+    own = release(f"{number}.0" if number.isdigit() else number)
+    return "main" if own >= (3, 1, 0) else "5.0.6" if own >= (3, 0, 7) else "5.0.5"
+
+
 def fault(faults: Iterable[Fault], form: str, version: Release) -> Fault | None:
     """Return the fault that a version has in a form, if any."""
     return next((each for each in faults if each.form == form and each.first <= version <= each.last), None)

@@ -1,18 +1,39 @@
 """Open MPI 4 (and 3): mpirun of ORTE."""
 
+from dataclasses import replace
+
 from advisor.errors import BadValue
-from advisor.launch import mpirun, wrapper
+from advisor.launch import mpirun, openmpi5, wrapper
 from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
 from advisor.launch.mpirun import Fault, Release
-from advisor.launch.rankfile import Count, longest, parse, rankfile
+from advisor.launch.openmpi5 import RANKS, UNBOUND, VARIABLES, VERSIONS, unbound
+from advisor.launch.rankfile import Count, longest, rankfile
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import NodePlan, Placement
 
-__all__ = ["ALIASES", "FAULTS", "NAME", "launch", "parse"]
+__all__ = [
+    "ALIASES",
+    "FAULTS",
+    "JOB",
+    "LINES",
+    "NAME",
+    "ORDER",
+    "RANKS",
+    "TITLE",
+    "UNBOUND",
+    "VARIABLES",
+    "VERSIONS",
+    "launch",
+    "unbound",
+]
 
 NAME = "openmpi4"
 ALIASES = ("openmpi-4", "ompi4")
+TITLE = "Open MPI 4"
+ORDER = 10
+LINES = replace(openmpi5.LINES, claim=lambda _words, _tools: 0)  # what speaks for 4 is looked at when it is Open MPI's
+JOB = openmpi5.JOB
 
 FAULTS = (
     Fault(

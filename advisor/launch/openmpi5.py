@@ -1,17 +1,62 @@
 """Open MPI 5: mpirun of PRRTE 3, and the spellings of PRRTE's development branch."""
 
+from collections.abc import Sequence
+
 from advisor.errors import BadValue
 from advisor.launch import mpirun, wrapper
-from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, RankVariables, VersionQuery, late
+from advisor.launch.lint.option_tables import OPENMPI, OPENMPI_ALIASES
 from advisor.launch.mpirun import MAIN, Fault, Form, Release, fits
-from advisor.launch.rankfile import longest, parse, rankfile
+from advisor.launch.rankfile import longest, rankfile
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import NodePlan, Placement
 
-__all__ = ["ALIASES", "FAULTS", "NAME", "launch", "parse"]
-
 NAME = "openmpi5"
-ALIASES = ("openmpi-5", "ompi5", "openmpi", "prrte")
+ALIASES = ("openmpi-5", "ompi5", "openmpi", "ompi", "prrte")
+TITLE = "Open MPI 5"
+ORDER = 11
+
+VERSIONS = (
+    # mpirun (Open MPI) 5.0.11;   Open MPI v4.1.4   (ompi_info)
+    VersionQuery(
+        "openmpi",
+        (("mpirun", "--version"), ("mpiexec", "--version"), ("ompi_info", "--version")),
+        r"^(?:\S+ \(Open MPI\) |Open MPI v)([0-9][^\s]*)",
+    ),
+    # prterun (PRRTE) 3.0.14
+    VersionQuery(
+        "prrte",
+        (("prterun", "--version"), ("prte_info", "--version")),
+        r"^\S+ \(PRRTE\) ([0-9][^\s]*)",
+        own=False,
+        means=mpirun.of_prrte,
+    ),
+)
+VARIABLES = ("OMPI_", "PRTE_", "PMIX_")
+RANKS = RankVariables(
+    rank=("OMPI_COMM_WORLD_RANK", "PMIX_RANK"), size=("OMPI_COMM_WORLD_SIZE",), local=("OMPI_COMM_WORLD_LOCAL_RANK",)
+)
+UNBOUND = ("--bind-to", "none")
+JOB = JobScript()
+LINES = Dialect(
+    programs=("mpirun", "mpiexec", "orterun", "prterun", "prun"),
+    options=OPENMPI,
+    aliases=OPENMPI_ALIASES,
+    ranks=late("predict:open_mpi_ranks"),
+    request=late("request:of_open_mpi"),
+    claim=late("rewrite:open_mpi_claim"),
+    which=late("rewrite:which_open_mpi"),
+    lists=late("cpu_lists:open_mpi_lists"),
+    spellings=late("option_tables:long_or_short"),
+)
+
+
+def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a line whose ranks are not bound, up to its program."""
+    each = -(-total // max(1, len(hosts)))
+    named = ("--host", ",".join(f"{name}:{each}" for name in hosts)) if hosts else ()
+    return "mpirun", "-np", str(total), *named, *UNBOUND
+
 
 FAULTS = (
     Fault(

@@ -1,11 +1,11 @@
 """Slurm's srun: lists or masks of the kernel's CPU numbers by local task, or ``cores`` where that is the same."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from advisor.errors import BadValue
 from advisor.launch import wrapper
-from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, RankVariables, VersionQuery, late
+from advisor.launch.lint.option_tables import SRUN, SRUN_ALIASES
 from advisor.launch.mpich import alike, objects
 from advisor.launch.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.model.cpuset import CpuSet, union
@@ -15,9 +15,33 @@ from advisor.model.placement import Placement, Slot
 
 NAME = "srun"
 ALIASES = ("slurm",)
+TITLE = "srun"
+ORDER = 20
+# slurm 23.11.4;   Debian's package: slurm-wlm 22.05.8
+VERSIONS = (VersionQuery("slurm", (("srun", "--version"), ("slurmd", "-V")), r"^slurm(?:-wlm)? ([0-9][^\s]*)"),)
+VARIABLES = ("SLURM_",)
+RANKS = RankVariables(rank=("SLURM_PROCID",), inherited=True)
+UNBOUND = ("--cpu-bind=none",)
+JOB = JobScript(
+    ("slurm",),
+    {"slurm": ("# srun takes it for --cpus-per-task, and would refuse the plan's CPUs.", "unset SLURM_CPUS_PER_TASK")},
+)
+LINES = Dialect(
+    programs=("srun",),
+    options=SRUN,
+    aliases=SRUN_ALIASES,
+    ranks=late("slurm.srun:ranks"),
+    request=late("request:of_srun"),
+    lists=late("cpu_lists:srun_lists"),
+    glued=re.compile(r"(-[nNcwxmBpAqtJCGDoei])(=?)([^-=].*)", re.DOTALL),
+    parted=False,
+)
 
-Bindings = dict[int, tuple[str | None, CpuSet | None]]
-"""Each rank's host and CPUs; None as CPUs: not bound."""
+
+def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a line whose ranks are not bound, up to its program."""
+    return "srun", "--nodes", str(max(1, len(hosts))), "--ntasks", str(total), *UNBOUND
+
 
 Said = tuple[tuple[Avoided, ...], tuple[str, ...]]
 """Forms not used, and notes."""
@@ -108,13 +132,14 @@ def _blocks(placement: Placement) -> int | None:
         size = len(slots[0]) // len(cores[0]) if cores else 0
         if node.topology.limited or not size or not (alike(cores, node.topology) and alike(sockets, node.topology)):
             return None
-        if (len(cores) // len(sockets)) % size or slots != _chunks(cores, size)[: len(slots)]:
+        if (len(cores) // len(sockets)) % size or slots != chunks(cores, size)[: len(slots)]:
             return None
         found.add(len(slots[0]))
     return found.pop() if len(found) == 1 else None
 
 
-def _chunks(cores: Sequence[CpuSet], size: int) -> list[CpuSet]:
+def chunks(cores: Sequence[CpuSet], size: int) -> list[CpuSet]:
+    """Return so many neighbouring cores, again and again."""
     return [union(cores[i : i + size]) for i in range(0, len(cores) - size + 1, size)]
 
 
@@ -155,12 +180,12 @@ def _even(placement: Placement, wish: LaunchRequest) -> int | None:
     named, counts = names(placement), {host.ranks for host in placement.hosts if host.ranks}
     if len(counts) > 1:  # of 18 tasks, at most 16 on a node, srun 22.05 makes 11 and 7
         return None
-    if named and wish.scheduler != "slurm" and (list(named) != sorted(named, key=_natural) or len(",".join(named)) > LONGEST):
+    if named and wish.scheduler != "slurm" and (list(named) != sorted(named, key=natural) or len(",".join(named)) > LONGEST):
         return None
     return counts.pop()
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Return what Slurm sorts host names by: their numbers as numbers."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
@@ -186,71 +211,3 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     settings = {**wish.environment, **environment}
     notes = (_WHOLE, *wrapper.NOTES)
     return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)
-
-
-_WORDS = ("--nodes", "--ntasks", "--ntasks-per-node", "--distribution", "--nodelist", "--cpus-per-task", "--cpu-bind")
-
-
-def parse(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    files: Mapping[str, Lines],
-    topologies: Mapping[str | None, Topology],
-) -> Bindings:
-    """Return what a line of srun's does in a job with whole nodes, these in this order: each rank's host and CPUs."""
-    options: dict[str, str] = {}
-    words = list(argv[1:])
-    while words and words[0].startswith("-"):
-        name, equals, value = words.pop(0).partition("=")
-        if name not in _WORDS or not (equals or words):
-            raise BadValue(f"{name} of srun is not understood here")
-        options[name] = value if equals else words.pop(0)
-    size = int(options["--ntasks"])
-    table = wrapper.table(words, files)
-    bindings: Bindings = {}
-    local: dict[str | None, int] = {}
-    for rank, host in enumerate(_ranks(options, environment, files, list(topologies), size)):
-        mine = local[host] = local.get(host, -1) + 1
-        cpus = table.cpus(host, rank, mine) if table else bound(options, topologies[host], mine)
-        bindings[rank] = (host, cpus)
-    return bindings
-
-
-def _ranks(
-    options: Mapping[str, str],
-    environment: Mapping[str, str],
-    files: Mapping[str, Lines],
-    hosts: Sequence[str | None],
-    size: int,
-) -> Iterator[str | None]:
-    """Yield each rank's host."""
-    if options.get("--distribution", "").startswith("arbitrary"):
-        yield from files[environment["SLURM_HOSTFILE"]]()
-        return
-    each = int(options.get("--ntasks-per-node", size))
-    if size % each:
-        raise BadValue(
-            f"{size} tasks, at most {each} on a node: how many each node gets is left to Slurm", cure="use -m arbitrary"
-        )
-    listed = options.get("--nodelist", "").split(",")
-    named = [*sorted(listed, key=_natural)] if "--nodelist" in options else hosts
-    for rank in range(size):
-        yield named[rank // each]
-
-
-def bound(options: Mapping[str, str], topology: Topology, local: int) -> CpuSet | None:
-    """Return the CPUs of a local task; refuse what depends on Slurm's configuration."""
-    kind, _, entries = options.get("--cpu-bind", "").removeprefix("verbose,").partition(":")
-    if kind == "none":
-        return None
-    entry = entries.split(",")[local % len(entries.split(","))]
-    if kind == "map_cpu":
-        return CpuSet([int(entry)])
-    if kind == "mask_cpu":
-        return CpuSet.from_bits(int(entry, 16)) if int(entry, 16) else None  # a mask without CPUs: unbound, silently
-    if kind == "map_ldom":
-        return next(node.cpuset for node in topology.nodes if node.os_index == int(entry))
-    if kind == "cores" and options.get("--distribution", "").endswith(":block"):
-        cores = objects(topology)["core"]
-        return _chunks(cores, int(options["--cpus-per-task"]) // len(cores[0]))[local]
-    raise BadValue(f"--cpu-bind={kind or 'of slurm.conf'} depends on how Slurm is set up", cure="use map_cpu or mask_cpu")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
-from advisor.launch.launcher import Launch, LaunchRequest, Lines
+from advisor.launch.launcher import JobScript, Launch, LaunchRequest, Lines
 from advisor.launch.ranks_per_host import filled, kinds, names, runs
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
@@ -14,16 +14,16 @@ from advisor.paths import template
 
 NAME = "wrapper"
 ALIASES = ("portable", "numactl", "taskset")
+TITLE = "the portable wrapper"
+ORDER = 90
+VERSIONS = ()
+VARIABLES = ()
+RANKS = None
+UNBOUND = ()
+JOB = JobScript()
+LINES = None
 
 FILE = "bind-wrapper.sh"
-UNBOUND: Mapping[str, tuple[str, ...]] = {
-    "mpirun (Open MPI)": ("--bind-to", "none"),
-    "mpiexec (MPICH)": ("-bind-to", "none"),
-    "mpiexec.hydra (Intel MPI)": ("-genv", "I_MPI_PIN", "0"),
-    "mpirun_rsh (MVAPICH2)": ("MV2_ENABLE_AFFINITY=0",),
-    "srun": ("--cpu-bind=none",),
-}
-"""What makes each launcher leave the binding alone."""
 
 NOTES = (f"{FILE} binds each rank itself: every host must have it where the line names it, and numactl or taskset",)
 
@@ -34,9 +34,23 @@ _HOST = re.compile(r"\s*(\S+)(?: \| \S+)*\) plan=(\d+) (first|each)=(\d+) ;;", r
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return a line for any mpirun: which option switches its own binding off stands in the notes."""
-    options = tuple(f"with {launcher} add: {' '.join(words)}" for launcher, words in UNBOUND.items())
+    options = tuple(dict.fromkeys(switches_off()))
     argv = ("mpirun", "-n", str(placement.size), *wrapped(wish.command))
     return Launch(NAME, wish.version, "wrapper", argv, dict(wish.environment), files(placement), (), (*NOTES, *options))
+
+
+def unbound(total: int, hosts: Sequence[str]) -> None:
+    """Return None: it is no launcher that lines are translated to."""
+
+
+def switches_off() -> Iterator[str]:
+    """Yield what makes each launcher leave the binding alone, in a sentence."""
+    from advisor.launch.registry import launchers
+
+    for each in launchers().values():
+        if each.LINES and each.UNBOUND:
+            title = "" if each.LINES.programs[0] == each.NAME else f" ({each.TITLE.rstrip(' 0123456789')})"
+            yield f"with {each.LINES.programs[0]}{title} add: {' '.join(each.UNBOUND)}"
 
 
 def wrapped(command: Sequence[str]) -> tuple[str, ...]:
@@ -54,12 +68,26 @@ def script(placement: Placement) -> Iterator[str]:
     """Yield the lines of the script."""
     from jinja2 import Environment, StrictUndefined
 
+    from advisor.launch.registry import rank_variables
+
     options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "autoescape": False}
     environment = Environment(undefined=StrictUndefined, **options)  # type: ignore[arg-type]  # noqa: S701 - options are of one type for mypy; a shell script: every word in its tables is checked
+    told = {"rank": _first_set(rank_variables("rank")), "local": _first_set(rank_variables("local"))}
     rest = ""
-    for piece in environment.from_string(template(f"{FILE}.j2")).generate(hosts=hosts(placement), places=places(placement)):
+    for piece in environment.from_string(template(f"{FILE}.j2")).generate(
+        hosts=hosts(placement), places=places(placement), told=told
+    ):
         *whole, rest = (rest + piece).split("\n")
         yield from whole
+
+
+def _first_set(names: Sequence[str]) -> str:
+    """Return the words of a shell that stand for the first of some variables that is set.
+
+    >>> _first_set(["A", "B"])
+    '${A:-${B:-}}'
+    """
+    return "".join(f"${{{name}:-" for name in names) + "}" * len(names)
 
 
 def hosts(placement: Placement) -> Iterator[str]:

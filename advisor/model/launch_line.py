@@ -1,23 +1,9 @@
 """What an existing launch line says, what it will do on a machine, what will go wrong, and how other launchers say it."""
 
-from collections.abc import Mapping
-from typing import Final
-
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
 from advisor.model.value import Value
-
-TITLES: Final[Mapping[str, str]] = {
-    "openmpi4": "Open MPI 4",
-    "openmpi5": "Open MPI 5",
-    "mpich": "MPICH",
-    "intelmpi": "Intel MPI",
-    "srun": "srun",
-    "pals": "PALS",
-    "mvapich": "MVAPICH2",
-}
-"""What a launcher is called on a page."""
 
 
 class LintOption(Value):
@@ -59,7 +45,7 @@ class LintTranslation(Value):
 class Lint(Value):
     """A line read, explained and judged on one machine."""
 
-    launcher: str = Field(description="openmpi4, openmpi5, mpich, intelmpi, srun, pals, mvapich")
+    launcher: str = Field(description="its name: openmpi4, mpich, srun (docs/reference/launchers.md)")
     version: str | None
     known_from: str = Field(description="how the launcher and its version are known")
     line: str

@@ -9,19 +9,6 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement
 from advisor.model.value import Value
 
-RANK_VARIABLES: Final = (
-    "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", "PALS_RANKID",
-    "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "SLURM_PROCID",
-)  # fmt: skip
-"""What launchers call the rank; Slurm's last: whatever is started inside a step inherits it."""
-
-SIZE_VARIABLES: Final = (
-    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MVP_COMM_WORLD_SIZE", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
-)  # fmt: skip
-LOCAL_VARIABLES: Final = (
-    "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MVP_COMM_WORLD_LOCAL_RANK",
-    "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "JSM_NAMESPACE_LOCAL_RANK",
-)  # fmt: skip
 GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 

@@ -22,7 +22,8 @@ from advisor.host.base import SLURM_CONF
 from advisor.host.files import LIMIT
 from advisor.host.privacy.secrets import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, REMOVED, SLURM_KEYS
 from advisor.language.units import plain
-from advisor.model.observed_binding import GPU_VARIABLES, LOCAL_VARIABLES, RANK_VARIABLES, SIZE_VARIABLES
+from advisor.launch.registry import rank_variables
+from advisor.model.observed_binding import GPU_VARIABLES
 
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
 _LONGEST = 4000
@@ -234,7 +235,6 @@ def _plain(word: str) -> str:
 
 
 NAME: Final = "advisor-probe"
-_NUMBERS = (("rank", RANK_VARIABLES), ("size", SIZE_VARIABLES), ("local", LOCAL_VARIABLES))
 
 
 def probe_script(template: str) -> str:
@@ -251,7 +251,9 @@ def probe_script(template: str) -> str:
         comment_end_string="##}",
     )
     gpus = "".join(f"${{{name}:-" for name in GPU_VARIABLES) + "}" * len(GPU_VARIABLES)
-    return environment.from_string(template).render(numbers=[(name, " ".join(names)) for name, names in _NUMBERS], gpus=gpus)
+    numbers = {"rank": rank_variables("rank"), "size": rank_variables("size"), "local": rank_variables("local")}
+    told = [(name, " ".join(names)) for name, names in numbers.items()]
+    return environment.from_string(template).render(numbers=told, gpus=gpus)
 
 
 def probe_words(template: str) -> tuple[str, ...]:

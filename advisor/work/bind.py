@@ -12,7 +12,8 @@ from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
 from advisor.launch import wrapper
 from advisor.launch.environment import Settings, settings
-from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import Choice, choose
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.measurement_statistics import measured_for_placement
@@ -199,7 +200,7 @@ def lint_line(
 
 def _slurm_setup(file: Path | None, *, live: bool) -> dict[str, str]:
     """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
-    from advisor.launch.lint.slurm.slurm_conf import KEY
+    from advisor.launch.lint.slurm.srun import KEY
 
     if file is None:
         own = _texts([str(SLURM_CONF)]) if live else {}

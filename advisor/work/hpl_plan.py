@@ -9,7 +9,8 @@ from advisor.errors import BadValue
 from advisor.host.live import LiveHost, find
 from advisor.know.platforms import match_platform
 from advisor.launch.environment import openmp, without_adapters, without_gpus
-from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import Choice, choose
 from advisor.measure.contract import part_named
 from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grid, grown, hpl_dat, steps_to
 from advisor.measure.idle_check import free_memory
@@ -118,7 +119,7 @@ class HplJob:
     def launch(self, command: tuple[str, ...]) -> Launch:
         """Return the line of a command; srun is given the hosts where it may not take all of the job's."""
         launcher = self.choice.launcher.NAME
-        fewer = launcher == "srun" and self.hosts < self.job and self.job_hosts.hosts.placeholder is None
+        fewer = bool(self.choice.launcher.JOB.schedulers) and self.hosts < self.job and self.job_hosts.hosts.placeholder is None
         scheduler = None if fewer else self.job_hosts.hosts.scheduler_of(launcher)
         wish = LaunchRequest(command, self.choice.version, scheduler=scheduler, environment=self.environment)
         return launch_or_wrap(self.choice, self.placement, wish)[0]

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.host.live import LiveHost
 from advisor.launch.environment import article, is_up, unusable, without_adapters, without_gpus
-from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import Choice, choose, is_foreign
 from advisor.measure.idle_check import conditions
 from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.network_results import RankPlan, read_network
@@ -99,11 +100,10 @@ class Experiment:
         known = article(hca, self.job_hosts.machines)
         kinds = {each.kind for machine in self.job_hosts.machines for each in machine.hcas or () if each.name == hca}
         soft = any(kind is not None and not kind.startswith("MT") for kind in kinds)
-        openmpi = self.choice.launcher.NAME.startswith("openmpi")
         return {
             name: value
             for name, value in known.items()
-            if (openmpi or not name.startswith("OMPI_MCA_")) and not (soft and name == "UCX_TLS")
+            if not is_foreign(name, self.choice.launcher) and not (soft and name == "UCX_TLS")
         }
 
     def task(self, leg: NetworkRun, placement: Placement) -> Task:

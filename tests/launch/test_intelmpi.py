@@ -8,6 +8,7 @@ from advisor.launch import intelmpi
 from advisor.launch.launcher import LaunchRequest
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
+from tests.launch.readers.intelmpi import parse, pinned
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
@@ -23,7 +24,7 @@ def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command and files, and back, in both forms, with threads and with the wrapper."""
     for wish in (LaunchRequest(("./app",), environment={"OMP_NUM_THREADS": "2"}), EXACT, LaunchRequest(("./app",), wrap=True)):
         made = intelmpi.launch(placement, wish)
-        assert intelmpi.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+        assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
 
 def test_one_rank_an_l3_group_is_a_domain() -> None:
@@ -45,9 +46,9 @@ def test_masks_have_the_0x_without_which_they_are_not_read() -> None:
     made = intelmpi.launch(planned((node(ROME, "0,2", "4-7"),), (None, 0, 2)), EXACT)
     assert "[0x5,0xf0]" in made.argv
     with pytest.raises(BadValue, match="silently"):
-        intelmpi.pinned({"I_MPI_PIN_DOMAIN": "[5,f0]"}, ROME, 2)
+        pinned({"I_MPI_PIN_DOMAIN": "[5,f0]"}, ROME, 2)
     with pytest.raises(BadValue, match="silently"):
-        intelmpi.pinned({"I_MPI_PIN_DOMAIN": "[0x5,0xf0]"}, ROME, 1)
+        pinned({"I_MPI_PIN_DOMAIN": "[0x5,0xf0]"}, ROME, 1)
 
 
 def test_a_last_host_with_fewer_ranks_has_its_own_masks() -> None:
@@ -75,7 +76,7 @@ def test_very_many_kinds_of_hosts_go_into_a_file() -> None:
     placement = planned(plans, *((f"n{i}", i, 1) for i in range(20)))
     made = intelmpi.launch(placement, EXACT)
     assert made.argv == ("mpiexec.hydra", "-configfile", "segments")
-    assert intelmpi.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+    assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)
     spaced = intelmpi.launch(placement, LaunchRequest(("./app", "a b"), exact=True))
     assert spaced.form == "wrapper"
 

@@ -12,6 +12,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import NumaNode
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
+from tests.launch.readers.mpich import parse
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
@@ -26,7 +27,7 @@ def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command and files, and back, in both forms and with the wrapper."""
     for wish in (APP, EXACT, LaunchRequest(("./app",), wrap=True)):
         made = mpich.launch(placement, wish)
-        assert mpich.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+        assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
 
 def test_one_rank_an_l3_group_has_the_short_form() -> None:
@@ -92,7 +93,7 @@ def test_a_line_too_long_for_hydras_buffer_is_not_written() -> None:
     made = mpich.launch(planned((odd, many), ("n1", 0, 100), ("n2", 1, 1540)), EXACT)
     assert made.form == "wrapper"
     assert "16000" in made.avoided[-1].reason
-    assert mpich.parse(made.argv, made.files, {"n1": wide, "n2": wide})[0][1] == odd.slots[0].cpus
+    assert parse(made.argv, made.files, {"n1": wide, "n2": wide})[0][1] == odd.slots[0].cpus
 
 
 def test_inside_a_job_the_scheduler_has_the_hosts() -> None:
@@ -120,4 +121,4 @@ def test_a_colon_and_a_strange_host_are_refused() -> None:
 
 def test_a_short_user_list_leaves_ranks_unbound() -> None:
     """The reader knows it too."""
-    assert mpich.parse(("mpiexec", "-n", "2", "-bind-to", "user:0", "./app"), {}, {None: ROME})[1] == (None, None)
+    assert parse(("mpiexec", "-n", "2", "-bind-to", "user:0", "./app"), {}, {None: ROME})[1] == (None, None)

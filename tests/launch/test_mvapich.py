@@ -7,6 +7,7 @@ from advisor.launch import mvapich
 from advisor.launch.launcher import LaunchRequest
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
+from tests.launch.readers.mvapich import parse
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
@@ -20,7 +21,7 @@ def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     for version in ("2.3.7", "4.0"):
         for wrap in (False, True):
             made = mvapich.launch(placement, LaunchRequest(("./app",), version=version, wrap=wrap))
-            assert mvapich.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+            assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
 
 @pytest.mark.parametrize(("version", "words"), [(None, "MV2_CPU_MAPPING=0-3:4,6"), ("4.0", "MVP_CPU_MAPPING 0-3:4,6")])

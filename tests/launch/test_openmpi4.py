@@ -216,7 +216,7 @@ def test_every_line_reads_back_as_the_plan(version: str, placement: Placement) -
     """Plan to command and files to plan is the identity, in every form."""
     for exact, wrap in ((False, False), (True, False), (False, True)):
         made = line(placement, version, exact=exact, wrap=wrap)
-        assert openmpi4.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+        assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)
 
 
 def test_dist_reads_back_with_the_adapters_cpus() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from advisor.errors import BadValue
 from advisor.launch import openmpi5
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.rankfile import parse
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.strategies import placements
@@ -147,4 +148,4 @@ def test_every_line_reads_back_as_the_plan(version: str, placement: Placement) -
     """Plan to command and files to plan is the identity, in every form."""
     for exact, wrap in ((False, False), (True, False), (False, True)):
         made = line(placement, version, exact=exact, wrap=wrap)
-        assert openmpi5.parse(made.argv, made.files, topologies(placement)) == bindings(placement)
+        assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)

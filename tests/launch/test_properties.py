@@ -10,20 +10,36 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
+from advisor.launch import rankfile, wrapper
 from advisor.launch.environment import settings
-from advisor.launch.launcher import Choice, Launch, LaunchRequest, launchers
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import Choice, launchers
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from advisor.work.bind import launch_or_wrap
 from tests.launch.plan import bindings, topologies
+from tests.launch.readers import intelmpi, mpich, mvapich, pals, srun
 from tests.place.test_properties import jobs, machines
 
 Bindings = Mapping[int, tuple[str | None, CpuSet | None]]
 
-HOSTS = {"wrapper": [()]}
-"""Of which hosts a line says by itself where every rank is; the wrapper under no launcher knows one only."""
+HOSTS: dict[str, list[tuple[str, ...]]] = {"wrapper": [()], "pals": [(), ("a",)]}
+"""Of which hosts a line says by itself where every rank is; the wrapper knows one only, PALS wants as many ranks on each."""
+
+
+READERS: dict[str, Any] = {
+    "openmpi4": rankfile.parse,
+    "openmpi5": rankfile.parse,
+    "wrapper": wrapper.parse,
+    "mpich": mpich.parse,
+    "intelmpi": intelmpi.parse,
+    "mvapich": mvapich.parse,
+    "srun": srun.parse,
+    "pals": pals.parse,
+}
+"""What reads the lines of each launcher back."""
 
 
 def launched(name: str, placement: Placement, machine: Machine, *, exact: bool, wrap: bool) -> Launch:
@@ -35,7 +51,7 @@ def launched(name: str, placement: Placement, machine: Machine, *, exact: bool, 
 
 def read_back(name: str, made: Launch, placement: Placement, machine: Machine) -> Bindings:
     """Return where the line puts each rank."""
-    parse: Any = launchers()[name].parse  # type: ignore[attr-defined]  # every module has it beside the Protocol's names
+    parse: Any = READERS[name]
     nodes = {node.os_index: node.cpuset for node in placement.plans[0].topology.nodes}
     homes = {hca.name: hca.locality.numa_nodes for hca in machine.hcas or () if hca.locality}
     have = {

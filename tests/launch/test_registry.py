@@ -1,17 +1,40 @@
+import re
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
+import advisor
 from advisor.errors import BadValue
-from advisor.launch.launcher import choose, find, launchers
+from advisor.launch.registry import choose, find, launchers, of_lines
 from advisor.model.hardware.operating_system import Tool
 
+ROOT = Path(advisor.__file__).parent
 OPENMPI, SLURM = Tool(name="openmpi", version="4.1.4"), Tool(name="slurm", version="22.05.8")
 
 
 def test_the_folder_is_the_registry() -> None:
-    """Every module with a NAME is a launcher under that name, and no alias belongs to two of them."""
-    aliases = [alias for launcher in launchers().values() for alias in launcher.ALIASES]
-    assert {"openmpi4", "openmpi5", "mpich", "intelmpi", "mvapich", "srun", "wrapper"} <= set(launchers())
-    assert len(set(aliases)) == len(aliases)
+    """Every module with a NAME is a launcher under that name, and no name or alias belongs to two of them."""
+    every = [name for launcher in launchers().values() for name in (launcher.NAME, *launcher.ALIASES)]
+    assert {"openmpi4", "openmpi5", "mpich", "intelmpi", "mvapich", "pals", "srun", "wrapper"} <= set(launchers())
+    assert len(set(every)) == len(every)
+
+
+@pytest.mark.parametrize("name", of_lines())
+def test_what_a_launcher_names_of_lint_is_there(name: str) -> None:
+    """Functions of lint that are imported when a line is read are found by the place that the launcher gives."""
+    found = [each.__doc__ or "" for each in vars(of_lines()[name]).values() if getattr(each, "__name__", "") == "called"]
+    places = [place.split(":") for place in found]
+    assert [place for place in places if not hasattr(import_module(f"advisor.launch.lint.{place[0]}"), place[1])] == []
+
+
+def test_no_launcher_is_named_where_all_are_dealt_with() -> None:
+    """Outside of launchers' own modules and what they share, no name of a launcher is compared with."""
+    rooms = [ROOT / "launch/lint" / name for name in ("lint.py", "line.py", "command_line.py", "option_tables.py", "outcome.py")]
+    rooms += [*(ROOT / "work").rglob("*.py"), *(ROOT / "cli").rglob("*.py"), *(ROOT / "render").rglob("*.py")]
+    rooms.append(ROOT / "launch/registry.py")
+    named = re.compile(rf"""(?:[=!]=|\bin\b|startswith\()[ (]*["'](?:{"|".join(of_lines())}|openmpi)["']""")
+    assert [str(file) for file in rooms if named.search(file.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(
@@ -38,7 +61,7 @@ def test_a_name_that_is_none_gets_the_nearest() -> None:
     """An unknown name is refused with the nearest known one."""
     with pytest.raises(BadValue, match="no launcher opnmpi; did you mean openmpi"):
         find("opnmpi")
-    with pytest.raises(BadValue, match="there are intelmpi"):
+    with pytest.raises(BadValue, match="there are openmpi4, openmpi5, srun"):
         find("zzzzzz")
 
 

@@ -10,6 +10,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Core
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
+from tests.launch.readers.srun import bound, parse
 from tests.launch.strategies import placements
 from tests.model.shapes import shape
 
@@ -29,7 +30,7 @@ def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command, files and variables, and back; with the hosts of the job and with hosts that are named."""
     for wish in (APP, EXACT, LaunchRequest(("./app",), wrap=True), LaunchRequest(("./app",), scheduler="slurm", report=True)):
         made = srun.launch(placement, wish)
-        assert srun.parse(made.argv, made.environment, made.files, topologies(placement)) == bindings(placement)
+        assert parse(made.argv, made.environment, made.files, topologies(placement)) == bindings(placement)
 
 
 def test_cores_in_order_are_blocks() -> None:
@@ -113,12 +114,12 @@ def test_a_last_node_with_fewer_tasks_is_a_file() -> None:
     made = srun.launch(planned((node(ROME, "5", "7"),), ("n1", 0, 2), ("n2", 0, 1)), LaunchRequest(("./app",), scheduler="slurm"))
     assert list(made.files["hostfile"]()) == ["n1", "n1", "n2"]
     with pytest.raises(BadValue, match="left to Slurm"):
-        srun.parse(("srun", "--ntasks", "3", "--ntasks-per-node", "2", "--cpu-bind=map_cpu:1,2", "./app"), {}, {}, {"n1": ROME})
+        parse(("srun", "--ntasks", "3", "--ntasks-per-node", "2", "--cpu-bind=map_cpu:1,2", "./app"), {}, {}, {"n1": ROME})
 
 
 def test_what_depends_on_slurms_configuration_is_not_guessed() -> None:
     """Without a list nobody can say where ranks are."""
     with pytest.raises(BadValue, match="how Slurm is set up"):
-        srun.parse(("srun", "--ntasks", "1", "./app"), {}, {}, {None: ROME})
-    assert srun.bound({"--cpu-bind": "mask_cpu:0x0"}, ROME, 0) is None
-    assert str(srun.bound({"--cpu-bind": "map_cpu:3,4"}, ROME, 2)) == "3"
+        parse(("srun", "--ntasks", "1", "./app"), {}, {}, {None: ROME})
+    assert bound({"--cpu-bind": "mask_cpu:0x0"}, ROME, 0) is None
+    assert str(bound({"--cpu-bind": "map_cpu:3,4"}, ROME, 2)) == "3"

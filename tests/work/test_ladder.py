@@ -6,7 +6,7 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost
-from advisor.launch.launcher import choose
+from advisor.launch.registry import choose
 from advisor.model.cpuset import union
 from advisor.work.hpl_plan import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
 from advisor.work.job.allocation import Allocated

@@ -6,56 +6,34 @@ from collections.abc import Mapping
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, FactSource, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
+from advisor.launch.launcher import VersionQuery
+from advisor.launch.registry import version_commands, version_queries
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Allocation, SlurmNode, Tool
 from advisor.model.quantity import MIB, number
 
 SOFTWARE_PATHS: tuple[str, ...] = ()
-SOFTWARE_COMMANDS = (
-    ("mpirun", "--version"),
-    ("mpiexec", "--version"),
-    ("mpiexec.hydra", "--version"),
-    ("mpichversion",),
-    ("mpiname", "-a"),
-    ("ompi_info", "--version"),
-    ("prterun", "--version"),
-    ("prte_info", "--version"),
-    ("srun", "--version"),
-    ("slurmd", "-V"),
-    ("flux", "version"),
-    ("qstat", "--version"),
-    ("ucx_info", "-v"),
-    ("fi_info", "--version"),
-    ("lstopo-no-graphics", "--version"),
-    ("lstopo", "--version"),
-)
-
-# Each with the output it was written from; the first that matches names the tool.
-_SAYS = (
-    # Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)
-    ("intelmpi", re.compile(r"^Intel\(R\) MPI Library[^\n]{0,80}?, Version ([0-9.]+(?: Update [0-9]+)?)", re.MULTILINE)),
-    # MVAPICH2 Version:       2.3.7   (mpichversion);   MVAPICH2 2.3.7 Wed March 02 ... ch3:mrail   (mpiname -a)
-    ("mvapich", re.compile(r"^MVAPICH2?(?:[ \t]+Version:)?[ \t]+([0-9][^\s]*)", re.MULTILINE)),
-    # mpirun (Open MPI) 5.0.11;   Open MPI v4.1.4   (ompi_info)
-    ("openmpi", re.compile(r"^(?:\S+ \(Open MPI\) |Open MPI v)([0-9][^\s]*)", re.MULTILINE)),
-    # prterun (PRRTE) 3.0.14
-    ("prrte", re.compile(r"^\S+ \(PRRTE\) ([0-9][^\s]*)", re.MULTILINE)),
-    # HYDRA build details:\n    Version:                                 5.0.2;   MPICH Version:      5.0.2   (mpichversion)
-    ("mpich", re.compile(r"^(?:HYDRA build details:\s+Version|MPICH Version):[ \t]+([0-9][^\s]*)", re.MULTILINE)),
-    # slurm 23.11.4;   Debian's package: slurm-wlm 22.05.8
-    ("slurm", re.compile(r"^slurm(?:-wlm)? ([0-9][^\s]*)", re.MULTILINE)),
+_OTHERS = (
     # libflux-core:\t\t0.50.0
-    ("flux", re.compile(r"^libflux-core:[ \t]*([0-9][^\s]*)", re.MULTILINE)),
+    VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),
     # pbs_version = 2022.1.1;   pbs_version = PBSPro_11.1.0.111761
-    ("pbs", re.compile(r"^pbs_version = (?:PBSPro_)?([0-9][^\s]*)", re.MULTILINE)),
+    VersionQuery("pbs", (("qstat", "--version"),), r"^pbs_version = (?:PBSPro_)?([0-9][^\s]*)"),
     # # Library version: 1.17.0;   before 1.14: # Version 1.13.1
-    ("ucx", re.compile(r"^# (?:Library version:|Version) ([0-9][^\s]*)", re.MULTILINE)),
+    VersionQuery("ucx", (("ucx_info", "-v"),), r"^# (?:Library version:|Version) ([0-9][^\s]*)"),
     # libfabric: 1.17.0
-    ("libfabric", re.compile(r"^libfabric: ([0-9][^\s]*)", re.MULTILINE)),
+    VersionQuery("libfabric", (("fi_info", "--version"),), r"^libfabric: ([0-9][^\s]*)"),
     # lstopo-no-graphics 2.9.0
-    ("hwloc", re.compile(r"^lstopo(?:-no-graphics)? ([0-9][^\s]*)", re.MULTILINE)),
+    VersionQuery(
+        "hwloc", (("lstopo-no-graphics", "--version"), ("lstopo", "--version")), r"^lstopo(?:-no-graphics)? ([0-9][^\s]*)"
+    ),
 )
+"""What starts no ranks; launchers say themselves how their versions are read."""
+
+_QUERIES = (*version_queries(), *_OTHERS)
+SOFTWARE_COMMANDS = (*version_commands(), *(argv for query in _OTHERS for argv in query.commands))
+_SAYS = tuple((query.tool, re.compile(query.says, re.MULTILINE)) for query in _QUERIES)
+"""The first that matches names the tool."""
 _LONGEST = 1 << 16
 """Characters of an output that are looked at."""
 
@@ -88,11 +66,8 @@ def classify(output: str) -> Tool | None:
     text = output[:_LONGEST]
     for name, pattern in _SAYS:
         match = pattern.search(text)
-        if match and name == "mpich" and text.lstrip().startswith("HYDRA") and "mvapich" in text.lower():
-            # MVAPICH's launcher is MPICH's Hydra and prints the version of that; only its build options betray it.
-            return Tool(name="mvapich")
         if match:
-            return Tool(name=name, version=match[1])
+            return Tool(name=name, version=match[1] if pattern.groups else None)
     return None
 
 
@@ -101,10 +76,9 @@ def _same(first: Tool | None, again: Tool) -> Tool:
 
 
 def _honest(tools: dict[str, Tool]) -> tuple[Tool, ...]:
-    """Return the tools without the MPICH that is only MVAPICH's Hydra: a launcher in the same folder."""
-    mpich, mvapich = tools.get("mpich"), tools.get("mvapich")
-    hydra = mpich is not None and mvapich is not None and _folder(mpich) == _folder(mvapich)
-    return tuple(tool for tool in tools.values() if not (hydra and tool is mpich))
+    """Return the tools without those that are only parts of another in the same folder: MVAPICH's launcher is MPICH's Hydra."""
+    parts = {(part, _folder(tools[query.tool])) for query in _QUERIES if query.tool in tools for part in query.parts}
+    return tuple(tool for tool in tools.values() if (tool.name, _folder(tool)) not in parts)
 
 
 def _folder(tool: Tool) -> str | None:

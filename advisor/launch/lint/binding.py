@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from advisor.language.units import count as counted
-from advisor.launch.lint.openmpi.mapper import cpusets_of
-from advisor.launch.lint.placement import ADVISE, cores_of, places, spread, warning
+from advisor.launch.lint.openmpi.prrte import adapters
+from advisor.launch.lint.outcome import cpusets_of
 from advisor.launch.lint.predict import Prediction, binder_cpus, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
+from advisor.launch.lint.spelling import ADVISE, cores_of, defaults, jobs, refused, spread, warning
+from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.devices import fabric_of, is_on_fabric
 from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.launch_line import TITLES, LintWarning
+from advisor.model.launch_line import LintWarning
 
 
 def binding(case: Prediction) -> Iterator[LintWarning]:
@@ -18,8 +21,8 @@ def binding(case: Prediction) -> Iterator[LintWarning]:
     if len(case.line.segments) > 1 and case.unclear:
         return
     short = list(_slots(case))
-    yield from short or _refused(case)
-    yield from _defaults(case)
+    yield from short or refused(case)
+    yield from defaults(case)
     yield from _per_node(case)
     yield from _uneven(case)
     yield from _binders(case)
@@ -27,56 +30,15 @@ def binding(case: Prediction) -> Iterator[LintWarning]:
     if bound:
         yield from places(case, bound)
     yield from _threads(case, bound)
-    yield from _jobs(case, bound)
-
-
-def given(case: Prediction) -> bool:
-    """Whether the line says anything of binding."""
-    want = case.want
-    pins = any(name.startswith("I_MPI_PIN") for name in want.exports)
-    return bool(want.bind or want.level or want.pe or want.rankfile or want.cpus or pins)
+    yield from jobs(case, bound)
 
 
 def unbound(case: Prediction) -> bool:
     """Whether the launcher binds no rank: it was set so, or never does of itself."""
     want = case.want
-    return want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (case.line.family == "mpich" and not want.bind)
-
-
-def _refused(case: Prediction) -> Iterator[LintWarning]:
-    if case.refused and not case.refused.startswith("it does not know"):
-        name = "ppr-in-part" if "no multiple" in case.refused else "refused"
-        yield warning(
-            name, f"{TITLES[case.line.family]} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
-        )
-
-
-def _line_words(case: Prediction) -> str:
-    want = case.want
-    return f"{want.ranks or 'all'} ranks, --map-by {want.map_text or 'not given'}, --bind-to {want.bind or 'not given'}"[:160]
-
-
-def _defaults(case: Prediction) -> Iterator[LintWarning]:
-    want, inside = case.want, case.topology.inside
-    if not (case.four or case.five) or (want.bind or want.pe or want.rankfile or want.cpus or want.oversubscribe):
-        return
-    count = ranks_here(case) or 0
-    better = rebound(case.line, spread(case))
-    nodes, cores = len(inside.cpu_nodes), len(inside.cores)
-    ppr_or_slot = want.level in (None, "ppr", "slot", "node")
-    if case.four and ppr_or_slot and (want.ranks or 3) > 2:
-        each = cores // max(1, nodes)
-        why = "Without --bind-to, 4.x binds more than 2 ranks to NUMA nodes; NPS or SNC in the BIOS changes what that is."
-        evidence = f"{counted(nodes, 'NUMA node')} here, {each} cores each"
-        yield warning(
-            "nps-default", f"each rank is bound to a NUMA node of {each} cores, which changes with NPS", why, evidence, better
-        )
-    elif want.level is None:
-        why = "The version decides then: up to 2 ranks get a core each, more get a NUMA node each in 4.x and a core in 5.x."
-        evidence = f"{counted(count, 'rank')} on a node, {cores} cores and {counted(nodes, 'NUMA node')} here"
-        yield warning(
-            "default-binding", "the binding is the launcher's default: one core a rank, the first ones", why, evidence, better
-        )
+    return (
+        want.bind == "none" or want.exports.get("I_MPI_PIN") == "0" or (not of_lines()[case.line.family].binds and not want.bind)
+    )
 
 
 def _per_node(case: Prediction) -> Iterator[LintWarning]:
@@ -97,11 +59,7 @@ def _per_node(case: Prediction) -> Iterator[LintWarning]:
 def _uneven(case: Prediction) -> Iterator[LintWarning]:
     want, known = case.want, logical_numbering(case.topology)
     kind = want.ppr[1] if want.ppr else want.level
-    if (
-        not (case.four or case.five)
-        or kind not in ("l3cache", "numa", "package")
-        or not (want.pe or (want.ppr or (1, ""))[0] > 1)
-    ):
+    if not case.open_mpi or kind not in ("l3cache", "numa", "package") or not (want.pe or (want.ppr or (1, ""))[0] > 1):
         return
     sizes = sorted({len([core for core in known.cores if core <= part]) for part in cpusets_of(kind, case.topology, known)})
     if len(sizes) > 1:
@@ -115,7 +73,7 @@ def _uneven(case: Prediction) -> Iterator[LintWarning]:
 
 def _slots(case: Prediction) -> Iterator[LintWarning]:
     want = case.want
-    if not (case.four or case.five) or not want.ranks or not want.hosts or want.oversubscribe or want.hostfile:
+    if not case.open_mpi or not want.ranks or not want.hosts or want.oversubscribe or want.hostfile:
         return
     slots = sum(slots or 1 for _, slots in want.hosts)
     if any(name.startswith(("SLURM_", "PBS_")) for name in case.line.words.environment) or slots >= want.ranks or want.ppr:
@@ -143,9 +101,7 @@ def _binders(case: Prediction) -> Iterator[LintWarning]:
             yield warning("binder-beyond", what, "It refuses what is not there.", f"NUMA nodes here: {numbers}")
         elif own is not None and not unbound(case):
             plain = (
-                rebound(case.line, ("--bind-to", "none"))
-                if case.four or case.five
-                else f"no {binder.tool}, or no binding by the launcher"
+                rebound(case.line, ("--bind-to", "none")) if case.open_mpi else f"no {binder.tool}, or no binding by the launcher"
             )
             why = (
                 f"{binder.tool} runs after the launcher has bound the rank, and sets other CPUs: the launcher's binding is lost."
@@ -171,7 +127,7 @@ def _threads(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
     narrow = min((len(cores_of(cpus, known)) for cpus in bound), default=None)
     if narrow is not None and threads > narrow:
         why = "Threads take turns on the cores of their rank; OpenMP does not know better than OMP_NUM_THREADS."
-        better = rebound(case.line, spread(case)) if case.four or case.five else f"{threads} cores for each rank"
+        better = rebound(case.line, spread(case)) if case.open_mpi else f"{threads} cores for each rank"
         evidence = f"OMP_NUM_THREADS={threads}, and {counted(narrow, 'core')} for a rank"
         yield warning("too-many-threads", f"{threads} threads of a rank share {counted(narrow, 'core')}", why, evidence, better)
         return
@@ -183,16 +139,106 @@ def _threads(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
         yield warning("too-many-threads", "there are more threads than cores", why, evidence, ADVISE)
 
 
-def _jobs(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
-    """Yield a warning that a second such job lands on the same cores."""
-    cores = len(case.topology.inside.cores)
-    default = not given(case) and (case.four or case.five)
-    others = case.line.words.others
+def places(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+    """Yield the warnings about where the ranks of the first host are."""
+    yield from _shared(case, bound)
+    yield from _overlapping(bound)
+    yield from _one_memory(case, bound)
+    yield from _borders(case, bound)
+    yield from _adapter(case, bound)
+
+
+def _shared(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     known = logical_numbering(case.topology)
-    used = len(cores_of(union(bound), known))
-    if not bound or not (others or (default and used * 2 <= cores and len(case.here) <= 2)):
+    most, times = Counter(bound).most_common(1)[0]
+    if times > 1 and not case.line.inner:
+        cores = len({known.core_of[cpu] for cpu in most if cpu in known.core_of})
+        name = "same-core" if cores == 1 else "same-cpus"
+        if name == "same-cpus" and times <= cores and case.want.level != "pe-list":
+            return
+        why = "Ranks with the same CPUs take turns on them, or are moved about between them."
+        evidence = f"CPUs {most}: {counted(cores, 'core')} for {times} ranks"
+        where = f"core {known.core_of.get(most.first or 0, 0)}" if cores == 1 else f"the same {cores} cores"
+        yield warning(name, f"{times} ranks run on {where}", why, evidence, ADVISE)
+
+
+def _overlapping(bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+    """Yield a warning where ranks share some CPUs, and have others for themselves."""
+    holder: dict[int, int] = {}
+    for rank, cpus in enumerate(bound[:4096]):
+        other = next((holder[cpu] for cpu in cpus if cpu in holder and bound[holder[cpu]] != cpus), None)
+        if other is not None:
+            why = "On the cores that both have they take turns, and each is slower than the ranks that share none."
+            evidence = f"rank {other} has CPUs {bound[other]}, rank {rank} has {cpus}"
+            both = counted(len(bound[other] & cpus), "CPU")
+            yield warning("overlapping", f"ranks {other} and {rank} of a node share {both}", why, evidence, ADVISE)
+            return
+        holder.update(dict.fromkeys((cpu for cpu in cpus if cpu not in holder), rank))
+
+
+def _one_memory(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+    """Yield a warning where several ranks are all at one memory and the others of the machine stand idle.
+
+    Of a list of cores, a rankfile or a numactl it is taken that this is meant; two ranks are too few to say.
+    """
+    nodes = case.topology.inside.cpu_nodes
+    listed = case.want.level in ("pe-list", "rankfile", "dist") or (case.want.bind or "").startswith(("map_", "mask_", "user:"))
+    home = next((node for node in nodes if union(bound) <= node.cpuset), None)
+    if len(bound) < 3 or len(nodes) < 2 or home is None or listed or case.line.inner or case.want.exports.get("I_MPI_PIN_DOMAIN"):
         return
-    why = "Each mpirun counts cores from the first one and knows nothing of the others."
-    evidence = f"CPUs {union(bound)}, {used} of {cores} cores" + (f"; {others + 1} launchers in the line" if others else "")
-    better = "advisor bind --slice 1/2 and 2/2, or --bind-to none"
-    yield warning("same-cores-again", "further jobs on the node run on the same cores", why, evidence, better)
+    why = "Their data comes from the memory that they are at: the channels of the others are not used."
+    evidence = f"{counted(len(bound), 'rank')} have CPUs {union(bound)}; node {home.os_index} has {home.cpuset}"
+    better = rebound(case.line, spread(case)) if case.open_mpi else ADVISE
+    yield warning(
+        "one-memory", f"all ranks of a node are at NUMA node {home.os_index}, one of {len(nodes)}", why, evidence, better
+    )
+
+
+def _borders(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+    """Yield a warning for each kind of border that ranks cross although they need not; each rank in its worst one."""
+    known = logical_numbering(case.topology)
+    kinds = (("package", "socket", "sockets"), ("numa", "NUMA node", "NUMA nodes"), ("l3cache", "L3 group", "L3 groups"))
+    told: set[int] = set()
+    for kind, one, many in kinds:
+        parts = cpusets_of(kind, case.topology, known)
+        crossing = [i for i, cpus in enumerate(bound[:4096]) if i not in told and _crosses(cpus, parts)]
+        if not crossing:
+            continue
+        cpus = bound[crossing[0]]
+        touched = [i for i, part in enumerate(parts) if part & cpus]
+        if (
+            len(cores_of(cpus, known)) > min(len(cores_of(part, known)) for part in parts)
+            and union(parts[i] for i in touched) == cpus
+        ):
+            continue  # whole parts on purpose
+        told.update(crossing)
+        why = f"Threads of one rank then share data over the border of {many}, and its memory is on one side only."
+        evidence = f"rank {crossing[0]} has CPUs {cpus}: {one}s {', '.join(map(str, touched[:8]))}"
+        name = {"package": "across-socket", "numa": "across-numa", "l3cache": "across-l3"}[kind]
+        yield warning(name, f"{counted(len(crossing), 'rank')} of a node lie across {many}", why, evidence, ADVISE)
+
+
+def _crosses(cpus: CpuSet, parts: Sequence[CpuSet]) -> bool:
+    return sum(1 for part in parts if part & cpus) > 1
+
+
+def _adapter(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+    """Yield a warning where ranks of several hosts are far from the adapter; on one host no message goes through it."""
+    if len({rank.host for rank in case.ranks or ()}) < 2:
+        return
+    hcas = {hca.name: hca for hca in case.machine.hcas or ()}
+    fabric, places = fabric_of(tuple(hcas.values())), dict(adapters(case.machine))
+    if case.want.adapter in places:
+        places = {case.want.adapter or "": places[case.want.adapter or ""]}
+    else:  # Ethernet beside a fabric is no adapter that ranks should be near to.
+        places = {name: nodes for name, nodes in places.items() if is_on_fabric(hcas[name], fabric)}
+    topology = case.topology.inside
+    near = union(node.cpuset for node in topology.nodes if any(node.os_index in nodes for nodes in places.values()))
+    sockets = union(package.cpuset for package in topology.packages if package.cpuset & near)
+    if not near or not sockets or union(bound) & sockets or len(topology.packages) < 2:
+        return
+    name, nodes = next(iter(places.items()))
+    why = "Their messages cross the link of the sockets to reach the adapter; osu_mbw_mr was seen at about half there."
+    evidence = f"{name} is at NUMA node {','.join(map(str, nodes))}; the ranks have CPUs {union(bound)}"
+    better = f"advisor bind --near {name}"
+    yield warning("far-from-hca", f"all ranks of a node are on a socket without {name}", why, evidence, better)

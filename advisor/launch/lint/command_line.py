@@ -2,14 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadInput
-
-Table = Mapping[str, tuple[int, str]]
-"""How many words follow an option, and what it means; {0} and {1} are those words."""
-
+from advisor.launch.registry import launchers, of_lines
 
 MOST_WORDS = 4096
 MOST_LETTERS = 200_000
@@ -20,11 +17,6 @@ HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 _ODD = re.compile(f"[{HYPHENS}]")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)", re.DOTALL)
 
-LAUNCHERS = ("mpirun", "mpiexec", "mpirun_rsh", "orterun", "prterun", "prun", "mpiexec.hydra", "mpirun.hydra", "hydra", "srun")
-_LAUNCHERS = re.compile(
-    r"(mpirun|mpiexec)([._-](openmpi|mpich|hydra|impi|intel))?|mpirun_rsh|orterun|prterun|prun|srun", re.ASCII
-)
-_READ = "mpirun, mpiexec, mpiexec.hydra, mpirun_rsh, prterun or srun"
 _UNREAD = frozenset({"jsrun", "aprun", "flux", "ibrun", "ccc_mprun", "yod", "poe"})
 """Launchers of which nothing is known here."""
 _ENDS = frozenset({"&", "&&", "||", "|", ";", ">", ">>", "2>", "2>&1", "<"})
@@ -79,7 +71,7 @@ def take_apart(arguments: Sequence[str]) -> Words:
     odd = tuple(word for word in words if _ODD.search(word))
     plain = [hyphened(word) for word in words]
     ends = next((i for i, word in enumerate(plain) if word in _ENDS), len(plain))
-    others = sum(1 for word in plain[ends:] if _LAUNCHERS.fullmatch(word.rpartition("/")[2]))
+    others = sum(1 for word in plain[ends:] if started_by(word.rpartition("/")[2]))
     environment: dict[str, str] = {}
     around: list[Binder] = []
     at = 0
@@ -94,14 +86,26 @@ def take_apart(arguments: Sequence[str]) -> Words:
         elif name in ("numactl", "taskset"):
             binder, at = read_binder(plain, at, ends)
             around.append(binder)
-        elif _LAUNCHERS.fullmatch(name):
+        elif started_by(name):
             return Words(environment, tuple(around), name, tuple(plain[at + 1 : ends]), others, odd)
         else:
             break
     shown = plain[at] if at < ends else ""
+    known = ", ".join(dict.fromkeys(program for spoken in of_lines().values() for program in spoken.programs))
     if shown.rpartition("/")[2] in _UNREAD:
-        raise BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {_READ}")
-    raise BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected {_READ}")
+        raise BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {known}")
+    raise BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected one of {known}")
+
+
+def started_by(program: str) -> tuple[str, ...]:
+    """Return the launchers whose lines start with a program; mpiexec.NAME, as packages call it, is mpiexec too."""
+    base, _, name = program.partition(".") if "." in program else program.partition("-")
+    if "_" in program and not any(program in spoken.programs for spoken in of_lines().values()):
+        base, _, name = program.partition("_")
+    found = [each for each, spoken in of_lines().items() if program in spoken.programs]
+    if name and any(name in (each.NAME, *each.ALIASES) for each in launchers().values()):
+        found += [each for each, spoken in of_lines().items() if base in spoken.programs]
+    return tuple(dict.fromkeys(found))
 
 
 def hyphened(word: str) -> str:

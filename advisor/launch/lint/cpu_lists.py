@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from advisor.errors import BadValue
 from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.rewrite import rebound
+from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet
 from advisor.model.launch_line import LintWarning
 
@@ -17,15 +18,15 @@ _SLOT = re.compile(r"rank\s+(\d+)\s*=\s*(\S+)\s+slots?\s*=\s*(.*?)\s*(?:#.*)?", 
 
 def lists(case: Prediction) -> Iterator[LintWarning]:
     """Yield the warnings about the lists of a line and of its files."""
-    if case.four or case.five:
-        yield from _pe_list(case)
-        yield from _rankfile(case)
-    elif case.line.family == "srun":
-        yield from _srun(case)
-    elif case.line.family == "intelmpi":
-        yield from _intel(case)
-    else:
-        yield from _user(case)
+    own = of_lines()[case.line.family].lists
+    if own:
+        yield from own(case)
+
+
+def open_mpi_lists(case: Prediction) -> Iterator[LintWarning]:
+    """Yield the warnings about pe-lists and rankfiles."""
+    yield from _pe_list(case)
+    yield from _rankfile(case)
 
 
 def expanded(text: str) -> str:
@@ -147,7 +148,8 @@ def _rows(case: Prediction, text: str) -> Iterator[LintWarning]:
         yield _warning("rankfile-dialect", "the rankfile is not safe", why, case.unclear[:160], "advisor bind --exact writes one")
 
 
-def _srun(case: Prediction) -> Iterator[LintWarning]:
+def srun_lists(case: Prediction) -> Iterator[LintWarning]:
+    """Yield the warnings about lists of srun."""
     bind, count, line = case.want.bind or "", ranks_here(case) or 1, case.line
     kind, _, text = bind.partition(":")
     entries = [entry for word in text.split(",") for entry in _repeated(word)] if text else []
@@ -185,7 +187,8 @@ def _repeated(word: str) -> list[str]:
     return [entry] * min(int(times), 65536) if star and re.fullmatch(r"\d{1,5}", times, re.ASCII) else [word]
 
 
-def _intel(case: Prediction) -> Iterator[LintWarning]:
+def intel_lists(case: Prediction) -> Iterator[LintWarning]:
+    """Yield the warnings about the masks of Intel MPI."""
     for segment in case.line.segments:
         pins = dict(case.want.exports)
         own = {
@@ -239,7 +242,8 @@ def _processors(text: str, count: int | None) -> Iterator[LintWarning]:
         )
 
 
-def _user(case: Prediction) -> Iterator[LintWarning]:
+def user_lists(case: Prediction) -> Iterator[LintWarning]:
+    """Yield the warnings about Hydra's lists."""
     bind = case.want.bind or ""
     count = len(case.here)
     open_ends = sum(cpus is None for cpus in case.here)

@@ -7,14 +7,14 @@ from advisor.launch.lint.binding import binding
 from advisor.launch.lint.cpu_lists import lists
 from advisor.launch.lint.line import Line, Said, parse
 from advisor.launch.lint.openmpi.map_by import newer
-from advisor.launch.lint.openmpi.mapper import cpusets_of
-from advisor.launch.lint.option_tables import TABLES
+from advisor.launch.lint.outcome import cpusets_of
 from advisor.launch.lint.predict import Prediction, Texts, predict
 from advisor.launch.lint.request import request_of
 from advisor.launch.lint.rewrite import written
 from advisor.launch.lint.spelling import spelling
 from advisor.launch.lint.translate import translations
 from advisor.launch.ranks_per_host import FEW
+from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
@@ -130,7 +130,7 @@ def explained(line: Line) -> Iterator[LintOption]:
         yield LintOption(text=f"{name}={value}", says=_variable(name, value))
     for binder in line.words.around:
         yield LintOption(text=binder.written, says="binds the launcher itself, not its ranks")
-    table = TABLES[line.family][0]
+    table = of_lines()[line.family].options
     for said in line.options:
         text = " ".join(said.written)
         yield LintOption(text=text, says=_clause(said, table[said.name][1] if said.known else ""), known=said.known)

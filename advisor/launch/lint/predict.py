@@ -1,22 +1,20 @@
 """Where a line of one program or several puts each rank: of the first host, and of the others, taken to be like this machine."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.launch.lint.command_line import binders
-from advisor.launch.lint.hydra import intelmpi, mpich, pals
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
 from advisor.launch.lint.openmpi.listed import hosts_of_file, in_sequence, readable
 from advisor.launch.lint.openmpi.map_by import newer, number
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
 from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
-from advisor.launch.lint.option_tables import Family
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.request import Request, hosts, request_of
 from advisor.launch.lint.rewrite import BINDING, missing
-from advisor.launch.lint.slurm import srun
+from advisor.launch.registry import launchers
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
@@ -104,6 +102,11 @@ class Prediction:
         return tuple(rank.cpus for rank in self.ranks if rank.host == first)
 
     @property
+    def open_mpi(self) -> bool:
+        """Whether it is an Open MPI, whose options say where ranks go and can be written anew."""
+        return self.four or self.five
+
+    @property
     def five(self) -> bool:
         """Whether it is Open MPI 5."""
         return self.line.family == "openmpi5"
@@ -119,7 +122,7 @@ def predict(line: Line, machine: Machine, files: Texts) -> Prediction:
     made = Prediction(line, request_of(line), machine, machine.topology or Topology(), files)
     try:
         made = replace(made, want=_with_hosts(made))
-        if made.four or made.five:
+        if made.open_mpi:
             made = replace(made, want=together(line, made.want))
         return replace(made, ranks=_ranks(made))
     except Refused as refusal:
@@ -133,7 +136,7 @@ def predict(line: Line, machine: Machine, files: Texts) -> Prediction:
 def _with_hosts(made: Prediction) -> Request:
     """Return what a line wants with the hosts of its host file."""
     want = made.want
-    if made.four or made.five:
+    if made.open_mpi:
         if not want.hosts and want.hostfile in made.files:
             named = hosts_of_file(made.files[want.hostfile or ""], crowded=want.oversubscribe)
             return replace(want, hosts=named, from_file=True)
@@ -159,9 +162,20 @@ def hosts_of(want: Request, files: Texts) -> tuple[tuple[str, int | None], ...]:
     return hosts(",".join(found))
 
 
-def _open_mpi(made: Prediction) -> tuple[LintRank, ...]:
+def _understood(made: Prediction) -> None:
+    """Raise Refused or Unclear where this version does not know a word, or finds two that contradict each other."""
+    for word in missing(made.line, made.want):
+        if made.line.known_from.startswith("nothing"):
+            raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and which launcher is meant is not known")
+        raise Refused(f"it does not know {word.word[:80]}")
+    if made.want.fault:
+        raise Refused(f"{made.want.fault}; nothing starts")
+
+
+def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return what Open MPI's own mapper does with all hosts."""
     want = made.want
+    _understood(made)
     readable(made.line)
     if want.rankfile or want.level == "rankfile":
         text = made.files.get(want.rankfile or "")
@@ -188,32 +202,16 @@ def _open_mpi(made: Prediction) -> tuple[LintRank, ...]:
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
 
 
-SIMULATED: Mapping[Family, Callable[[Prediction], tuple[LintRank, ...]]] = {
-    "openmpi4": _open_mpi,
-    "openmpi5": _open_mpi,
-    "mpich": mpich.ranks,
-    "intelmpi": intelmpi.ranks,
-    "srun": srun.ranks,
-    "pals": pals.ranks,
-    "mvapich": pals.rsh,
-}
-"""Launchers, and what predicts the ranks of all hosts of each."""
-
-
 def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
-    if made.four or made.five:
-        for word in missing(made.line, made.want):
-            if made.line.known_from.startswith("nothing"):
-                raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and which launcher is meant is not known")
-            raise Refused(f"it does not know {word.word[:80]}")
-        if made.want.fault:
-            raise Refused(f"{made.want.fault}; nothing starts")
-    elif not made.topology.inside.pus:
+    launcher = launchers()[made.line.family]
+    if launcher.LINES is None or launcher.LINES.ranks is None:
+        raise Unclear(f"where {launcher.TITLE} puts ranks, is not worked out here")
+    if not made.open_mpi and not made.topology.inside.pus:
         raise Unclear("which CPUs the machine has, is not known")
-    elif len(made.line.segments) > 1 and any(list(binders(segment.command)) for segment in made.line.segments):
+    if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
-    found = SIMULATED[made.line.family](made)
+    found = launcher.LINES.ranks(made)
     if not made.line.inner:
         return found
     return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi.map_by import Mapped, bound, counted, mapped, newer, number, ranked
+from advisor.launch.registry import of_lines
 
 _TRUE = ("1", "true", "yes")
 
@@ -58,11 +59,9 @@ def request_of(line: Line) -> Request:
     exports = _exports(line)
     threads = number((exports.get("OMP_NUM_THREADS") or "").partition(",")[0])
     adapter = (exports.get("UCX_NET_DEVICES") or "").partition(",")[0].partition(":")[0].strip() or None
-    if line.family == "srun":
-        return _srun(line, exports, threads, adapter)
-    if line.family in ("mpich", "intelmpi", "pals", "mvapich"):
-        return _hydra(line, exports, threads, adapter)
-    return _open(line, exports, threads, adapter)
+    told = Request(ranks=number(line.first.value("-n", "-np", "--ntasks")), exports=exports, threads=threads, adapter=adapter)
+    own = of_lines()[line.family].request
+    return own(line, told) if own else told
 
 
 def _exports(line: Line) -> dict[str, str]:
@@ -72,7 +71,7 @@ def _exports(line: Line) -> dict[str, str]:
         if said.name == "-x" and line.family.startswith("openmpi"):
             name, equals, value = said.values[0].partition("=")
             found |= {name: value} if equals else {}
-        elif said.name in ("-genv", "-env"):
+        elif said.name in ("-genv", "-env", "--env"):
             name, _, value = said.values[0].partition("=")
             found[name] = said.values[1] if len(said.values) > 1 else value
         elif said.name == "--export" and said.values:
@@ -118,7 +117,8 @@ def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
     return tuple(found.items())
 
 
-def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Request:
+def of_open_mpi(line: Line, told: Request) -> Request:
+    """Return what a line of Open MPI asks for, beside its variables."""
     segment, values, five = line.first, heeded(line), line.family == "openmpi5"
     base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
     made, said, old, text = _mapping(line, values)
@@ -127,7 +127,8 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
     rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
     listed = segment.value("--cpu-set", "--cpu-list") or (None if five else values.get("hwloc_base_cpu_list"))
     rankfile = segment.value("--rankfile", "-rf") or values.get("orte_rankfile") or made.rankfile
-    told = Request(
+    told = replace(
+        told,
         ranks=counted(segment.value("-np")),
         per_node=number(segment.value("-N", "--npernode")) or (1 if segment.has("--pernode") else None),
         per_socket=number(segment.value("--npersocket")),
@@ -147,9 +148,7 @@ def _open(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
         device=made.device or values.get("rmaps_dist_device"),
         devices_each=made.devices_each,
         parameters=values,
-        exports=exports,
-        threads=threads,
-        adapter=adapter or values.get("rmaps_dist_device"),
+        adapter=told.adapter or values.get("rmaps_dist_device"),
         fault=made.fault or binds.fault or rank_fault or _conflict(segment, said, old, made, five=five),
     )
     return _allowed(told, segment, four=not five)
@@ -231,14 +230,14 @@ def _old_bind(segment: Segment) -> str | None:
     return next((text for option, text in names if segment.has(option)), None)
 
 
-def _hydra(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Request:
+def of_hydra(line: Line, told: Request) -> Request:
+    """Return what a line of Hydra asks for, beside its variables."""
     segment, variables = line.first, line.words.environment
     bind = segment.value("-bind-to") or variables.get("HYDRA_BINDING")
     over = segment.value("-map-by") or variables.get("HYDRA_MAPPING")
     listed = segment.value("-hosts", "-host")
-    if line.family in ("pals", "mvapich"):
-        bind, over = segment.value("--cpu-bind"), None
-    return Request(
+    return replace(
+        told,
         ranks=number(segment.value("-n", "-np")),
         per_node=number(segment.value("-ppn")) or (1 if segment.has("-rr") else None),
         hosts=hosts(listed or ""),
@@ -246,20 +245,19 @@ def _hydra(line: Line, exports: Mapping[str, str], threads: int | None, adapter:
         level=over,
         map_text=over,
         bind=bind,
-        exports=exports,
-        threads=threads,
-        adapter=adapter,
     )
 
 
-def _srun(line: Line, exports: Mapping[str, str], threads: int | None, adapter: str | None) -> Request:
+def of_srun(line: Line, told: Request) -> Request:
+    """Return what a line of srun asks for, beside its variables."""
     segment = line.first
     nodes = number((segment.value("--nodes") or "").partition("-")[0])
     each = number(segment.value("--ntasks-per-node"))
     ranks = number(segment.value("--ntasks")) or (each * (nodes or 1) if each else None)
     named = hosts(segment.value("--nodelist") or "") if "[" not in (segment.value("--nodelist") or "") else ()
     bind = segment.value("--cpu-bind")
-    return Request(
+    return replace(
+        told,
         ranks=ranks,
         per_node=each or (-(-ranks // nodes) if ranks and nodes else None),
         hostfile=line.words.environment.get("SLURM_HOSTFILE"),
@@ -267,7 +265,4 @@ def _srun(line: Line, exports: Mapping[str, str], threads: int | None, adapter: 
         level=segment.value("--distribution"),
         pe=number(segment.value("--cpus-per-task")),
         bind=",".join(word for word in bind.split(",") if word not in ("verbose", "v", "quiet", "q")) if bind else None,
-        exports=exports,
-        threads=threads,
-        adapter=adapter,
     )

@@ -1,12 +1,14 @@
 """The words of a line: those that one version of Open MPI has and the other lacks, and the line written again with others."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from advisor.launch.lint.command_line import HYPHENS
-from advisor.launch.lint.line import Line, Said
+from advisor.launch.lint.command_line import HYPHENS, Words
+from advisor.launch.lint.line import Line, Said, release_of
 from advisor.launch.lint.request import Request
+from advisor.model.hardware.operating_system import Tool
 
 Change = Callable[[Said], Sequence[str] | None]
 """Gives the words that stand for an option; None: as it is."""
@@ -169,3 +171,36 @@ def _new(said: Said) -> Iterator[Missing]:
         yield Missing("gone-in-4", word, f"{said.written[0]} is unknown to 4.x", better or f"leave {word} out")
     elif said.name == "--bysocket":
         yield Missing("gone-in-4", word, f"{said.name} was of 1.6 and is unknown to 4.x", "--map-by socket")
+
+
+_FIVE = re.compile(r"rankfile:|pe-list=|package|hwtcpus|fill", re.IGNORECASE)
+_FOUR = re.compile(r"dist\b|board|cpu-?list:ordered", re.IGNORECASE)
+
+
+def open_mpi_claim(words: Words, tools: frozenset[str]) -> int:
+    """Return how surely a line is Open MPI's: by its words or the machine; where nothing tells, it is supposed."""
+    own = ("--mca", "-mca", "--map-by", "--bind-to", "--report-bindings", "-x", "--host", "-rf", "--rankfile", "--npernode")
+    said = any(word in own for word in words.rest) or any(name.startswith(("OMPI_", "PRTE_")) for name in words.environment)
+    return 4 if said or "openmpi" in tools or words.launcher not in ("mpirun", "mpiexec") else 1
+
+
+def which_open_mpi(words: Words, number: str | None, name: str | None, tools: Sequence[Tool]) -> tuple[str, str | None, str]:
+    """Return which Open MPI it is: what was said, what the machine has, how the line is spelled, else the newer."""
+    tool = next((tool for tool in tools if tool.name == "openmpi" and tool.version), None)
+    if number or name:
+        old = name == "openmpi4" or (release_of(number) or (5, 0, 0)) < (5, 0, 0)
+        return "openmpi4" if old else "openmpi5", number, "--launcher-version"
+    if words.launcher in ("prterun", "prun"):
+        return "openmpi5", None, f"the word {words.launcher}"
+    if tool:
+        return "openmpi4" if (release_of(tool.version) or (5, 0, 0)) < (5, 0, 0) else "openmpi5", tool.version, "this machine"
+    if words.launcher == "orterun":
+        return "openmpi4", None, "the word orterun"
+    rest = words.rest
+    five = {"--prtemca", "--hetero-nodes", "--display", "--mapby", "--bindto", "--rtos", "--pmixmca"} & set(rest)
+    if five or any(_FIVE.match(word) for word in rest) or any(each.startswith("PRTE_") for each in words.environment):
+        return "openmpi5", None, "words that only Open MPI 5 knows"
+    four = {"-rf", "--novm", "rmaps_dist_device", "rmaps_rank_file_physical", "--cpu-list", "--cpu-set", "--npernode"} & set(rest)
+    if four or any(_FOUR.match(word) for word in rest) or any(each.startswith("OMPI_MCA_rmaps") for each in words.environment):
+        return "openmpi4", None, "words of Open MPI 4"
+    return "openmpi5", None, "nothing: the newest is supposed; say --launcher-version"

@@ -1,11 +1,15 @@
 """Warnings about words: what a version does not know, ignores silently, or reads as something else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from advisor.launch.lint.predict import Prediction
+from advisor.language.units import count as counted
+from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.request import parameters
-from advisor.launch.lint.rewrite import missing, rewrite, shown, swapped, written
-from advisor.model.launch_line import TITLES, LintWarning
+from advisor.launch.lint.rewrite import missing, rebound, rewrite, shown, swapped, written
+from advisor.launch.registry import title_of
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
+from advisor.model.launch_line import LintWarning
 
 _RENAMED = {
     "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",
@@ -16,6 +20,7 @@ _RENAMED = {
     "plm_rsh_agent": "plm_ssh_agent",
     "hwloc_base_topo_file": "hwloc_use_topo_file",
 }
+ADVISE = "advisor bind writes a line for this machine"
 _LAUNCHERS_OWN = ("rmaps_", "hwloc_base_", "orte_", "plm_", "ras_", "odls_", "ess_", "oob_", "routed_", "iof_", "state_")
 
 
@@ -70,7 +75,7 @@ def _unknown(case: Prediction) -> Iterator[LintWarning]:
         names = ", ".join(said.written[0][:60] for said in unknown[:5])
         yield LintWarning(
             id="unknown-option",
-            what=f"{names}: not an option of {TITLES[case.line.family]} that is known here",
+            what=f"{names}: not an option of {title_of(case.line.family)} that is known here",
             why="What follows it may be its value or the program; nothing is guessed, and the command may begin elsewhere.",
             evidence=f"the command is read as: {' '.join(case.line.first.command)[:100] or 'none'}",
             better=None,
@@ -78,7 +83,7 @@ def _unknown(case: Prediction) -> Iterator[LintWarning]:
 
 
 def _missing(case: Prediction) -> Iterator[LintWarning]:
-    title = TITLES[case.line.family]
+    title = title_of(case.line.family)
     for word in missing(case.line, case.want):
         said = next(each for each in case.line.options if " ".join(each.written) == word.word)
         whole = word.better.startswith("-") and "..." not in word.better and ", " not in word.better
@@ -136,3 +141,88 @@ def _commas(case: Prediction) -> Iterator[LintWarning]:
             better=rewrite(case.line, lambda each: ("--map-by", new) if each is said else None),
             misbinds=True,
         )
+
+
+def refused(case: Prediction) -> Iterator[LintWarning]:
+    """Yield a warning that the launcher starts nothing, in its own words."""
+    if case.refused and not case.refused.startswith("it does not know"):
+        name = "ppr-in-part" if "a multiple of" in case.refused else "refused"
+        yield warning(
+            name, f"{title_of(case.line.family)} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
+        )
+
+
+def _line_words(case: Prediction) -> str:
+    want = case.want
+    return f"{want.ranks or 'all'} ranks, --map-by {want.map_text or 'not given'}, --bind-to {want.bind or 'not given'}"[:160]
+
+
+def defaults(case: Prediction) -> Iterator[LintWarning]:
+    """Yield a warning that the line leaves the binding to Open MPI, whose choice changes with version and BIOS."""
+    want, inside = case.want, case.topology.inside
+    if not case.open_mpi or (want.bind or want.pe or want.rankfile or want.cpus or want.oversubscribe):
+        return
+    count = ranks_here(case) or 0
+    better = rebound(case.line, spread(case))
+    nodes, cores = len(inside.cpu_nodes), len(inside.cores)
+    ppr_or_slot = want.level in (None, "ppr", "slot", "node")
+    if case.four and ppr_or_slot and (want.ranks or 3) > 2:
+        each = cores // max(1, nodes)
+        why = "Without --bind-to, 4.x binds more than 2 ranks to NUMA nodes; NPS or SNC in the BIOS changes what that is."
+        evidence = f"{counted(nodes, 'NUMA node')} here, {each} cores each"
+        yield warning(
+            "nps-default", f"each rank is bound to a NUMA node of {each} cores, which changes with NPS", why, evidence, better
+        )
+    elif want.level is None:
+        why = "The version decides then: up to 2 ranks get a core each, more get a NUMA node each in 4.x and a core in 5.x."
+        evidence = f"{counted(count, 'rank')} on a node, {cores} cores and {counted(nodes, 'NUMA node')} here"
+        yield warning(
+            "default-binding", "the binding is the launcher's default: one core a rank, the first ones", why, evidence, better
+        )
+
+
+def jobs(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
+    """Yield a warning that a second such job lands on the same cores."""
+    cores = len(case.topology.inside.cores)
+    default = not given(case) and case.open_mpi
+    others = case.line.words.others
+    known = logical_numbering(case.topology)
+    used = len(cores_of(union(bound), known))
+    if not bound or not (others or (default and used * 2 <= cores and len(case.here) <= 2)):
+        return
+    why = "Each mpirun counts cores from the first one and knows nothing of the others."
+    evidence = f"CPUs {union(bound)}, {used} of {cores} cores" + (f"; {others + 1} launchers in the line" if others else "")
+    better = "advisor bind --slice 1/2 and 2/2, or --bind-to none"
+    yield warning("same-cores-again", "further jobs on the node run on the same cores", why, evidence, better)
+
+
+def given(case: Prediction) -> bool:
+    """Whether the line says anything of binding."""
+    want = case.want
+    pins = any(name.startswith("I_MPI_PIN") for name in want.exports)
+    return bool(want.bind or want.level or want.pe or want.rankfile or want.cpus or pins)
+
+
+def spread(case: Prediction) -> tuple[str, ...]:
+    """Return binding options for this launcher that name everything, for the ranks of a node."""
+    count, title = ranks_here(case) or 1, case.line.family
+    parts = [len(case.topology.inside.l3), len(case.topology.inside.cpu_nodes), len(case.topology.inside.packages)]
+    kind, number = next(
+        ((kind, n) for kind, n in zip(("l3cache", "numa", "package"), parts, strict=True) if n and count % n == 0), ("core", 0)
+    )
+    name = "socket" if kind == "package" and title != "openmpi5" else kind
+    if number == 0 or len(case.line.segments) > 1:  # ppr counts each program's ranks again
+        return ("--map-by", "core", "--bind-to", "core")
+    width = case.want.threads or 1
+    pe = f":PE={width}" if width > 1 else ""
+    return ("--map-by", f"ppr:{count // number}:{name}{pe}", "--bind-to", "core")
+
+
+def cores_of(cpus: CpuSet, known: LogicalNumbering) -> set[int]:
+    """Return the logical numbers of the cores of some CPUs."""
+    return {known.core_of[cpu] for cpu in cpus if cpu in known.core_of}
+
+
+def warning(name: str, what: str, why: str, evidence: str, better: str | None = None, *, bad: bool = False) -> LintWarning:
+    """Return a warning."""
+    return LintWarning(id=name, what=what, why=why, evidence=evidence, better=better, misbinds=bad)

@@ -4,31 +4,23 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from types import ModuleType
 
 from advisor.errors import BadInput
-from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.launcher import LaunchRequest
 from advisor.launch.lint.command_line import read_binder
 from advisor.launch.lint.line import Line, Said
-from advisor.launch.lint.openmpi.mapper import OBJECTS, default_level
-from advisor.launch.lint.option_tables import Family
+from advisor.launch.lint.openmpi.mapper import default_level
+from advisor.launch.lint.outcome import OBJECTS
 from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.rewrite import BINDING
 from advisor.launch.rankfile import slot_text
+from advisor.launch.registry import is_foreign, launchers, title_of
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import TITLES, LintTranslation
+from advisor.model.launch_line import LintTranslation
 from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 
-MODULES: dict[Family, ModuleType] = {
-    "openmpi4": openmpi4,
-    "openmpi5": openmpi5,
-    "srun": srun,
-    "mpich": mpich,
-    "intelmpi": intelmpi,
-}
 MOST_LINES = 4096
 """Lines of a file that are shown; a longer one is named only."""
 
@@ -48,29 +40,22 @@ _TO_4 = {
     "map-devel": ("--display-devel-map",),
     "allocation": ("--display-allocation",),
 }
-_UNBOUND: dict[Family, tuple[str, ...]] = {
-    "openmpi4": ("--bind-to", "none"),
-    "openmpi5": ("--bind-to", "none"),
-    "srun": ("--cpu-bind=none",),
-    "mpich": ("-bind-to", "none"),
-    "intelmpi": ("-genv", "I_MPI_PIN", "0"),
-}
 
 
 def translations(case: Prediction) -> Iterator[LintTranslation]:
     """Yield the line for every launcher that it is not written for."""
-    for family in MODULES:
-        if family != case.line.family:
+    for family, launcher in launchers().items():
+        if family != case.line.family and launcher.unbound(1, ()):
             try:
                 yield _one(case, family)
             except BadInput as error:
                 if made := _by_rankfile(case, family):
                     yield made
                     continue
-                yield LintTranslation(launcher=family, line=None, lost=(f"{TITLES[family]}: {error.problem}",))
+                yield LintTranslation(launcher=family, line=None, lost=(f"{title_of(family)}: {error.problem}",))
 
 
-def _one(case: Prediction, family: Family) -> LintTranslation:
+def _one(case: Prediction, family: str) -> LintTranslation:
     kept, lost = _kept(case, family)
     if len(case.line.segments) > 1:
         return LintTranslation(launcher=family, line=None, lost=("several programs in one line are not translated",))
@@ -100,7 +85,7 @@ def command(line: Line) -> tuple[str, ...]:
     return words[at:] or ("PROGRAM",)
 
 
-def _kept(case: Prediction, family: Family) -> tuple[list[str], list[str]]:
+def _kept(case: Prediction, family: str) -> tuple[list[str], list[str]]:
     """Return the options that do not say where ranks go, as the other launcher says them, and those it cannot."""
     kept: list[str] = []
     lost: list[str] = []
@@ -150,7 +135,7 @@ def _other(said: Said, *, five: bool) -> Sequence[str] | None:
     return said.written if not said.known or len(said.name) < 3 else (said.name, *said.values)
 
 
-def _spelled(case: Prediction, family: Family, kept: Sequence[str]) -> str | None:
+def _spelled(case: Prediction, family: str, kept: Sequence[str]) -> str | None:
     """Return the line in the words of the other version where these put every rank where it was."""
     from advisor.launch.lint.line import parse
     from advisor.launch.lint.predict import predict as worked_out
@@ -162,7 +147,7 @@ def _spelled(case: Prediction, family: Family, kept: Sequence[str]) -> str | Non
     return rough if read.ranks == case.ranks else None
 
 
-def _rough(case: Prediction, family: Family, kept: Sequence[str]) -> str | None:
+def _rough(case: Prediction, family: str, kept: Sequence[str]) -> str | None:
     """Return the line with mapping, ranking and binding all said in the other version's words; None where it has none."""
     want, five = case.want, family == "openmpi5"
     words = _mapping(case, five=five)
@@ -207,31 +192,17 @@ def _default_bind(case: Prediction, kind: str, count: int) -> str:
     return "core" if count <= 2 else "numa"
 
 
-def _unbound(case: Prediction, family: Family, kept: Sequence[str]) -> str:
-    names = [rank.host for rank in case.ranks or () if rank.host]
-    distinct = list(dict.fromkeys(names))
-    total = str(len(case.ranks or ()))
-    each = -(-len(case.ranks or ()) // max(1, len(distinct)))
-    hosts: tuple[str, ...] = ()
-    if family == "srun":
-        return shlex.join(
-            ("srun", "--nodes", str(max(1, len(distinct))), "--ntasks", total, "--cpu-bind=none", *command(case.line))
-        )
-    if distinct:
-        listed = [f"{name}:{each}" for name in distinct]
-        hosts = (
-            ("--host", ",".join(listed)) if family.startswith("openmpi") else ("-hosts", ",".join(distinct), "-ppn", str(each))
-        )
-    start = "mpiexec.hydra" if family == "intelmpi" else "mpiexec" if family == "mpich" else "mpirun"
-    option = "-np" if family.startswith("openmpi") else "-n"
-    return shlex.join((start, option, total, *hosts, *_UNBOUND[family], *kept, *command(case.line)))
+def _unbound(case: Prediction, family: str, kept: Sequence[str]) -> str:
+    hosts = list(dict.fromkeys(rank.host for rank in case.ranks or () if rank.host))
+    words = launchers()[family].unbound(len(case.ranks or ()), hosts) or ()
+    return shlex.join((*words, *kept, *command(case.line)))
 
 
-def _made(case: Prediction, family: Family, kept: Sequence[str], lost: Sequence[str]) -> LintTranslation:
+def _made(case: Prediction, family: str, kept: Sequence[str], lost: Sequence[str]) -> LintTranslation:
     """Return what the launcher's own module writes for these places."""
     placement = placed(case)
     environment = {} if family.startswith("openmpi") and case.line.family.startswith("openmpi") else _environment(case)
-    made = MODULES[family].launch(placement, LaunchRequest(command=command(case.line), environment=environment))
+    made = launchers()[family].launch(placement, LaunchRequest(command=command(case.line), environment=environment))
     argv = [made.argv[0], *kept, *made.argv[1:]]
     before = [f"{name}={shlex.quote(value)}" for name, value in made.environment.items()]
     files: dict[str, tuple[str, ...]] = {}
@@ -241,7 +212,7 @@ def _made(case: Prediction, family: Family, kept: Sequence[str], lost: Sequence[
     return LintTranslation(launcher=family, line=" ".join((*before, shlex.join(argv))), files=files, lost=tuple(lost))
 
 
-def _by_rankfile(case: Prediction, family: Family) -> LintTranslation | None:
+def _by_rankfile(case: Prediction, family: str) -> LintTranslation | None:
     """Return a rankfile of ranks that alternate between hosts, for Open MPI; None where the versions read it differently."""
     known = logical_numbering(case.topology)
     ranks = case.ranks or ()
@@ -265,8 +236,7 @@ def _by_rankfile(case: Prediction, family: Family) -> LintTranslation | None:
 
 
 def _environment(case: Prediction) -> dict[str, str]:
-    taken = ("OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_", "SLURM_")
-    return {name: value for name, value in case.want.exports.items() if not name.startswith(taken)}
+    return {name: value for name, value in case.want.exports.items() if not is_foreign(name)}
 
 
 def placed(case: Prediction) -> Placement:

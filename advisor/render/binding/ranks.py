@@ -9,8 +9,9 @@ from typing import Any, Final
 from rich.cells import cell_len
 
 from advisor.language.units import count, plain
+from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet
-from advisor.model.launch_line import TITLES, Lint, LintRank, LintTranslation, LintWarning
+from advisor.model.launch_line import Lint, LintRank, LintTranslation, LintWarning
 from advisor.model.placement import HostPlan, Placement, RankPlace, Slot
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Page, cut, wrapped
@@ -159,7 +160,7 @@ def lint_page(told: Lint, width: int | None = None) -> Page:
 
 def _lint_lines(told: Lint, width: int) -> list[Line]:
     version = f" ({plain(told.version)})" if told.version else ""
-    head = [(TITLES.get(told.launcher, told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
+    head = [(title_of(told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
     result = [*wrapped(head, width), *_copied(told.line)]
     result += [(), (("Options", "heading"),)]
     result += [line for each in told.options for line in _option(each.text, each.says, width, known=each.known)]
@@ -225,7 +226,7 @@ def _no_warning(told: Lint, width: int) -> list[Line]:
 def _translations(told: Sequence[LintTranslation], width: int) -> list[Line]:
     """Return every translation; where none can be said for one and the same reason, that reason once."""
     if len(told) > 1 and len({each.lost for each in told}) == 1 and not any(each.line for each in told):
-        names = ", ".join(TITLES.get(each.launcher, each.launcher) for each in told)
+        names = ", ".join(title_of(each.launcher) for each in told)
         result = wrapped([("  ", ""), (names, "title"), (": not known", "unknown")], width, indent=4)
         return result + [line for lost in told[0].lost for line in _lost(lost, width)]
     return [line for each in told for line in _translation(each, width)]
@@ -236,7 +237,7 @@ def _lost(text: str, width: int) -> list[Line]:
 
 
 def _translation(told: LintTranslation, width: int) -> list[Line]:
-    result: list[Line] = [(("  ", ""), (TITLES.get(told.launcher, told.launcher), "title"))]
+    result: list[Line] = [(("  ", ""), (title_of(told.launcher), "title"))]
     result += [(("    ", ""), (plain(told.line, 200_000), ""))] if told.line else [(("    not known", "unknown"),)]
     for name, lines in told.files.items():
         result.append(((f"    {plain(name)}:", "label"),))

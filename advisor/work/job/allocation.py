@@ -11,6 +11,7 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
+from advisor.launch.registry import launchers
 
 MOST: Final = 1 << 16
 """Hosts of a job: more are refused."""
@@ -47,7 +48,8 @@ class Allocated:
 
     def scheduler_of(self, launcher: str) -> str | None:
         """Return whose job a line runs in: of srun, whose hosts have no names yet, it will be one of Slurm's."""
-        return "slurm" if self.placeholder is not None and launcher == "srun" else self.scheduler
+        own = launchers()[launcher].JOB.schedulers
+        return own[0] if self.placeholder is not None and own else self.scheduler
 
 
 def expand(text: str) -> tuple[str, ...]:

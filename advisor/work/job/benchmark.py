@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from advisor.errors import BadValue
 from advisor.launch import wrapper
 from advisor.launch.environment import article, unusable, without_adapters, without_gpus
-from advisor.launch.launcher import Choice, Launch, LaunchRequest, choose
+from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.registry import Choice, choose, is_foreign
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine
@@ -116,7 +117,7 @@ class _Bench:
         placed = without_gpus(place(job, job_hosts.machines, allowed=allowed))
         plan = placed if job.strategy == "hca-near" else without_adapters(placed)
         choice = self._choice()
-        scheduler = "slurm" if choice.launcher.NAME == "srun" and job_hosts.hosts.placeholder else job_hosts.hosts.scheduler
+        scheduler = job_hosts.hosts.scheduler_of(choice.launcher.NAME)
         wish = LaunchRequest(
             self.command,
             choice.version,
@@ -145,8 +146,7 @@ class _Bench:
 
     def _settings(self, choice: Choice) -> dict[str, str]:
         known = article(self.hca, self.job_hosts.machines)
-        openmpi = choice.launcher.NAME.startswith("openmpi")
-        return {name: value for name, value in known.items() if openmpi or not name.startswith("OMPI_MCA_")}
+        return {name: value for name, value in known.items() if not is_foreign(name, choice.launcher)}
 
 
 def _lines(bench: _Bench, job_options: JobOptions, per: str | None) -> Iterator[BenchmarkStep]:

@@ -15,6 +15,7 @@ from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
 from advisor.host.files import PendingFile, begin_file, open_here
 from advisor.host.source import LARGEST_DOCUMENT, read_json
 from advisor.launch.launcher import Launch
+from advisor.launch.registry import launchers
 from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import PlannedBinding, PlannedRank
@@ -81,6 +82,8 @@ SCRIPT: Final = "launch.sh"
 BENCHMARK: Final = "benchmark.sh"
 PLAN: Final = "plan.json"
 NODES: Final = "nodes"
+SCHEDULERS: Final = ("slurm", "pbs")
+"""Those whose job scripts are written."""
 
 _MOST_NAMED: Final = 64
 """Hosts that a job script names itself."""
@@ -94,10 +97,10 @@ def write_job(folder: Path, made: "Binding") -> "BoundJob":
     about = f"{made.placement.size} ranks, {made.placement.strategy}: written by advisor bind"
     files = {SCRIPT: File(launch_script(launch.argv, launch.environment, about), program=True)}
     files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
-    values = script_values(made, place, command)
+    values, job = script_values(made, place, command), launchers()[made.launch.launcher].JOB
     for name, template in job_templates().items():
-        if made.launch.launcher == "srun" and name == "pbs":
-            continue  # srun starts nothing in a job of PBS
+        if job.schedulers is not None and name in SCHEDULERS and name not in job.schedulers:
+            continue  # it starts nothing there, as srun in a job of PBS
         text = fill(template, values, f"{FOLDER}/{name}.j2")
         files[f"job.{name}"] = File(text.splitlines(), program=True)
     if len(values["hosts"]) > _MOST_NAMED:
@@ -155,6 +158,7 @@ def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str,
     """Return what a template of a job script may use."""
     placement, hosts = made.placement, made.job_hosts.hosts
     runs = list(_runs(placement))
+    job = launchers()[made.launch.launcher].JOB
     named = [] if hosts.placeholder else [host.name for host in placement.hosts if host.name]
     return {
         "name": re.sub(r"[^A-Za-z0-9._-]", "_", Path(command[0]).name)[:60] or "job",
@@ -172,6 +176,7 @@ def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str,
         "runs": runs,
         "chunk": [run for run in runs for _ in range(run["nodes"])][:_MOST_NAMED],
         "launcher": made.launch.launcher,
+        "before": {name: job.lines.get(name, ()) for name in SCHEDULERS},
         "strategy": placement.strategy,
     }
 

@@ -55,10 +55,10 @@ def described(name: str) -> Machine:
     return shapes.machine(name) if name in shapes.SHAPES else machine(name)
 
 
-def told(row: Row) -> tuple[str | None, Prediction]:
+def told(row: Row, node: Machine | None = None) -> tuple[str | None, Prediction]:
     """Return what is said of a row's line in the words of the row; None where it is not told."""
     words = with_program(shlex.split(row.line), "./a")
-    made = predict(parse(words, VERSIONS[row.launcher]), described(row.machine), row.files)
+    made = predict(parse(words, VERSIONS[row.launcher]), node or described(row.machine), row.files)
     if made.unclear:
         return None, made
     everything = described(row.machine).topology

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from advisor.launch.lint.hydra.bind_to import atoi, bound
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.predict import Prediction, predict
 from tests.launch.lint import shapes
 from tests.place.samples import machine

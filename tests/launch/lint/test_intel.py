@@ -73,6 +73,19 @@ def test_each_segment_has_its_own_pins() -> None:
     assert cpus(made(line, hf="n1:1\nn2:1\n")) == ["0-3", "4-7"]
 
 
+def test_caches_are_domains_too() -> None:
+    """Cache is what it chooses itself, cache2 a core near the others, cache1 one after the other whatever order is asked for."""
+    assert cpus(made("I_MPI_PIN_DOMAIN=cache mpiexec.hydra -n 3 ./a")) == cpus(made("mpiexec.hydra -n 3 ./a"))
+    assert cpus(made("I_MPI_PIN_DOMAIN=cache2 mpiexec.hydra -n 3 ./a")) == ["0", "1", "64"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=cache1 I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3 ./a")) == ["0", "1", "2"]
+
+
+def test_an_order_changes_nothing_in_a_list_of_processors() -> None:
+    """It is of domains alone."""
+    line = "I_MPI_PIN_PROCESSOR_LIST=0-7 mpiexec.hydra -n 2 ./a"
+    assert cpus(made(f"I_MPI_PIN_ORDER=scatter {line}")) == cpus(made(line)) == ["0-3", "4-7"]
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -83,11 +96,10 @@ def test_each_segment_has_its_own_pins() -> None:
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 7-0 ./a", "has '7-0'"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-3,2 ./a", "names a CPU twice"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-9999999 ./a", "more CPUs than this machine has"),
-        ("I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_PIN_DOMAIN=socket mpiexec.hydra -n 2 ./a", "the list was seen to win"),
-        ("I_MPI_PIN_PROCESSOR_LIST=0-7 I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 2 ./a", "beside I_MPI_PIN_ORDER"),
+        ("I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_PIN_DOMAIN=socket mpiexec.hydra -n 2 ./a", "the domain divides the list"),
         ("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 200 ./a", "a core has several ranks"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_RESPECT_HCA 1 ./a", "I_MPI_PIN_RESPECT_HCA"),
-        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache2 ./a", "was not seen"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache4 ./a", "was not seen"),
         ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
     ],
 )

@@ -402,7 +402,7 @@ def test_what_is_no_number_of_ranks_is_refused(text: str) -> None:
 
 def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
     """Nor taken for a line without a number."""
-    assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not told")
+    assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not predicted")
 
 
 def test_ranks_dealt_over_hosts_in_turn_are_named_by_their_own_numbers() -> None:

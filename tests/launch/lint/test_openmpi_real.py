@@ -9,7 +9,7 @@ import pytest
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.launch.launcher import Launch
-from advisor.launch.lint.openmpi.mapper import OBJECTS, cpusets_of
+from advisor.launch.lint.outcome import OBJECTS, cpusets_of
 from advisor.model.hardware.numbering import logical_numbering
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe

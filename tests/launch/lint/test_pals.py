@@ -4,10 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.errors import BadInput
+from advisor.errors import BadInput, BadValue
+from advisor.launch import pals
+from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.predict import Prediction, predict
+from tests.launch.plan import node as plan_of
+from tests.launch.plan import planned
 from tests.place.samples import machine
 
 ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"
@@ -104,3 +108,31 @@ def test_any_words_have_an_answer(launcher: str, words: list[str]) -> None:
     except BadInput:
         return
     assert told.binding
+
+
+def written(*hosts: tuple[str | None, int, int], wrap: bool = False) -> Launch:
+    """Return the line of a plan of two ranks on a node."""
+    node = machine(ROME).topology
+    assert node is not None
+    return pals.launch(planned((plan_of(node, "0-3", "64-67"),), *hosts), LaunchRequest(("./a",), wrap=wrap))
+
+
+def test_a_plan_is_a_list_for_each_local_rank_of_pals() -> None:
+    """As many ranks on each host, named where there are names; what it reads back is the plan."""
+    made_so = written(("n1", 0, 2), ("n2", 0, 2))
+    assert " ".join(made_so.argv) == "mpiexec -n 4 -ppn 2 --hosts n1,n2 --cpu-bind list:0-3:64-67 ./a"
+    assert where(made(" ".join(made_so.argv))) == [(host, cpus) for host in ("n1", "n2") for cpus in ("0-3", "64-67")]
+
+
+def test_the_wrapper_switches_pals_own_binding_off() -> None:
+    """And it finds its rank in PALS's variables."""
+    line = written((None, 0, 2), wrap=True)
+    script = "\n".join(line.files["bind-wrapper.sh"]())
+    assert line.argv == ("mpiexec", "-n", "2", "--cpu-bind", "none", "sh", "bind-wrapper.sh", "./a")
+    assert ["${PALS_RANKID:-" in script, "${PALS_LOCAL_RANKID:-" in script] == [True, True]
+
+
+def test_hosts_with_different_numbers_of_ranks_are_refused() -> None:
+    """PALS has one number for all."""
+    with pytest.raises(BadValue, match="as many ranks on every host"):
+        written(("n1", 0, 2), ("n2", 0, 1), ("n3", 0, 2))

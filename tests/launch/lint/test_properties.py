@@ -10,7 +10,7 @@ from advisor.errors import BadInput
 from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.option_tables import TABLES
+from advisor.launch.registry import of_lines
 from advisor.model.launch_line import Lint
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings
@@ -26,7 +26,7 @@ VERSIONS = {
     "intelmpi": "intelmpi-2021.18",
 }
 NODE = machine(shape(2, 2, 4, 8, threads=2))
-OPTIONS = sorted({name for table, aliases in TABLES.values() for name in (*table, *aliases)})
+OPTIONS = sorted({name for spoken in of_lines().values() for name in (*spoken.options, *spoken.aliases)})
 PIECES = [
     *("mpirun", "srun", "mpiexec", "mpiexec.hydra", "prterun", "env", "numactl", "taskset", "-c", "0x3", ":", "&", "--", "-"),
     *(

@@ -53,6 +53,53 @@ def one(*cores: int) -> list[set[int] | None]:
     return [{core} for core in cores]
 
 
+PARTS = ("slot", "package", "numa", "l3cache", "l2cache", "l1cache", "core", "hwthread")
+NODES = {"topo2": (TOPO2, 6, 24), "topo": (WIDE, 44, 88), "turin": (TURIN, 16, 64)}
+"""Each machine with the cores of a NUMA node and of a socket."""
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_each_golden_map_of_one_program_is_told_on_its_three_machines(name: str) -> None:
+    """Seven ranks by core and bound to it, however numbered; seven unbound over every part; by node; sixteen in twelve slots."""
+    node = NODES[name][0]
+    for order in ("fill", "node", "slot", "span"):
+        line = f"{EVEN} --map-by core --rank-by {order} --bind-to core -n 7 hostname"
+        assert told(node, line, "main") == on("node0", *one(*range(7)))
+    for part in PARTS:
+        assert told(node, f"{EVEN} --map-by {part} --rank-by slot --bind-to none -n 7 hostname", "main") == on(
+            "node0", *[None] * 7
+        )
+    by_node = on("node0", *[None] * 3) + on("node1", None, None) + on("node2", None, None)
+    assert told(node, f"{EVEN} --map-by node --rank-by slot --bind-to none -n 7 hostname", "main") == by_node
+    over = "--prtemca mapby :oversubscribe -H node0:8,node1:4 --map-by core --rank-by slot --bind-to core -n 16 hostname"
+    assert told(node, over, "main") == on("node0", *one(*range(10))) + on("node1", *one(*range(6)))
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_each_golden_map_of_several_programs_is_told_on_its_three_machines(name: str) -> None:
+    """Programs on the next cores; each mapped, bound or numbered in its own way; lists of cores; leave for all of them."""
+    node, numa, socket = NODES[name]
+    first, second = set(range(numa)), set(range(numa, 2 * numa))
+    lines: dict[str, list[set[int] | None]] = {
+        "--map-by core --rank-by slot --bind-to core -n 2 a : -n 3 b": one(0, 1, 2, 3, 4),
+        "--rank-by node -n 4 a : --rank-by slot -n 4 b": one(*range(8)),
+        "--map-by pe-list=0-1 -n 2 a : --map-by pe-list=4-5 -n 2 b": [{0, 1}, {0, 1}, {4, 5}, {4, 5}],
+        "--map-by numa --bind-to numa -n 2 a : --map-by core --bind-to core -n 2 b": [first, second, {1}, {2}],
+    }
+    for line, sets in lines.items():
+        assert told(node, f"{EVEN} {line}", "main") == on("node0", *sets)
+    turns = [(host, first) for host in ("node0", "node1", "node2", "node0", "node0", "node0")]
+    assert told(node, f"{EVEN} --map-by node -n 3 a : --map-by slot -n 3 b", "main") == turns
+    leave = told(node, f"{EVEN} --map-by slot:oversubscribe -n 14 a : --map-by node -n 14 b", "main")
+    assert isinstance(leave, list)
+    assert [host for host, _ in leave] == ["node0"] * 8 + ["node1"] * 6 + [f"node{i % 3}" for i in range(14)]
+    assert [cores is None for _, cores in leave] == [False] * 14 + [True] * 14
+    if node is not TOPO2:  # one socket has no room for two ranks each of four
+        line = "-H node0:8 --map-by ppr:2:package --rank-by slot --bind-to package -n 4 hostname"
+        sockets = [set(range(socket)), set(range(socket, 2 * socket))]
+        assert told(node, line, "main") == on("node0", *[each for each in sockets for _ in range(2)])
+
+
 @pytest.mark.parametrize("rank_by", ["fill", "node", "slot", "span"])
 def test_seven_ranks_by_core_fill_the_first_host(rank_by: str) -> None:
     """However they are numbered."""

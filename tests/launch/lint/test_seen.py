@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.launch.lint.slurm.slurm_conf import KEY
+from advisor.launch.lint.slurm.srun import KEY
 from tests.fakenode import slurm
 from tests.fakenode.plans import file_of
 from tests.fakenode.run import available

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Prediction, predict
-from advisor.launch.lint.slurm.slurm_conf import KEY, read
+from advisor.launch.lint.slurm.srun import KEY, read
+from advisor.model.hardware.operating_system import SlurmNode
+from tests.launch.lint.oracle import described, rows, told
 from tests.place.samples import machine
 
 ROME, NAPLES_SMT = "b-c6525-2x7702-nps4", "a-r7425-2x7601-dell-smt"
@@ -28,6 +30,18 @@ def test_what_srun_does_by_itself_is_not_told_without_slurm_conf() -> None:
     assert "--slurm-conf" in str(made("srun -n 8 ./a").unclear)
     assert "--slurm-conf" in str(made("srun -n 8 --cpu-bind=cores ./a").unclear)
     assert cpus(made("srun -n 2 -m block:block --cpu-bind=cores ./a")) == ["0", "1"]
+
+
+def test_the_controller_tells_how_many_cpus_a_node_has() -> None:
+    """Where scontrol was asked, no line that names its binding is left open, and none is told otherwise than it was seen."""
+    every = [row for row in rows("seen_srun.txt") if KEY not in row.files]
+    found = []
+    for row in every:
+        node = described(row.machine)
+        count = len(node.topology.pus) if node.topology else 0
+        known = node.model_copy(update={"slurm_nodes": (SlurmNode(source="scontrol show node", cpus=count),)})
+        found.append(told(row, known)[0])
+    assert (len(every), found) == (44, [row.seen for row in every])
 
 
 def test_slurm_conf_tells_the_default_distribution() -> None:

@@ -1,6 +1,6 @@
 """What lint says, to the letter: every warning of the lines that people write, and every option's clause."""
 
-from advisor.launch.lint.option_tables import TABLES
+from advisor.launch.registry import of_lines
 from tests.conftest import Golden
 from tests.launch.lint.test_lines import LINES, told
 
@@ -20,7 +20,7 @@ def test_every_warning_to_the_letter(golden: Golden) -> None:
 def test_every_option_to_the_letter(golden: Golden) -> None:
     """How many words each option takes, what it says of itself, and by which other names it goes."""
     said: list[str] = []
-    for family, (table, aliases) in TABLES.items():
-        said += [f"{family} {name} {count}: {clause}" for name, (count, clause) in table.items()]
-        said += [f"{family} {alias} is {name}" for alias, name in aliases.items()]
+    for family, spoken in of_lines().items():
+        said += [f"{family} {name} {count}: {clause}" for name, (count, clause) in spoken.options.items()]
+        said += [f"{family} {alias} is {name}" for alias, name in spoken.aliases.items()]
     golden("options.txt", "\n".join(said) + "\n")

@@ -9,7 +9,7 @@ from advisor.launch import intelmpi, mpich, mvapich, srun
 from advisor.launch.launcher import LaunchRequest
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import predict
-from advisor.launch.lint.slurm.slurm_conf import KEY
+from advisor.launch.lint.slurm.srun import KEY
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements

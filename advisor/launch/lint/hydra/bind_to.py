@@ -7,12 +7,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.hardware.numbering import distance_groups, logical_numbering, ordered
 from advisor.model.hardware.topology import Core, SharedL2, Topology
+
+if TYPE_CHECKING:
+    from advisor.launch.lint.command_line import Words
 
 Bound = tuple[CpuSet | None, ...]
 """The CPUs of the local ranks; None: not bound."""
@@ -271,3 +275,19 @@ class _Walk:
             cover = self._node.covering(domain)
             self._inside[domain] = [i for i, thing in enumerate(self._things.objects) if thing <= cover]
         return min((i for i in self._inside[domain] if i != at), key=lambda i: (i < at, i), default=None)
+
+
+_COUNTED = re.compile(r"-bind-to \S*user:|-(?:bind-to|map-by) (?:core|hwthread|socket|numa|l[1-3]cache):\d", re.ASCII)
+"""An object and a count: Hydra's alone."""
+_OWN = frozenset({"-genv", "-ppn", "-perhost", "-hosts", "-genvall", "-env", "-f", "-launcher", "-bootstrap", "-rankmap"})
+
+
+def kin(words: "Words") -> bool:
+    """Whether a line has words that Hydra alone takes."""
+    text = " ".join((*words.environment, *words.rest))
+    return words.launcher.endswith("hydra") or bool(_OWN & set(words.rest)) or bool(_COUNTED.search(text))
+
+
+def claim(words: "Words", tools: frozenset[str]) -> int:
+    """Return how surely a line is MPICH's: by its program, by Hydra's words, by what is on the machine."""
+    return 7 if words.launcher.endswith("mpich") else 5 if kin(words) else 2 if "mpich" in tools else 0

@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.launch.lint.hydra.bind_to import Bound, atoi, bound
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.launch_line import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
     from advisor.launch.lint.predict import Prediction
 
-
-MOST = 65_536
-"""Ranks and hosts that are worked out one by one."""
 
 _FOREIGN = frozenset({"-perhost", "-rr", "-nolocal", "-umask", "-s", "-tmpdir", "-path", "-wd", "-print-rank-map", "-timeout"})
 """Options of other Hydras that MPICH's mpiexec 4 and 5 end at: "unrecognized argument"."""
@@ -128,7 +125,7 @@ def host_slots(made: "Prediction") -> list[HostSlots]:
         return list(_merged(_rows(made.files[file])))
     if not options:
         return [HostSlots(None, 1)]
-    words = [word for word in options[0].values[-1].split(",") if word][: MOST + 1]
+    words = [word for word in options[0].values[-1].split(",") if word][: MOST_RANKS + 1]
     if not words:
         raise Refused("the list of hosts is empty")
     return list(_merged(HostSlots(*_named(word)) for word in words))
@@ -143,7 +140,7 @@ def _named(word: str) -> tuple[str, int]:
 
 def _rows(text: str) -> Iterator[HostSlots]:
     """Yield the hosts of a host file: ``name:slots binding=... user=...``; lines that begin with # are comments."""
-    rows = [row.strip() for row in text.splitlines()[: MOST + 1]]
+    rows = [row.strip() for row in text.splitlines()[: MOST_RANKS + 1]]
     for row in rows:
         if not row or row.startswith("#"):
             continue
@@ -181,8 +178,8 @@ def _total(line: "Line", nodes: Sequence[HostSlots]) -> int:
             raise Refused("duplicate setting: n")
         number = max(numbers, default=0)
         total += number if number > 0 else sum(node.slots for node in nodes)
-    if total > MOST:
-        raise Unclear(f"{total} ranks are more than the {MOST} that are worked out one by one")
+    if total > MOST_RANKS:
+        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
     if any(node.slots <= 0 for node in nodes):
         raise Refused("a host has no slot, and mpiexec dies")
     return total
@@ -218,8 +215,8 @@ def _rankmap(text: str, count: int) -> Iterator[int]:
         if first + hosts > count:
             raise Unclear(f"-rankmap names host {first + hosts - 1}, and there are {count}")
         for host in range(first, first + hosts):
-            for _ in range(min(each, MOST)):
+            for _ in range(min(each, MOST_RANKS)):
                 made += 1
-                if made > MOST:
+                if made > MOST_RANKS:
                     return
                 yield host

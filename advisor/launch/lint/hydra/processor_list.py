@@ -1,14 +1,19 @@
 """A machine in Intel MPI's levels, how it divides them among ranks, and what it makes of I_MPI_PIN_PROCESSOR_LIST."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from advisor.launch.lint.openmpi.mapper import Unclear
+from advisor.errors import BadValue
+from advisor.launch.intelmpi import MASKS
+from advisor.launch.lint.outcome import Unclear
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering, ordered
 from advisor.model.hardware.topology import Topology
+
+Pins = Mapping[str, str]
+Given = tuple[CpuSet | None, ...]
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,18 @@ class Tree:
         for kind in kinds:
             if len({len(part) for part in self.level(kind)}) > 1:
                 raise Unclear(f"the {kind}s of this machine are not alike, and how Intel MPI divides them was not seen")
-        if not self.level("socket") or any(node.near and not node.cpuset for node in self.topology.inside.nodes):
-            raise Unclear("how Intel MPI divides a machine without sockets, or with memory alone, was not seen")
+        if not self.level("socket"):
+            raise Unclear("how Intel MPI divides a machine without sockets, was not seen")
+
+    def nodes(self) -> tuple[CpuSet, ...]:
+        """Return the NUMA nodes that ranks are divided over; raise Unclear where some are memory alone: these count too."""
+        if any(node.near and not node.cpuset for node in self.topology.inside.nodes):
+            raise Unclear("how Intel MPI divides ranks over NUMA nodes of which some are memory alone, was not seen often")
+        return self.level("numa")
+
+    def below_nodes(self, count: int) -> tuple[str, ...]:
+        """Return L3 groups where ranks are more than NUMA nodes: only then is a node divided by them."""
+        return ("cache3",) if count > len(self.level("numa")) else ()
 
     def split(self, count: int, *, flat: bool) -> list[CpuSet]:
         """Return the machine divided among some ranks, by the largest parts of which there are enough.
@@ -58,7 +73,7 @@ class Tree:
 
         Level by level, rank i of k begins at the thing i * m // k of m: of its socket, its NUMA node, its L3 group.
         """
-        self.even(("socket", "numa", "cache3", "core"))
+        self.even(("socket", "numa", *self.below_nodes(count), "core"))
         return [_apart([socket], ranks, self._levels()) for socket, ranks in _dealt(self.level("socket"), count)]
 
     def _levels(self) -> tuple[tuple[CpuSet, ...], ...]:
@@ -70,7 +85,7 @@ class Tree:
             return ([socket] if ranks == 1 else parts)[:ranks]
         if len(parts) < ranks:
             raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
-        nodes = [node for node in self.level("numa") if node <= socket]
+        nodes = [node for node in self.nodes() if node <= socket]
         if len(parts) // ranks == 1 and kind in ("cache3", "core") and 1 < len(nodes) < ranks:
             dealt = shares(ranks, len(nodes))
             return [mine for node, share in zip(nodes, dealt, strict=True) for mine in self._part(node, share, kind)]
@@ -155,6 +170,7 @@ def _parts(allowed: CpuSet, tree: Tree, count: int) -> tuple[CpuSet, ...]:
     Of things beside each other the one whose first CPU has the lower number is the first, as hwloc sorts what is left.
     """
     tree.even(("socket", "numa", "cache3", "core"))
+    tree.nodes()
     chains: dict[int, tuple[int, ...]] = dict.fromkeys(allowed, ())
     found: list[CpuSet] = []
     for kind in _LEVELS:
@@ -164,3 +180,21 @@ def _parts(allowed: CpuSet, tree: Tree, count: int) -> tuple[CpuSet, ...]:
         if len(found) >= count:
             return tuple(found[:count])
     return tuple(found[rank % len(found)] for rank in range(count))
+
+
+def masks(text: str, topology: Topology, count: int) -> Given:
+    """Return the masks of I_MPI_PIN_DOMAIN; raise Unclear where Intel MPI passes them over."""
+    entries = text.strip("[]").split(",")
+    fitting = len(entries) == count <= MASKS
+    if not fitting or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
+        raise Unclear(f"{len(entries)} masks for {count} ranks, or masks without 0x: Intel MPI pins in its own way, silently")
+    found = []
+    for entry in entries:
+        try:
+            cpus = CpuSet.from_bits(int(entry, 16))
+        except BadValue as error:
+            raise Unclear(f"a mask is {error.problem}") from error
+        if not cpus or not cpus <= topology.pus:
+            raise Unclear(f"the mask {entry[:40]} names CPUs that this machine does not have")
+        found.append(cpus)
+    return tuple(found)

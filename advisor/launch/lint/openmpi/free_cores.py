@@ -1,6 +1,7 @@
 """The free cores of a host as Open MPI 5's mapper counts them down, and what each rank is bound to."""
 
-from advisor.launch.lint.openmpi.mapper import OBJECTS, Host, NodeParts, Proc, Refused, Unclear, bounded, default_level
+from advisor.launch.lint.openmpi.mapper import Host, NodeParts, Proc, default_level
+from advisor.launch.lint.outcome import OBJECTS, Refused, Unclear, bounded
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.topology import Topology

@@ -6,17 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
 from advisor.launch.lint.line import Line
-from advisor.launch.lint.openmpi.mapper import (
-    MOST_RANKS,
-    Host,
-    NodeParts,
-    Proc,
-    Refused,
-    Unclear,
-    bounded,
-    hosts_with_slots,
-    ranks_in_order,
-)
+from advisor.launch.lint.openmpi.mapper import Host, NodeParts, Proc, hosts_with_slots, ranks_in_order
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear, bounded
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering

@@ -4,43 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from advisor.launch.lint.outcome import MOST_HOSTS, OBJECTS, Refused, Unclear, cpusets_of
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering, ordered
+from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
 from advisor.model.launch_line import LintRank
 
-OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")
-"""What can be mapped by and bound to, the smallest thing first."""
 LEVELS = frozenset({*OBJECTS, "slot", "node", "ppr", "pe-list", "rankfile", "seq", "dist"})
-MOST_RANKS = 65_536
-MOST_HOSTS = 4096
-MOST_STEPS = 10_000_000
-"""Ranks times parts that are tried: more is left to words."""
-
-
-class Refused(Exception):  # noqa: N818 - no error of ours: what the launcher would say
-    """The launcher would start nothing; the text is why."""
-
-
-class Unclear(Exception):  # noqa: N818 - no error either: what is left to words
-    """What happens is not known exactly; the text is what can be said."""
-
-
-def cpusets_of(kind: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuSet, ...]:
-    """Return the CPUs of everything of one kind, in hwloc's order."""
-    inside = topology.inside
-    if kind == "hwthread":
-        return tuple(CpuSet([cpu]) for cpu in known.pus)
-    if kind == "l2cache" and inside.shared_l2:
-        return ordered((part.cpuset for part in inside.shared_l2), known)
-    if kind in ("core", "l1cache", "l2cache"):  # a private cache is its core's on all machines that are seen here
-        return known.cores
-    if kind == "l3cache":
-        return ordered((part.cpuset for part in inside.l3), known)
-    if kind == "numa":
-        return ordered((node.cpuset for node in inside.cpu_nodes), known)
-    return ordered((part.cpuset for part in inside.packages), known)
 
 
 @dataclass
@@ -161,13 +132,6 @@ def ranks_in_order(hosts: Sequence[Host], total: int) -> tuple[LintRank, ...]:
     if sorted(found) != list(range(total)):
         raise Unclear("some numbers of ranks are left out there, and what happens then is not worked out here")
     return tuple(found[rank] for rank in range(total))
-
-
-def bounded(total: int, parts: int = 1) -> int:
-    """Return a number of ranks that is worked out; raise Unclear for more."""
-    if total > MOST_RANKS or total * parts > MOST_STEPS:
-        raise Unclear(f"{total} ranks are more than those that are worked out one by one")
-    return total
 
 
 def default_level(want: Request, *, five: bool, few: bool) -> str:

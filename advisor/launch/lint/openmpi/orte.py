@@ -7,19 +7,16 @@ from collections.abc import Sequence
 
 from advisor.launch.lint.openmpi.listed import listed4
 from advisor.launch.lint.openmpi.mapper import (
-    OBJECTS,
     Host,
     NodeParts,
     Proc,
-    Refused,
-    Unclear,
-    bounded,
     default_level,
     hosts_with_slots,
     not_here,
     number4,
     ranks_in_order,
 )
+from advisor.launch.lint.outcome import OBJECTS, Refused, Unclear, bounded
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.topology import Topology

@@ -11,16 +11,8 @@ from itertools import chain, zip_longest
 
 from advisor.launch.lint.openmpi.free_cores import Free, FreeHost, Full
 from advisor.launch.lint.openmpi.listed import listed5
-from advisor.launch.lint.openmpi.mapper import (
-    OBJECTS,
-    Host,
-    Refused,
-    Unclear,
-    hosts_with_slots,
-    not_here,
-    number5,
-    ranks_in_order,
-)
+from advisor.launch.lint.openmpi.mapper import Host, hosts_with_slots, not_here, number5, ranks_in_order
+from advisor.launch.lint.outcome import OBJECTS, Refused, Unclear
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
-from advisor.launch.lint.slurm.slurm_conf import names_of
-from advisor.launch.lint.slurm.task_affinity import Step
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
+from advisor.launch.lint.slurm.task_affinity import Step, names_of
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
@@ -73,9 +72,6 @@ def _gres(said: Mapping[str, str]) -> int | None:
         raise Unclear(f"what CPUs --gres={text[:40]} gives, is not worked out here")
     return int(match[1] or 1)
 
-
-MOST = 65_536
-"""Ranks that are worked out one by one."""
 
 _VARIABLES = {
     "SLURM_NTASKS": "--ntasks",
@@ -154,8 +150,8 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     nodes = tuple(dict.fromkeys(listed)) if listed else _nodes(said)
     per_node, each = gpu_count(said, "--ntasks-per-node"), gpu_count(said, "--cpus-per-task")
     total = gpu_count(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
-    if total > MOST:
-        raise Unclear(f"{total} ranks are more than the {MOST} that are worked out one by one")
+    if total > MOST_RANKS:
+        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
     if listed and len(listed) != total:
         raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
     bind, entries = _bind(said.get("--cpu-bind", ""))
@@ -183,7 +179,7 @@ def _arbitrary(made: "Prediction") -> tuple[str, ...]:
     if file is None or file not in made.files:
         raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
     words = tuple(word for word in re.split(r"[\s,]+", made.files[file]) if word)
-    if not words or len(words) > MOST or any(re.search(r"[\[\]*#]", word) for word in words):
+    if not words or len(words) > MOST_RANKS or any(re.search(r"[\[\]*#]", word) for word in words):
         raise Unclear("the file of SLURM_HOSTFILE is not understood")
     return words
 
@@ -207,10 +203,10 @@ def _listed(text: str) -> tuple[str, ...]:
     if "[" not in text and "/" not in text:
         return tuple(dict.fromkeys(name for name in text.split(",") if name))
     part = r"[^,\[\]/]+(\[\d{1,8}(-\d{1,8})?(,\d{1,8}(-\d{1,8})?)*\])?"
-    if len(text) > MOST or not re.fullmatch(rf"{part}(,{part})*", text, re.ASCII):
+    if len(text) > MOST_RANKS or not re.fullmatch(rf"{part}(,{part})*", text, re.ASCII):
         raise Unclear("the list of nodes is not taken apart")
     names = names_of(text)
-    if not names or len(names) > MOST:
+    if not names or len(names) > MOST_RANKS:
         raise Unclear("the list of nodes is empty, or longer than what is worked out one by one")
     return tuple(names)
 
@@ -264,9 +260,9 @@ def _repeated(listed: str) -> Iterator[str]:
         entry, star, times = word.partition("*")
         if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
             raise Refused(f"{word[:40]!a} is not an entry of a list")
-        for _ in range(min(int(times) if star else 1, MOST)):
+        for _ in range(min(int(times) if star else 1, MOST_RANKS)):
             made += 1
-            if made > MOST:
+            if made > MOST_RANKS:
                 return
             yield entry
 

@@ -3,13 +3,17 @@
 Written from what Slurm 22.05.8 was seen to do on simulated nodes (tests/launch/lint/seen_srun.txt).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from advisor.launch.lint.openmpi.mapper import Refused, Unclear
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
+
+MOST_LINES = 65_536
+"""Lines of slurm.conf that are read, and names of nodes."""
 
 Entity = str
 """threads, cores or sockets."""
@@ -263,3 +267,20 @@ def _wide(mine: set[int], node: Shape, bind: Entity, free: set[int]) -> set[int]
     size = {"threads": 1, "cores": node.threads, "sockets": node.socket}[bind]
     starts = {cpu // size * size for cpu in mine}
     return {cpu for start in starts for cpu in range(start, start + size) if cpu in free}
+
+
+def names_of(text: str) -> set[str]:
+    """Return the names of a list such as ``node[01-04],login``, as far as they are few."""
+    found: set[str] = set()
+    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,\[\]]*)?", text)[:1024]:
+        match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
+        if not match:
+            found.add(part)
+            continue
+        for span in match[2].split(","):
+            first, _, last = span.partition("-")
+            both = all(re.fullmatch(r"\d{1,8}", word, re.ASCII) for word in (first, last or first))
+            if both and int(last or first) - int(first) < MOST_LINES and len(found) < MOST_LINES:
+                numbers = range(int(first), int(last or first) + 1)
+                found |= {f"{match[1]}{number:0{len(first)}d}{match[3]}" for number in numbers}
+    return found

@@ -1,0 +1,234 @@
+"""PALS, the launcher of HPE Cray systems under PBS: lists of CPUs by --cpu-bind. After its guide, not tried with a real one."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Options, RankVariables, late
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
+from advisor.launch.ranks_per_host import LONGEST, devices_differ, filled, memory_notes, names, only_slots, runs
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.launch_line import LintRank
+from advisor.model.placement import Placement
+
+if TYPE_CHECKING:
+    from advisor.launch.lint.command_line import Words
+    from advisor.launch.lint.line import Line
+    from advisor.launch.lint.predict import Prediction
+    from advisor.launch.lint.request import Request
+
+NAME = "pals"
+TITLE = "PALS"
+ALIASES = ("cray-pals",)
+ORDER = 50
+VERSIONS = ()
+VARIABLES = ("PALS_",)
+RANKS = RankVariables(rank=("PALS_RANKID",), local=("PALS_LOCAL_RANKID",))
+UNBOUND = ("--cpu-bind", "none")
+JOB = JobScript()
+
+_OWN = frozenset({"--cpu-bind", "--mem-bind", "--gpu-bind", "--depth", "--no-transfer", "--line-buffer", "--procinfo-file"})
+"""Options that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
+
+UNTRIED = "not proven by a run: PALS is part of HPE's Cray systems, so this follows its guide; check it with advisor verify"
+_DIFFER = Avoided("--cpu-bind list", "the list is the same on every host, and these differ")
+_LONG = Avoided("--cpu-bind list", f"longer than the {LONGEST} characters of an argument")
+
+PALS: Options = {
+    "-n": (1, "starts {0} ranks"),
+    "-ppn": (1, "starts {0} ranks on each node"),
+    "--depth": (1, "gives each rank {0} CPUs, or cores with --cpu-bind core"),
+    "--cpu-bind": (1, "binds each rank by {0}"),
+    "--mem-bind": (1, "binds memory by {0}"),
+    "--gpu-bind": (1, "gives each rank GPUs by {0}"),
+    "-hosts": (1, "on the hosts {0}"),
+    "-f": (1, "on the hosts of the file {0}"),
+    "--env": (1, "sets {0} for all ranks"),
+    "--label": (0, "marks output with the rank"),
+    "--line-buffer": (0, "prints whole lines"),
+    "--no-transfer": (0, "does not copy the program to the nodes"),
+    "--pmi": (1, "starts MPI by {0}"),
+    "--procinfo-file": (1, "writes where ranks are to {0}"),
+    "--wdir": (1, "starts in the folder {0}"),
+}
+PALS_ALIASES: Mapping[str, str] = {
+    "-np": "-n",
+    "--np": "-n",
+    "--n": "-n",
+    "--ppn": "-ppn",
+    "-d": "--depth",
+    "-depth": "--depth",
+    "-cpu-bind": "--cpu-bind",
+    "-mem-bind": "--mem-bind",
+    "-gpu-bind": "--gpu-bind",
+    "--hosts": "-hosts",
+    "--hostlist": "-hosts",
+    "--hostfile": "-f",
+    "-hostfile": "-f",
+    "-env": "--env",
+    "-genv": "--env",
+    "-l": "--label",
+}
+
+
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return the mpiexec line: a list of CPUs for each local rank where hosts are alike, else the wrapper."""
+    list(runs(placement))
+    hosts, each, slots = names(placement), filled(placement), only_slots(placement)
+    if len(hosts) > 1 and not each:
+        raise BadValue("PALS starts as many ranks on every host", cure="ask for the same number on each")
+    listed = f"list:{':'.join(str(slot.cpus) for slot in slots or ())}"
+    avoided = (_DIFFER,) if slots is None else (_LONG,) if len(listed) > LONGEST else ()
+    wrap = bool(avoided) or wish.wrap or devices_differ(placement)
+    where = ("-ppn", str(each), *(() if wish.scheduler else ("--hosts", ",".join(hosts)))) if hosts and each else ()
+    variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
+    bind = UNBOUND if wrap else ("--cpu-bind", f"{'verbose,' if wish.report else ''}{listed}")
+    command = wrapper.wrapped(wish.command) if wrap else wish.command
+    argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
+    notes = (UNTRIED, *(wrapper.NOTES if wrap else memory_notes(placement)))
+    files = wrapper.files(placement) if wrap else {}
+    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, files, avoided, notes)
+
+
+def unbound(total: int, hosts: Sequence[str]) -> None:
+    """Return None: lines are not translated to what was never tried."""
+
+
+def claim(words: "Words", _tools: frozenset[str]) -> int:
+    """Return how surely a line is PALS's: by its own options or variables."""
+    own = _OWN & {word.partition("=")[0] for word in words.rest} or any(name.startswith("PALS_") for name in words.environment)
+    return 9 if own else 0
+
+
+def request(line: "Line", told: "Request") -> "Request":
+    """Return what a line asks for: as Hydra's, but for the binding."""
+    from advisor.launch.lint.request import of_hydra
+
+    return replace(of_hydra(line, told), bind=line.first.value("--cpu-bind"), level=None, map_text=None)
+
+
+Given = tuple[CpuSet | None, ...]
+
+
+def ranks(made: "Prediction") -> tuple[LintRank, ...]:
+    """Return the ranks of a line of PALS's; raise Refused or Unclear."""
+    line = made.line
+    known_words(line, "PALS's mpiexec")
+    total = number(line, "-n", "PALS_NRANKS")
+    each = number(line, "-ppn", "PALS_PPN")
+    if total is None:
+        raise Unclear("without -n PALS starts what its job says")
+    hosts = list(_pals_hosts(made, total, each))
+    counts = Counter(hosts)
+    bind = _text(line, "--cpu-bind", "PALS_CPU_BIND") or ""
+    depth = number(line, "--depth", "PALS_DEPTH") or 1
+    given = {count: _bound(bind.removeprefix("verbose,"), depth, made.topology, count) for count in set(counts.values())}
+    return tuple(seated(hosts, {host: given[count] for host, count in counts.items()}))
+
+
+def seated(hosts: Sequence[str | None], given: Mapping[str | None, Given]) -> Iterator[LintRank]:
+    """Yield the ranks, each with what its host gives the next one."""
+    local: Counter[str | None] = Counter()
+    for rank, host in enumerate(hosts):
+        yield LintRank(rank=rank, host=host, cpus=given[host][local[host]])
+        local[host] += 1
+
+
+def known_words(line: "Line", whose: str) -> None:
+    """Raise Unclear or Refused of a line with words that are not known, several programs, or none."""
+    if odd := next((said for said in line.options if not said.known), None):
+        raise Unclear(f"{odd.written[0][:40]} of {whose} is not known here")
+    if len(line.segments) > 1:
+        raise Unclear("one line starts several programs, and what each gets is known of other launchers only")
+    if not line.first.command:
+        raise Refused("no program is named")
+
+
+def _text(line: "Line", option: str, variable: str) -> str | None:
+    value = line.first.value(option)
+    return value if value is not None else line.words.environment.get(variable)
+
+
+def number(line: "Line", option: str, variable: str) -> int | None:
+    """Return the number of an option or of its variable; None where neither is there."""
+    text = _text(line, option, variable)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 0 < int(text) <= MOST_RANKS:
+        raise Unclear(f"{option} {text[:40]} is not a number of ranks or CPUs that is worked out here")
+    return int(text)
+
+
+def _pals_hosts(made: "Prediction", total: int, each: int | None) -> Iterator[str | None]:
+    """Yield the host of each rank: so many on one, then the next."""
+    listed = _text(made.line, "-hosts", "PALS_HOSTLIST")
+    if made.line.first.has("-f") or "PALS_HOSTFILE" in made.line.words.environment:
+        raise Unclear("how PALS counts the lines of a host file, is not documented")
+    names: list[str] = [word for word in (listed or "").split(",") if word]
+    if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", name, re.ASCII) for name in names) or len(set(names)) < len(names):
+        raise Unclear("the list of hosts is not taken apart")
+    if each is None:
+        if len(names) > 1 or total > 4 * len(made.topology.inside.pus):
+            raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
+        each = total
+    count = -(-total // each)
+    if names and count > len(names):
+        raise Unclear(f"{total} ranks, {each} on each of {len(names)} hosts: the rest is not documented")
+    for rank in range(total):
+        position = rank // each
+        yield names[position] if names else None if count == 1 else f"node{position}"
+
+
+def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
+    """Return the CPUs of a host's ranks by --cpu-bind."""
+    kind, _, listed = bind.partition(":")
+    if kind == "none":
+        return (None,) * count
+    if kind in ("list", "mask"):
+        return listed_cpus(kind, listed, topology, count)
+    if kind == "depth":  # CPUs by the kernel's numbers, one after the other, sockets or not
+        units = [CpuSet([cpu]) for cpu in sorted(topology.inside.pus)]
+    elif kind == "core":
+        units = sorted(logical_numbering(topology).cores, key=lambda core: core.first or 0)
+    else:
+        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'}, is not documented")
+    if depth * count > len(units):
+        raise Unclear(f"{count} ranks of {depth} are more than the {len(units)} of a node")
+    return tuple(union(units[rank * depth : (rank + 1) * depth]) for rank in range(count))
+
+
+def listed_cpus(kind: str, listed: str, topology: Topology, count: int) -> Given:
+    """Return the CPUs of a list, whose entries are parted by colons, or of masks, which are parted by commas."""
+    words = listed.split(":" if kind == "list" else ",")
+    if len(words) < count:
+        raise Unclear(f"{len(words)} entries for {count} ranks of a host: what the others get, is not documented")
+    return tuple(_cpus(word, topology, hexadecimal=kind == "mask") for word in words[:count])
+
+
+def _cpus(word: str, topology: Topology, *, hexadecimal: bool) -> CpuSet:
+    if hexadecimal and not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,4096}", word, re.ASCII):
+        raise Unclear(f"{word[:40]!a} is not a mask")
+    try:
+        cpus = CpuSet.from_bits(int(word, 16)) if hexadecimal else CpuSet.parse(word)
+    except BadValue as error:
+        raise Unclear(f"{word[:40]!a} of the list cannot be read: {error.problem}") from error
+    if not cpus or not cpus <= topology.inside.pus:
+        raise Unclear(f"{word[:40]!a} names CPUs that this machine does not have, or not to this job")
+    return cpus
+
+
+LINES = Dialect(
+    programs=("mpiexec", "mpirun"),
+    options=PALS,
+    aliases=PALS_ALIASES,
+    ranks=ranks,
+    request=request,
+    claim=claim,
+    lists=late("cpu_lists:user_lists"),
+)

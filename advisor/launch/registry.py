@@ -1,0 +1,191 @@
+"""The launchers there are, the modules of this folder that have a NAME; which one a name or a machine means."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Final, Literal, cast
+
+from advisor.errors import BadInput, BadValue, did_you_mean
+from advisor.launch.launcher import Dialect, Launcher, RankVariables, VersionQuery
+from advisor.launch.ranks_per_host import version_of
+from advisor.model.hardware.operating_system import Tool
+
+PARTS: Final = (*Launcher.__annotations__, "launch", "unbound")
+
+_SUPPOSED: Final = "openmpi"
+"""What most clusters have."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A launcher, its version where it is known, and why it was taken."""
+
+    launcher: Launcher
+    version: str | None
+    why: str
+
+
+@cache
+def launchers() -> Mapping[str, Launcher]:
+    """Return the launchers by name, in their order; raise BadInput of a module that is half a launcher."""
+    names = [info.name for info in iter_modules([str(Path(__file__).parent)]) if not info.ispkg]
+    modules = [import_module(f"{__package__}.{name}") for name in names]
+    found = [checked(module) for module in modules if hasattr(module, "NAME") or hasattr(module, "launch")]
+    return {launcher.NAME: launcher for launcher in sorted(found, key=lambda each: each.ORDER)}
+
+
+def checked(module: ModuleType) -> Launcher:
+    """Return a module as a launcher; raise BadInput, in one line, of one that lacks a part."""
+    file = f"{module.__name__.replace('.', '/')}.py"
+    lacking = [part for part in PARTS if not hasattr(module, part)]
+    if lacking:
+        raise BadInput(f"this launcher lacks {', '.join(lacking)}", file=file, cure="docs/adding.md says what each is")
+    launcher = cast(Launcher, module)
+    if module.__name__.rpartition(".")[2] != launcher.NAME:
+        raise BadInput(f"its NAME is {launcher.NAME[:40]!a}", file=file, cure="it is the name of its module")
+    return launcher
+
+
+def of_lines() -> Mapping[str, Dialect]:
+    """Return how the lines of each launcher are read, of those that have lines of their own."""
+    return {name: each.LINES for name, each in launchers().items() if each.LINES}
+
+
+def title_of(name: str) -> str:
+    """Return what a launcher is called on a page."""
+    return launchers()[name].TITLE if name in launchers() else name
+
+
+def names(*, starting: bool = False) -> tuple[str, ...]:
+    """Return what can be asked for, those of a family by its one name; ``starting``: only what starts ranks itself."""
+    some = (each for each in launchers().values() if each.UNBOUND or not starting)
+    return tuple(dict.fromkeys(re.sub(r"\d+$", "", each.NAME) for each in some))
+
+
+def is_foreign(variable: str, launcher: Launcher | None = None) -> bool:
+    """Whether a variable is set for a launcher, and not for this one."""
+    own = launcher.VARIABLES if launcher else ()
+    return not variable.startswith(own) and any(variable.startswith(each.VARIABLES) for each in launchers().values())
+
+
+def version_queries() -> Iterator[VersionQuery]:
+    """Yield how the versions of all launchers are read, each once."""
+    yield from dict.fromkeys(query for each in launchers().values() for query in each.VERSIONS)
+
+
+def version_commands() -> Iterator[tuple[str, ...]]:
+    """Yield the commands that tell versions: programs that start ranks first, those of schedulers last."""
+    asked = [
+        (bool(each.JOB.schedulers), not (each.LINES and argv[0] in each.LINES.programs), argv)
+        for each in launchers().values()
+        for query in each.VERSIONS
+        for argv in query.commands
+    ]
+    yield from dict.fromkeys(argv for *_, argv in sorted(asked, key=lambda row: row[:2]))
+
+
+_UNWRITTEN = RankVariables(
+    rank=("FLUX_TASK_RANK", "JSM_NAMESPACE_RANK"),
+    size=("FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE"),
+    local=("FLUX_TASK_LOCAL_ID", "JSM_NAMESPACE_LOCAL_RANK"),
+)
+"""Those of Flux and jsrun, whose lines are not written or read here; ranks that they start can be verified."""
+
+
+def rank_variables(kind: Literal["rank", "size", "local"]) -> tuple[str, ...]:
+    """Return the variables by which ranks are told; those that are inherited come last."""
+    told = [*(each.RANKS for each in launchers().values() if each.RANKS), _UNWRITTEN]
+    told.sort(key=lambda each: each.inherited)
+    return tuple(dict.fromkeys(name for each in told for name in getattr(each, kind)))
+
+
+def find(name: str, version: str | None = None) -> Launcher:
+    """Return the launcher of a name or an alias; of those of a family, openmpi4 and openmpi5, the one for the version."""
+    wanted = name.lower()
+    family = _family(wanted)
+    if wanted not in launchers() and family and (version is not None or not _aliased(wanted)):
+        return _of_version(family, version)
+    found = launchers().get(wanted) or _aliased(wanted)
+    if found is None:
+        every = [*launchers(), *{re.sub(r"\d+$", "", each) for each in launchers()}]
+        every += [alias for each in launchers().values() for alias in each.ALIASES]
+        cure = did_you_mean(wanted, every, f"there are {', '.join(launchers())}")
+        raise BadValue(f"there is no launcher {name[:40]}", cure=cure)
+    return found
+
+
+def _aliased(name: str) -> Launcher | None:
+    return next((each for each in launchers().values() if name in each.ALIASES), None)
+
+
+def _family(name: str) -> dict[int, Launcher]:
+    """Return the launchers that are this name and a number, by the number."""
+    matches = ((re.fullmatch(rf"{re.escape(name)}(\d+)", each), launcher) for each, launcher in launchers().items())
+    return {int(match[1]): launcher for match, launcher in matches if match}
+
+
+def _of_version(family: Mapping[int, Launcher], version: str | None) -> Launcher:
+    """Return the youngest that is no younger than the version; the oldest for older ones, the youngest where none is known."""
+    numbers = version_of(version)
+    fitting = [number for number in family if not numbers or number <= numbers[0]]
+    return family[max(fitting) if fitting else min(family)]
+
+
+def choose(
+    tools: Iterable[Tool] | None, name: str | None = None, version: str | None = None, scheduler: str | None = None
+) -> Choice:
+    """Return the launcher of a name, else the one found on the machine, else Open MPI."""
+    there = [(tool, launcher) for tool in tools or () if (launcher := _of_tool(tool))]
+    if name is not None:
+        return _named(name, version, there)
+    mpi = [pair for pair in there if not pair[1].JOB.schedulers]
+    for tool, launcher in (*mpi, *there):
+        if version is not None:
+            return Choice(find(tool.name, version), version, f"{tool.name} is on this machine, the version was given")
+        if not launcher.JOB.schedulers:
+            return Choice(launcher, _version(tool), f"{_said(tool)} is on this machine")
+        here = scheduler in launcher.JOB.schedulers
+        job = f"{_job(scheduler)}, and no mpirun is on this machine" if here else "of launchers it alone is here"
+        return Choice(launcher, tool.version, f"{_said(tool)}: {job}")
+    looked = "no launcher is on this machine" if tools is not None else "which launcher the machine has, is not known"
+    if own := next((each for each in launchers().values() if scheduler in (each.JOB.schedulers or ())), None):
+        return Choice(own, version, f"{_job(scheduler)}, and {looked}")
+    given = ", the version was given" if version else ""
+    return Choice(find(_SUPPOSED, version), version, f"{looked}: Open MPI is supposed{given}")
+
+
+def _job(scheduler: str | None) -> str:
+    return f"this is a {(scheduler or '').capitalize()} job"
+
+
+def _version(tool: Tool) -> str | None:
+    """Return the launcher's version: PRRTE's own number is not that of the Open MPI it belongs to."""
+    own = next((query.own for query in version_queries() if query.tool == tool.name), True)
+    return tool.version if own else None
+
+
+def _said(tool: Tool) -> str:
+    return f"{tool.name} {tool.version or '(version not known)'}"
+
+
+def _of_tool(tool: Tool) -> Launcher | None:
+    try:
+        return find(tool.name, _version(tool))
+    except BadValue:
+        return None
+
+
+def _named(name: str, version: str | None, there: Iterable[tuple[Tool, Launcher]]) -> Choice:
+    if version is not None:
+        return Choice(find(name, version), version, "it was asked for")
+    plain = find(name)
+    same = _family(name.lower()).values() if name.lower() not in launchers() else (plain,)
+    for tool, launcher in there:
+        if launcher is plain or launcher in same:
+            return Choice(launcher, _version(tool), f"it was asked for; {_said(tool)} is on this machine")
+    return Choice(plain, None, "it was asked for")

@@ -1,0 +1,32 @@
+"""Reads lines of PALS back, as they are written here."""
+
+from collections.abc import Mapping, Sequence
+
+from advisor.errors import BadValue
+from advisor.launch import wrapper
+from advisor.launch.launcher import Lines
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.topology import Topology
+
+Bindings = dict[int, tuple[str | None, CpuSet | None]]
+_WORDS = ("-n", "-ppn", "--hosts", "--env", "--cpu-bind")
+
+
+def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
+    """Return what a line does: each rank's host and CPUs."""
+    options: dict[str, str] = {}
+    words = list(argv[1:])
+    while words and words[0].startswith("-"):
+        if words[0] not in _WORDS:
+            raise BadValue(f"{words[0]} is no option of a line written here")
+        options[words[0]] = words[1]
+        del words[:2]
+    table = wrapper.table(words, files)
+    hosts: list[str | None] = [*options["--hosts"].split(",")] if "--hosts" in options else list(topologies)
+    each = int(options.get("-ppn", options["-n"]))
+    parts = [CpuSet.parse(part) for part in options["--cpu-bind"].removeprefix("list:").split(":")] if table is None else []
+    bindings: Bindings = {}
+    for rank in range(int(options["-n"])):
+        host = hosts[rank // each]
+        bindings[rank] = (host, table.cpus(host, rank, rank % each) if table else parts[rank % each])
+    return bindings
