@@ -3,6 +3,7 @@
 import pytest
 
 from advisor.errors import BadInput
+from advisor.launch.lint.command_line import binders
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.predict import predict
@@ -443,3 +444,28 @@ def test_several_cores_for_each_rank_that_may_be_shared_are_not_told_where_a_hos
         line = f"mpirun -np 3 -H n1:4,n2:4 --map-by slot:PE=65 --bind-to core{overload} ./a"
         made = predict(parse([line], "5.0.11"), machine(ROME), {})
         assert (made.refused is not None, made.ranks) == (refused, None)
+
+
+@pytest.mark.parametrize(
+    ("binder", "cpus"),
+    [
+        ("taskset 0x5", "0,2"),
+        ("taskset 5", "0,2"),
+        ("taskset 0xf0", "4,5,6,7"),
+        ("taskset 0x80000000", "31"),
+        ("taskset -c 3-4", "3-4"),
+        ("taskset 0xg", None),
+        ("numactl -C 2,5", "2,5"),
+    ],
+)
+def test_the_cpus_of_a_binder_are_read(binder: str, cpus: str | None) -> None:
+    """A mask is taken apart bit by bit, with 0x before it or without; what is none tells no CPUs."""
+    (found,) = binders([*binder.split(), "./a"])
+    assert found.cpus == cpus
+
+
+def test_ranks_of_which_only_some_are_bound_are_not_translated() -> None:
+    """Neither as bound ranks nor as unbound ones."""
+    line = "srun -n 3 --cpu-bind=mask_cpu:0x1,0x0,0x4 ./a"
+    lost = [each.lost[0] for each in told(NAPLES, None, line).translations]
+    assert [text for text in lost if text == "some ranks are bound and others are not"] != []

@@ -72,6 +72,21 @@ def test_a_setup_that_is_not_worked_out_is_named(conf: str, why: str) -> None:
     assert why in str(made("srun -n 8 ./a", conf).unclear)
 
 
+@pytest.mark.parametrize(
+    "conf",
+    [
+        "SelectType=select/cons_tres\n",
+        "SelectType=select/cons_res\n",
+        "SelectTypeParameters=CR_Core_Memory\n",
+        "TaskPlugin=affinity\n",
+        "TaskPlugin=task/cgroup,task/affinity\n",
+    ],
+)
+def test_setups_that_bind_by_core_are_worked_out(conf: str) -> None:
+    """Both names of the plugin that gives cores, and affinity alone or beside cgroup."""
+    assert cpus(made("srun -n 2 --cpu-bind=cores ./a", conf)) == ["0", "64"]
+
+
 def test_a_node_with_as_many_cpus_as_cores_has_one_thread_a_core() -> None:
     """CPUs=64 on 64 cores with 128 hardware threads."""
     conf = f"{PLAIN}NodeName=DEFAULT Sockets=2 CoresPerSocket=32\nNodeName=node[001-004] CPUs=64 ThreadsPerCore=2\n"
@@ -113,7 +128,8 @@ def test_gpus_change_nothing_of_the_cpus_where_a_step_has_the_whole_node() -> No
 def test_a_part_of_a_node_beside_gpus_is_not_told(gpus: str) -> None:
     """Slurm takes the cores that gres.conf has for the GPUs: 0-7 and 8-15 of a socket were seen, and one of each socket."""
     assert "gres.conf" in str(made(f"srun {gpus} -n 2 -c 8 --cpu-bind=cores ./a", PLAIN).unclear)
-    assert cpus(made("srun --gpus-per-node=0 -n 2 -c 2 --cpu-bind=cores ./a", PLAIN)) == ["0-1", "64-65"]
+    for none in ("--gpus-per-node=0", "--gres=none"):
+        assert cpus(made(f"srun {none} -n 2 -c 2 --cpu-bind=cores ./a", PLAIN)) == ["0-1", "64-65"]
 
 
 def test_tasks_are_counted_by_gpus() -> None:
