@@ -146,7 +146,7 @@ def test_ranks_get_their_own_adapters(shell: tuple[str, ...], tmp_path: Path) ->
     lines = "\n".join(wrapper.places(planned((plan,), (None, 0, 2))))
     assert "local mlx5_0:1 -" in lines
     assert "local mlx5_3:2 -" in lines
-    with pytest.raises(BadValue, match="no device's name"):
+    with pytest.raises(BadValue, match="not a device's name"):
         list(wrapper.places(planned((node(ROME, "0", hca=("$(id)",)),), (None, 0, 1))))
 
 
