@@ -233,14 +233,14 @@ LACKING = [
     ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 15: EPYC 9996 is no name of series EPYC 8\\d\\d6; widen series"),
     ("models: [80-95]", "models: [0-7]", "venice both fit AuthenticAMD, family 26, model 0; give match other models"),
     ("models: [80-95]", "models: [200]", "family 26, model 200 are read as UNKNOWN; correct one of the two"),
-    ("architecture: Zen 6", "architecture: Zen 6\ncuts: []\nbest: []", "line 5: scheme NPS has the cut NPS1, and cuts does not"),
+    ("architecture: Zen 6", "architecture: Zen 6\ncuts: []\nbest: []", "line 5: scheme NPS names the partitioning NPS1, and cuts does not"),
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nl3_per_die: null",
-        "nothing tells how many L3 groups a die has; add l3_per_die",
+        "nothing says how many L3 groups a die has; add l3_per_die",
     ),
     ("architecture: Zen 6", "architecture: Zen 6\nhbm_and_dimms: true", "line 10: hbm_and_dimms, but match does not tell it"),
-    ("channels: 16", "channels: null", "DDR5 stands in channels, and none are told; add channels"),
+    ("channels: 16", "channels: null", "DDR5 stands in channels, and none are given; add channels"),
 ]
 """What is written otherwise in the sheet of Venice, and what is said then; a generation alone may be the elder's."""
 

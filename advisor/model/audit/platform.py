@@ -164,20 +164,20 @@ def lacking(platform: Platform) -> Iterator[tuple[str, str, str]]:
     names = {cut.name for cut in platform.cuts}
     for cut in _CUTS_OF.get(platform.scheme, ()):
         if cut not in names:
-            said = f"scheme {platform.scheme} has the cut {cut}, and cuts does not list it"
+            said = f"scheme {platform.scheme} names the partitioning {cut}, and cuts does not list it"
             yield (
                 "cuts",
                 said,
                 f"add {{name: {cut}, nodes: {2 if cut == 'COD' else 1}, called: NAME IN THE SETUP MENU, source: ID}}",
             )
     if platform.scheme in ("NPS", "DIES") and platform.l3_per_die is None:
-        said = f"scheme {platform.scheme} is offered by dies, and nothing tells how many L3 groups a die has"
+        said = f"scheme {platform.scheme} is offered by dies, and nothing says how many L3 groups a die has"
         yield "scheme", said, "add l3_per_die: 1, and its publication under sources"
     dimms = (platform.memory_kind or "").startswith("DDR")
     if dimms and platform.channels is None and not any(variant.channels for variant in platform.variants):
         yield (
             "memory_kind",
-            f"{platform.memory_kind} stands in channels, and none are told",
+            f"{platform.memory_kind} stands in channels, and none are given",
             "add channels, or variants with theirs",
         )
     if platform.hbm_and_dimms and not (platform.match.hbm or platform.match.name):

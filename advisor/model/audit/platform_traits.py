@@ -79,7 +79,7 @@ class Traits(Value):
         default=None, description="id of the platform whose traits, figures and cuts hold where none stand here"
     )
     family: str = Field(pattern=r"[a-z0-9]+(-[a-z0-9]+)*", description="the product line: epyc, xeon, xeon-e5, instinct, grace")
-    generation: int = Field(ge=1, description="which of its family, as the maker counts: 2 for EPYC 7002, 6 for Xeon 6")
+    generation: int = Field(ge=1, description="which of its family, as the vendor counts: 2 for EPYC 7002, 6 for Xeon 6")
     socket: str | None = Field(default=None, description="SP5, LGA4677; None where models differ, or it is soldered")
     core_type: CoreType = Field(default="performance", description="dense: Zen 4c and 5c; efficient: E-cores")
     hbm_and_dimms: bool = Field(default=False, description="whether the package holds HBM beside channels of DIMMs")

@@ -197,7 +197,7 @@ class Vendor(Value):
         description="the vendor's word for a generation of servers -> platforms; a sheet names them by their traits"
     )
     not_covered: tuple[TraitQuery, ...] = Field(
-        default=(), description="platforms with which this maker builds no servers, or none that are known here"
+        default=(), description="platforms with which this vendor builds no servers, or none that are known here"
     )
     redfish: Redfish | None = None
     tools: Tools = Tools()
