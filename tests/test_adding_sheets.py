@@ -233,7 +233,11 @@ LACKING = [
     ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 15: EPYC 9996 is no name of series EPYC 8\\d\\d6; widen series"),
     ("models: [80-95]", "models: [0-7]", "venice both fit AuthenticAMD, family 26, model 0; give match other models"),
     ("models: [80-95]", "models: [200]", "family 26, model 200 are read as UNKNOWN; correct one of the two"),
-    ("architecture: Zen 6", "architecture: Zen 6\ncuts: []\nbest: []", "line 5: scheme NPS names the partitioning NPS1, and cuts does not"),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\ncuts: []\nbest: []",
+        "line 5: scheme NPS names the partitioning NPS1, and cuts does not",
+    ),
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nl3_per_die: null",
