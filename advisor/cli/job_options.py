@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
@@ -210,3 +211,11 @@ def folder_to_build(folder: Path | None, *, build_only: bool) -> Path:
     if folder is None:
         raise BadValue("--build-only builds into a folder", cure="name it with -o DIR")
     return folder
+
+
+class CommandLine(TyperCommand):
+    """Takes the number after ``--ranks-per PART`` to it, where there is one: an option cannot have one value or two."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        return super().parse_args(ctx, list(joined(args)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from advisor.errors import BadValue
 from advisor.host.files import write_file
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from advisor.measure.run import Progress
     from advisor.model.measurement_statistics import BeforeAfter
+    from advisor.render.binding.page import BoundJob
     from advisor.work.job.benchmark import Lines
     from advisor.work.measure import Measured
 
@@ -53,6 +55,10 @@ class Drawing(NamedTuple):
     intensity: float | None
     what: str | None = None
     """What was measured, which may have a chart of its own."""
+
+
+Shown = tuple[Path | None, Form, Drawing]
+"""Where measurements are kept, what the answer looks like, and what is drawn."""
 
 
 def show_lines(lines: "Lines", form: Form) -> int:
@@ -101,6 +107,32 @@ def show_measured(
     return 130 if done.interrupted else 0
 
 
+def show_saved(words: list[str], files: list[Path], source: str | None, before: Path | None, shown: Shown) -> int:
+    """Print what was measured before: the files that are named, or what changed since those of --before."""
+    from advisor.work.measure import saved_measurements
+
+    save, form, drawing = shown
+    if before is not None:
+        return _compare(before, words, form, alone=not (files or save or drawing.svg or drawing.png))
+    if words and (words[0] != "show" or len(words) < 2 or files):
+        raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
+    named = files or [Path(word) for word in words[1:]]
+    done = saved_measurements(named, source, must_fit=bool(files) or source is not None, observer=Terminal())
+    return show_measured(done, (), save, form, drawing=drawing)
+
+
+def _compare(before: Path, words: list[str], form: Form, *, alone: bool) -> int:
+    from advisor.render.difference import before_after_document, before_after_page
+    from advisor.work.whatif import before_after
+
+    if len(words) != 2 or words[0] != "show" or not alone:
+        cure = "write advisor measure show --before OLD NEW, or advisor measure network --before OLD"
+        raise BadValue("--before compares two files or folders of runs, and draws or keeps nothing", cure=cure)
+    found = before_after(before, Path(words[1]))
+    show(form, lambda: before_after_document(found), lambda: before_after_page(found, form.width))
+    return 0
+
+
 def _draw(done: "Measured", drawing: Drawing) -> None:
     files = [(file, kind) for file, kind in ((drawing.svg, "svg"), (drawing.png, "png")) if file is not None]
     if not files:
@@ -111,6 +143,19 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
     name = chart_named(done.measurements, CHARTS.get(drawing.chart or drawing.what or "", drawing.chart))
     for file, kind in files:
         write_file(file, chart(done.measurements, name, kind, drawing.intensity, machine=done.machine))
+
+
+def show_job(job: "BoundJob", form: Form, svg: Path | None, *, explain: bool) -> None:
+    """Print the page of a job, and draw it; as JSON line by line, for there may be half a million ranks."""
+    from advisor.render.binding.page import bind_document, bind_page, bind_svg
+
+    if svg is not None:
+        write_file(svg, bind_svg(job).encode())
+    if form.json:
+        for line in bind_document(job):
+            say(line + "\n")
+    else:
+        emit([bind_page(job, form.width, explain=explain)], None, color=form.color, width=form.width)
 
 
 def show_kernels(form: Form) -> int:

@@ -66,9 +66,7 @@ def run(
         topics=topic or (),
         observer=Terminal(details=sys.stderr.isatty()),
     )
-    tables = full or hpl or network is not None
-    files = (word for file in found.measured.files for word in ("--measurements", str(file)))
-    again = (*(() if source is None else ("--from", source)), *(("--scope", scope) if scope != "mpi" else ()), *files)
+    again, tables = _again(found, source, scope), full or hpl or network is not None
     form = Form(output, json, width, not no_color)
     show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
@@ -81,6 +79,12 @@ def _together(asked: "MeasureNow", others: dict[str, bool]) -> None:
         for other, is_other in others.items():
             opt.at_most_one({other: is_other, name: is_given})
     opt.at_most_one({"--measurements": not asked.own, "--full": asked.full})
+
+
+def _again(found: "Audited", source: str | None, scope: str) -> tuple[str, ...]:
+    """Return the options with which another command looks at the same machine for the same work."""
+    files = (word for file in found.measured.files for word in ("--measurements", str(file)))
+    return (*(() if source is None else ("--from", source)), *(("--scope", scope) if scope != "mpi" else ()), *files)
 
 
 def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":

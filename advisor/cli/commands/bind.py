@@ -15,26 +15,16 @@ Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from typer.core import TyperCommand
+from typing import TYPE_CHECKING
 
 from advisor.cli import job_options as job
+from advisor.cli.job_options import CommandLine as CommandLine  # noqa: PLC0414 - how this command reads its arguments
 from advisor.cli.options import Json, MeasurementsOption, NoColor, Version, Width
-from advisor.cli.output import Form, Terminal, emit, say, show, show_lines
+from advisor.cli.output import Form, Terminal, show, show_job, show_lines
 from advisor.errors import BadValue
 
 if TYPE_CHECKING:
-    from advisor.render.binding.page import BoundJob
-    from advisor.work.job.hosts import HostOptions
-
-
-class CommandLine(TyperCommand):
-    """Takes the number after ``--ranks-per PART`` to it, where there is one: an option cannot have one value or two."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments."""
-        return super().parse_args(ctx, list(job.joined(args)))
+    from advisor.work.job.hosts import HostOptions, JobOptions, LauncherOptions
 
 
 def run(
@@ -75,26 +65,38 @@ def run(
 
     there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
     wanted = JobOptions(ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part)
-    how, words = LauncherOptions(launcher, launcher_version, exact, wrapper, report), command or []
-    form = Form(output, json, width, not no_color)
-    if words[:1] == ["lint"] and benchmark is None:
-        return _lint(there, words[1:], launcher_version, slurm_conf, form)
-    if benchmark is not None:
-        from advisor.work.job.benchmark import benchmark_lines
+    how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
+    return _bind(command or [], (there, wanted, how), (benchmark, per), form, (svg, slurm_conf), explain=explain)
 
-        return show_lines(benchmark_lines(there, wanted, how, (benchmark, per), command=words, observer=Terminal()), form)
-    if per is not None:
-        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per}?")
+
+def _bind(
+    words: list[str],
+    asked: "tuple[HostOptions, JobOptions, LauncherOptions]",
+    benchmark: tuple[str | None, str | None],
+    form: Form,
+    files: tuple[Path | None, Path | None],
+    *,
+    explain: bool,
+) -> int:
+    """Place the job, print the lines of a benchmark, or say what an existing line does; a program of that name is ./lint."""
     from advisor.work.bind import bind
+    from advisor.work.job.benchmark import benchmark_lines
     from advisor.work.job.folder import write_job
 
+    (there, wanted, how), (name, per), (svg, slurm_conf) = asked, benchmark, files
+    if words[:1] == ["lint"] and name is None:
+        return _lint(there, words[1:], how.version, slurm_conf, form)
+    if name is not None:
+        return show_lines(benchmark_lines(there, wanted, how, (name, per), command=words, observer=Terminal()), form)
+    if per is not None:
+        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per}?")
     found = bind(words, wanted, there, how, observer=Terminal())
-    _show(found.shown() if output is None else write_job(output, found), form, svg, explain=explain)
+    show_job(found.shown() if form.output is None else write_job(form.output, found), form, svg, explain=explain)
     return 0
 
 
 def _lint(there: "HostOptions", words: list[str], version: str | None, slurm_conf: Path | None, form: Form) -> int:
-    """Say what an existing line does; a program of that name is started as ./lint. Return 1 where something goes wrong."""
+    """Say what an existing line does; return 1 where something goes wrong."""
     from advisor.render.binding.ranks import lint_document, lint_page
     from advisor.work.bind import lint_line
     from advisor.work.job.hosts import one_machine
@@ -103,17 +105,3 @@ def _lint(there: "HostOptions", words: list[str], version: str | None, slurm_con
     found = lint_line(line, machine, version=version, slurm_conf=slurm_conf, live=not there.sources)
     show(replace(form, output=None), lambda: lint_document(found), lambda: lint_page(found, form.width))
     return 1 if found.warnings else 0
-
-
-def _show(job: "BoundJob", form: Form, svg: Path | None, *, explain: bool) -> None:
-    """Print the page; as JSON line by line, for there may be half a million ranks."""
-    from advisor.host.files import write_file
-    from advisor.render.binding.page import bind_document, bind_page, bind_svg
-
-    if svg is not None:
-        write_file(svg, bind_svg(job).encode())
-    if form.json:
-        for line in bind_document(job):
-            say(line + "\n")
-    else:
-        emit([bind_page(job, form.width, explain=explain)], None, color=form.color, width=form.width)

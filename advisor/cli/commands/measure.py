@@ -21,12 +21,20 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import job_options as job
 from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
-from advisor.cli.output import Drawing, Form, Terminal, show, show_kernels, show_measured
+from advisor.cli.output import Drawing, Form, Shown, Terminal, show, show_kernels, show_measured, show_saved
 from advisor.errors import BadValue
+from advisor.work.machine import read_machine
+from advisor.work.measure import (
+    MeasureOptions,
+    build_all,
+    measure_machine,
+    plan_document,
+    planned,
+    wished,
+)
 
 if TYPE_CHECKING:
     from advisor.measure.kernel_tasks import Request
-    from advisor.work.measure import Measured
 
 
 def run(
@@ -61,58 +69,35 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure this machine."""
-    from advisor.work.measure import MeasureOptions, build_all, measure_machine, wished
-
-    form, drawing = Form(output, json, width, not no_color), Drawing(svg, png, chart, intensity)
-    observer = Terminal(verbose=verbose)
-    if list_kernels:
-        return show_kernels(form)
-    if build_only or march is not None:
-        build_all(march, job.folder_to_build(output, build_only=build_only), observer)
-        return 0
-    if before is not None:
-        return _compare(before, words or [], form, alone=not (measurements or save or svg or png))
-    if measurements or (words and words[0] == "show"):
-        saved = _saved(words or [], measurements or [], source, observer)
-        return show_measured(saved, (), save, form, drawing=drawing)
+    shown: Shown = (save, Form(output, json, width, not no_color), Drawing(svg, png, chart, intensity))
+    if list_kernels or build_only or march is not None:
+        return show_kernels(shown[1]) if list_kernels else _build(march, output, build_only=build_only)
+    if before is not None or measurements or (words or [])[:1] == ["show"]:
+        return show_saved(words or [], measurements or [], source, before, shown)
     what = job.what_to_measure(words or [], quick=quick, full=full)
     wish = wished(what, per=per, patterns=pattern, cpus=cpus, node=node, repeats=repeats, smt=smt == "use")
-    if dry_run:
-        return _plan(wish, source, form, observer)
-    if source is not None:
-        raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
-    done = measure_machine(wish, MeasureOptions(busy_ok, kernels), observer=observer)
-    return show_measured(done, (), save, form, drawing=drawing._replace(what=what))
+    return _measure(wish, MeasureOptions(busy_ok, kernels), source, shown, verbose=verbose, dry=dry_run)
 
 
-def _plan(wish: "Request", source: str | None, form: Form, observer: Terminal) -> int:
+def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
+    build_all(march, job.folder_to_build(output, build_only=build_only), Terminal())
+    return 0
+
+
+def _plan(wish: "Request", source: str | None, form: Form) -> int:
     from advisor.measure.headers import read_kernels
     from advisor.render.measured.page import plan_page
-    from advisor.work.machine import read_machine
-    from advisor.work.measure import plan_document, planned
 
-    made = planned(read_machine(source, observer), wish)
+    made = planned(read_machine(source, Terminal()), wish)
     left = (f"not: {each.task}: {each.why}" for each in made.left_out)
     show(form, lambda: plan_document(made), lambda: [plan_page(made.tasks, read_kernels().sheets, form.width), *left])
     return 0
 
 
-def _compare(before: Path, words: list[str], form: Form, *, alone: bool) -> int:
-    from advisor.render.difference import before_after_document, before_after_page
-    from advisor.work.whatif import before_after
-
-    if len(words) != 2 or words[0] != "show" or not alone:
-        cure = "write advisor measure show --before OLD NEW, or advisor measure network --before OLD"
-        raise BadValue("--before compares two files or folders of runs, and draws or keeps nothing", cure=cure)
-    found = before_after(before, Path(words[1]))
-    show(form, lambda: before_after_document(found), lambda: before_after_page(found, form.width))
-    return 0
-
-
-def _saved(words: list[str], files: list[Path], source: str | None, observer: Terminal) -> "Measured":
-    from advisor.work.measure import saved_measurements
-
-    if words and (words[0] != "show" or len(words) < 2 or files):
-        raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
-    named = files or [Path(word) for word in words[1:]]
-    return saved_measurements(named, source, must_fit=bool(files) or source is not None, observer=observer)
+def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Shown, *, verbose: bool, dry: bool) -> int:
+    if dry:
+        return _plan(wish, source, shown[1])
+    if source is not None:
+        raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
+    done, (save, form, drawing) = measure_machine(wish, how, observer=Terminal(verbose=verbose)), shown
+    return show_measured(done, (), save, form, drawing=drawing._replace(what=wish.what))
