@@ -123,7 +123,9 @@ def _named(annotation: type) -> Kind:
 
 @cache
 def _facts(model: type[BaseModel]) -> Mapping[str, Kind]:
-    return types.MappingProxyType({name: kind_of(field.annotation) for name, field in model.model_fields.items()})
+    """Return the fields that expressions can compare; BIOS attributes of any type, say, are asked for as settings."""
+    kinds = {name: kind_of(field.annotation) for name, field in model.model_fields.items()}
+    return types.MappingProxyType({name: kind for name, kind in kinds.items() if kind != MIXED})
 
 
 def alike(a: Kind, b: Kind) -> bool:

@@ -8,7 +8,7 @@ hosts are those of the job. Both hosts are taken to be like this one, unless --f
 the pairs are inside it. --dry-run prints every command, ready to paste into a job; -o DIR writes them there. --before OLD
 compares the messages of all cores with an earlier run: save it, change the BIOS (Preferred IO), restart, measure again.
 Starts of one setting differ, too: to be sure save five of each with --per node into folders, and compare these with
-advisor advisor measure show --before off on.
+advisor measure show --before off on.
 
 Group: Look at a machine
 Example: advisor measure network --hosts node01,node02
