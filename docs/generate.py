@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from advisor.cli import folder
+from advisor.cli import main as program
 from advisor.collect.sources import sources
 from advisor.launch.registry import launchers
 from advisor.model.fact import declarations
@@ -106,7 +106,7 @@ def source_pages() -> str:
 def commands() -> str:
     """Return the page of the commands, from their own help."""
     parts = [f"{NOTE}# Commands\n"]
-    for name, about in folder.commands().items():
+    for name, about in program.commands().items():
         examples = "".join(f"    $ {example}\n" for example in about.examples)
         parts.append(f"\n## advisor {name}\n\n{about.text}\n\n{_options(name)}\n{examples}")
     return "".join(parts)

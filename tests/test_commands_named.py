@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from advisor.cli.folder import commands
-from advisor.cli.main import app
+from advisor.cli.main import app, commands
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("rules", "templates", "docs", "advisor", "kernels")

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from advisor.cli.folder import commands
+from advisor.cli.main import commands
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.value import Value

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.folder import commands
+from advisor.cli.main import commands
 from advisor.collect.sources import sources
 
 ROOT = Path(__file__).parents[1]

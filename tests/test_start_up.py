@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import advisor.sheets
-from advisor.cli import folder
+from advisor.cli import main as program
 from advisor.know.settings import settings
 from advisor.language import expression
 from advisor.paths import rules
@@ -88,8 +88,8 @@ def test_the_commands_are_known_from_their_first_lines(monkeypatch: pytest.Monke
     seen: list[str] = []
     parse = ast.parse
     monkeypatch.setattr(ast, "parse", lambda text: seen.append(text) or parse(text))  # type: ignore[func-returns-value]
-    folder.commands.cache_clear()
-    assert len(folder.commands()) == len(seen)
+    program.commands.cache_clear()
+    assert len(program.commands()) == len(seen)
     assert [text for text in seen if not text.endswith('"""') or text.count('"""') != 2] == []
 
 

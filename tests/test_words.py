@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor.cli.folder import commands
-from advisor.cli.main import status
+from advisor.cli.main import commands, status
 from advisor.know.settings import settings
 
 ROOT = Path(__file__).parents[1]

@@ -161,7 +161,7 @@ def show_job(job: "BoundJob", form: Form, svg: Path | None, *, explain: bool) ->
 def show_kernels(form: Form) -> int:
     """Print what each kernel measures; the status is 2 where a header comment leaves something out."""
     from advisor.measure.headers import read_kernels
-    from advisor.render.measured.kernels import kernels_document, kernels_page
+    from advisor.render.measured.series import kernels_document, kernels_page
 
     found = read_kernels()
     sheets, wrong = found.sheets.values(), [str(error) for error in found.wrong.values()]

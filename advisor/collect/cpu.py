@@ -9,7 +9,7 @@ from advisor.host.base import Host, Why, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import CoreKind, Cpu, PowerCap
 from advisor.model.hardware.machine import Gap, Machine
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 _ARM: Final = {
     0xD03: "Cortex-A53",

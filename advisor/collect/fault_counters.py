@@ -13,7 +13,7 @@ from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS
 from advisor.host.base import Host, Why, expand
 from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
 from advisor.model.hardware.machine import Gap, Source
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 _PORTS = "/sys/class/infiniband/*/ports/*"
 _COUNTERS = f"{_PORTS}/counters"

@@ -13,7 +13,7 @@ from advisor.collect.reader import FactSource, Reader
 from advisor.host.base import Host
 from advisor.model.hardware.devices import Gpu
 from advisor.model.hardware.machine import Machine
-from advisor.model.quantity import MIB, number
+from advisor.model.value import MIB, number
 
 KFD_NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
 KFD_PATHS: Final = (f"{KFD_NODES}/*/properties",)

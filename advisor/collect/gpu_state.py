@@ -11,7 +11,7 @@ from advisor.host.base import Host, Ran, Why
 from advisor.model.hardware.devices import Gpu
 from advisor.model.hardware.fault_counters import GpuWatch
 from advisor.model.hardware.machine import Machine
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 _DEVICES = "/sys/bus/pci/devices"
 _COMPUTE, _MEMORY = "current_compute_partition", "current_memory_partition"

@@ -10,7 +10,7 @@ from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import DaxDevice, MemoryTier
 from advisor.model.hardware.topology import Distances, NumaNode
-from advisor.model.quantity import number, size
+from advisor.model.value import number, size
 
 NODES = "/sys/devices/system/node"
 GPUS = "/proc/driver/nvidia/gpus"

@@ -7,8 +7,7 @@ from advisor.errors import BadInput
 from advisor.host.base import Host, PublicText, Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine, Source
-from advisor.model.quantity import number
-from advisor.model.value import is_name
+from advisor.model.value import is_name, number
 
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies

@@ -11,7 +11,7 @@ from advisor.host.base import Host
 from advisor.model.cpuset import LIMIT, CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import L3, Core, Die, NumaNode, Package, SharedL2, Topology
-from advisor.model.quantity import size
+from advisor.model.value import size
 
 CPU = "/sys/devices/system/cpu"
 MOST_CPUS = 1 << 15

@@ -10,7 +10,7 @@ from advisor.judge.evidence import Origins, evidence
 from advisor.judge.rule import Rule
 from advisor.judge.scope import env_of
 from advisor.judge.settings import wanted_values
-from advisor.language.logic import Trouble, Unknown
+from advisor.language.kinds import Trouble, Unknown
 from advisor.language.sentences import Sentence, written_value
 from advisor.language.tree import STEPS, Env, Node, facts_of
 from advisor.model.audit.case import Case

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from advisor.judge.scope import SETTING
 from advisor.language.functions import Loop
-from advisor.language.logic import Trouble, Unknown
+from advisor.language.kinds import Trouble, Unknown
 from advisor.language.sentences import written_value
 from advisor.language.tree import STEPS, Env, Fact, Node
 from advisor.model.audit.case import Case

@@ -9,7 +9,7 @@ from advisor.judge.engine import Asked, lacks
 from advisor.judge.evidence import Origins, evaluated
 from advisor.judge.rule import Rule
 from advisor.language.functions import Gather, Loop
-from advisor.language.logic import Trouble, Unknown
+from advisor.language.kinds import Trouble, Unknown
 from advisor.language.sentences import written_value
 from advisor.language.tree import STEPS, Choose, Constant, Env, Fact, Logic, Node, Not
 from advisor.model.audit.findings import Answer, Explanation, Part, Step

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.judge.scope import env_of, scope_with, setting_kind
 from advisor.language.expression import Scope, parse
-from advisor.language.kinds import Text, alike
-from advisor.language.logic import Trouble, Unknown, lacking
+from advisor.language.kinds import Text, Trouble, Unknown, alike, lacking
 from advisor.language.sentences import written_value
 from advisor.language.tree import Choose, Constant, Env, Node
 from advisor.model.audit.case import Case, Standing

@@ -9,7 +9,7 @@ from advisor.language.units import duration, flop_rate, memory_clock, message_ra
 from advisor.model.audit.checklist import Expected, Proof
 from advisor.model.audit.platform import Platform, Reference
 from advisor.model.hardware.cpu import is_model
-from advisor.model.quantity import Amount, Unit
+from advisor.model.value import Amount, Unit
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from typing import Any, Final
 from advisor.errors import BadValue, did_you_mean
 from advisor.language import syntax
 from advisor.language.functions import Items, items_of
-from advisor.language.kinds import CPUS, NOTHING, NUMBER, TRUTH, Kind, Text, alike, joined
-from advisor.language.logic import both, either
+from advisor.language.kinds import CPUS, NOTHING, NUMBER, TRUTH, Kind, Text, alike, both, either, joined
 from advisor.language.syntax import Name, Reader, Readers, Scope
 from advisor.language.tree import Apply, Choose, Compare, Constant, Logic, Member, Node, Not
 

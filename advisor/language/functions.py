@@ -8,8 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from advisor.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, ListOf, Text, listed
-from advisor.language.logic import Trouble, Unknown, both, either, lacking, tried
+from advisor.language.kinds import (
+    CPUS,
+    NUMBER,
+    PAIRS,
+    TABLE,
+    TEXT,
+    TRUTH,
+    Kind,
+    ListOf,
+    Text,
+    Trouble,
+    Unknown,
+    both,
+    either,
+    lacking,
+    listed,
+    tried,
+)
 from advisor.language.tree import Env, Fact, Node, facts_of
 from advisor.model.cpuset import CpuSet
 

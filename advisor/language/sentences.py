@@ -8,8 +8,7 @@ from typing import Any
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.language.expression import Scope, parse
-from advisor.language.kinds import NUMBER, Kind, ListOf, Record, alike
-from advisor.language.logic import Unknown
+from advisor.language.kinds import NUMBER, Kind, ListOf, Record, Unknown, alike
 from advisor.language.tree import Env, Node
 from advisor.language.units import binary, bit_rate, clock, duration, lane_speed, memory_clock, plain, throughput
 from advisor.model.cpuset import CpuSet

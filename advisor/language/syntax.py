@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.language.functions import UNITS, VERBS, WORDS, Gather, Items, Loop, fact_of, items_of
-from advisor.language.kinds import NOTHING, NUMBER, TRUTH, Kind, Record, Text, alike, joined, listed
-from advisor.language.logic import Unknown
+from advisor.language.kinds import NOTHING, NUMBER, TRUTH, Kind, Record, Text, Unknown, alike, joined, listed
 from advisor.language.tree import Apply, Constant, Fact, Known, Node
 
 _DEEPEST: Final = 24

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from advisor.language.kinds import Kind, ListOf, Record
-from advisor.language.logic import Trouble, Unknown, both, either, filled, lacking, opposite, tried
+from advisor.language.kinds import Kind, ListOf, Record, Trouble, Unknown, both, either, filled, lacking, opposite, tried
 
 Env = dict[str, Any]
 """Names and their values; under ``_steps`` how much work is left."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor.launch.lint.predict import Prediction
     from advisor.launch.lint.request import Request
     from advisor.model.hardware.operating_system import Tool
-    from advisor.model.launch_line import LintRank, LintWarning
+    from advisor.model.placement import LintRank, LintWarning
 
 Lines = Callable[[], Iterator[str]]
 """A file's lines, made when they are written: a rankfile of a million ranks is never held in memory."""

@@ -21,8 +21,7 @@ from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.launch.pals import Given, known_words, listed_cpus, number, seated
 from advisor.launch.ranks_per_host import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
-from advisor.model.placement import Placement, Slot
+from advisor.model.placement import LintRank, Placement, Slot
 
 if TYPE_CHECKING:
     from advisor.launch.lint.command_line import Words

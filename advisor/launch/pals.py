@@ -14,8 +14,7 @@ from advisor.launch.ranks_per_host import LONGEST, devices_differ, filled, memor
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
-from advisor.model.placement import Placement
+from advisor.model.placement import LintRank, Placement
 
 if TYPE_CHECKING:
     from advisor.launch.lint.command_line import Words

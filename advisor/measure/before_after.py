@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from advisor.errors import BadValue, CannotWork
 from advisor.measure.run import started_at
-from advisor.model.kernels import Unit
-from advisor.model.measurement import NETWORK, Measurements, Purpose, Result, reported_text
+from advisor.model.measurement import NETWORK, Measurements, Purpose, Result, Unit, reported_text
 from advisor.model.measurement_statistics import (
     NEGLIGIBLE,
     SIGNIFICANT,

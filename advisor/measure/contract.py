@@ -9,8 +9,7 @@ from typing import Any, Final
 from advisor.errors import BadInput, BadValue, did_you_mean
 from advisor.measure.headers import read_kernels
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.kernels import UNIT, KernelSheet
-from advisor.model.measurement import Distance, Part, Result, Task
+from advisor.model.measurement import UNIT, Distance, KernelSheet, Part, Result, Task
 
 
 def pattern_names() -> tuple[str, ...]:

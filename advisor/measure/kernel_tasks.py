@@ -10,8 +10,7 @@ from advisor.measure.ceilings import START_SECONDS, first_touch_seconds, pass_se
 from advisor.measure.headers import PARTS
 from advisor.measure.resources import MIB, CoreGroup, Memory, Resources, Sizes
 from advisor.model.cpuset import CpuSet
-from advisor.model.kernels import KernelName
-from advisor.model.measurement import Missing, Order, Part, Purpose, Task
+from advisor.model.measurement import KernelName, Missing, Order, Part, Purpose, Task
 
 
 @dataclass(frozen=True)

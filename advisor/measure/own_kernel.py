@@ -11,8 +11,7 @@ from advisor.measure.headers import read_kernels
 from advisor.measure.kernel_tasks import Ask, Request, Spot, Tasks
 from advisor.measure.resources import CoreGroup, Memory
 from advisor.model.cpuset import CpuSet
-from advisor.model.kernels import KernelSheet
-from advisor.model.measurement import Task
+from advisor.model.measurement import KernelSheet, Task
 
 _REPEAT: Final = 0.3
 """Seconds of a repeat of a kernel of which nothing else is known."""

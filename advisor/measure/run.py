@@ -11,8 +11,7 @@ from advisor.errors import BadInput, one_line
 from advisor.host.base import Ran, Why
 from advisor.measure.build import Starter
 from advisor.measure.contract import Shapes, argv_with_shapes, learn_shapes, results_of
-from advisor.model.kernels import KernelSheet
-from advisor.model.measurement import Conditions, Measurements, Missing, Result, Task
+from advisor.model.measurement import Conditions, KernelSheet, Measurements, Missing, Result, Task
 
 SPREAD: Final = 0.05
 """Of the median: above it the repeats do not tell the value yet."""

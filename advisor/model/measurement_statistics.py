@@ -8,8 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Distance, Measurements, Part, Result, reported_number
+from advisor.model.measurement import Distance, Measurements, Part, Result, Unit, reported_number
 from advisor.model.placement import Measured
 from advisor.model.value import Value
 

@@ -1,10 +1,15 @@
-"""The base of every value that flows between rooms, and the names of devices and hosts, which come from outside."""
+"""Values: the frozen base of all models, names of devices and hosts, and quantities with a unit."""
 
 import re
-from typing import Annotated, Any, Final
+from collections.abc import Callable
+from datetime import date
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
+
+from advisor.errors import BadValue
 
 
 class Value(BaseModel):
@@ -70,3 +75,161 @@ DeviceName = Annotated[str, AfterValidator(_checked)]
 
 HostName = Annotated[str, AfterValidator(_checked)]
 """A host as it calls itself."""
+
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+_SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)i?b?\s*", re.IGNORECASE | re.ASCII)
+_STEP = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": 1 << 40}
+
+
+def size(text: str) -> int | None:
+    """Return the bytes that ``32K``, ``16384 kB`` or ``8 GB`` means to the kernel (powers of two), or None."""
+    match = _SIZE.fullmatch(text)
+    return int(match[1]) * _STEP[match[2].lower()] if match else None
+
+
+def number(text: str | None) -> int | None:
+    """Return the whole number (decimal, or hexadecimal with 0x) that a sysfs file holds, or None."""
+    if text is None:
+        return None
+    word = text.strip()
+    if re.fullmatch(r"[+-]?\d{1,19}", word, re.ASCII):
+        return int(word)
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", word):
+        return int(word, 16)
+    return None
+
+
+def iso_date(text: str | None) -> str | None:
+    """Return ``2024-01-31`` for SMBIOS's ``01/31/2024``; two digits are of the last century (7.1). None for no date.
+
+    >>> iso_date("06/10/2022"), iso_date("12/01/99"), iso_date("soon")
+    ('2022-06-10', '1999-12-01', None)
+    """
+    match = re.fullmatch(r"\s*(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\s*", text or "", re.ASCII)
+    if not match:
+        return None
+    month, day, year = (int(part) for part in match.groups())
+    try:
+        return date(year if len(match[3]) == 4 else 1900 + year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
+Unit = Literal["bytes", "bytes/s", "transfers/s", "hertz", "flop/s", "seconds", "messages/s", "ratio"]
+"""The base units: what a quantity is stored in."""
+
+_STEPS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BASES: Final[dict[str, tuple[float, Unit]]] = {
+    "B": (1.0, "bytes"),
+    "B/s": (1.0, "bytes/s"),
+    "b/s": (0.125, "bytes/s"),
+    "T/s": (1.0, "transfers/s"),
+    "Hz": (1.0, "hertz"),
+    "FLOP/s": (1.0, "flop/s"),
+    "msg/s": (1.0, "messages/s"),
+}
+UNITS: Final[dict[str, tuple[float, Unit]]] = {
+    **{prefix + base: (step * factor, unit) for base, (factor, unit) in _BASES.items() for prefix, step in _STEPS.items()},
+    "KiB": (2.0**10, "bytes"),
+    "MiB": (2.0**20, "bytes"),
+    "GiB": (2.0**30, "bytes"),
+    "s": (1.0, "seconds"),
+    "ms": (1e-3, "seconds"),
+    "us": (1e-6, "seconds"),
+    "ns": (1e-9, "seconds"),
+    "%": (0.01, "ratio"),
+}
+"""Every unit a sheet may use, with what one of it is in its base unit. GB is decimal, GiB is not; b are bits."""
+
+_NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
+_TEXT = re.compile(rf"\s*(?:(?P<one>{_NUMBER})|(?P<low>{_NUMBER})?\.\.(?P<high>{_NUMBER})?)\s*(?P<unit>%|[A-Za-z]\S{{0,11}})\s*")
+
+
+class Quantity(NamedTuple):
+    """One number in a base unit."""
+
+    value: float
+    unit: Unit
+
+
+class Amount(Value):
+    """A quantity or a range of one, in a base unit."""
+
+    low: float | None = Field(description="the least of it, the value itself where there is no range; None without a lower end")
+    high: float | None = Field(description="the most of it, the value itself where there is no range; None without an upper end")
+    unit: Unit = Field(description="what the numbers count")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        return _spoken(amount_fields)(data) if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> "Amount":
+        if self.low is None and self.high is None:
+            raise ValueError("a range needs at least one end")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError("the lower end of a range stands first")
+        return self
+
+
+def amount_fields(text: str) -> dict[str, Any]:
+    """Return the ends and the unit of ``244 GB/s``, ``270..300 GB/s``, ``2.. GB/s`` or ``..2 us``."""
+    match = _TEXT.fullmatch(text)
+    if not match or not (match["one"] or match["low"] or match["high"]):
+        raise BadValue(f"{text[:60]!r} is not a quantity", cure="write 244 GB/s, or 270..300 GB/s for a range")
+    factor, unit = _unit(match["unit"])
+    ends = (match["low"] or match["one"], match["high"] or match["one"])
+    low, high = (_scaled(end, factor) if end else None for end in ends)
+    return {"low": low, "high": high, "unit": unit}
+
+
+def quantity(text: str) -> Quantity:
+    """Return the number in base units that a text such as ``3200 MT/s`` means.
+
+    >>> quantity("3200 MT/s"), quantity("100 Gb/s")
+    (Quantity(value=3200000000.0, unit='transfers/s'), Quantity(value=12500000000.0, unit='bytes/s'))
+    """
+    fields = amount_fields(text)
+    if fields["low"] != fields["high"]:
+        raise BadValue(f"{text[:60]!r} is a range", cure="one number is expected here")
+    return Quantity(fields["low"], fields["unit"])
+
+
+def measured_in(unit: Unit) -> BeforeValidator:
+    """Return the validator of a field that holds one number of a base unit and may be written as a text."""
+
+    def read(text: str) -> float:
+        found = quantity(text)
+        if found.unit != unit:
+            raise BadValue(f"{text[:60]!r} counts {found.unit}", cure=f"{unit} are expected here")
+        return found.value
+
+    return BeforeValidator(lambda data: _spoken(read)(data) if isinstance(data, str) else data)
+
+
+def _unit(text: str) -> tuple[float, Unit]:
+    if text in UNITS:
+        return UNITS[text]
+    near = [unit for unit in UNITS if unit.lower() == text.lower()] or get_close_matches(text, UNITS, n=1, cutoff=0.5)
+    cure = f"did you mean {' or '.join(near)}?" if near else "write GB/s, MT/s, GHz, GFLOP/s, us, Mmsg/s, MiB or %"
+    raise BadValue(f"unknown unit {text!r}", cure=cure)
+
+
+def _scaled(number: str, factor: float) -> float:
+    """Return the product without the noise of binary fractions: 1.07 us is 1.07e-06, not 1.0700000000000001e-06."""
+    return float(f"{float(number) * factor:.15g}")
+
+
+def _spoken(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader whose complaint pydantic can place at the line it is about."""
+
+    def checked(text: str) -> Any:
+        try:
+            return read(text)
+        except BadValue as error:
+            raise ValueError(str(error)) from error
+
+    return checked

@@ -8,11 +8,10 @@ from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import HostPlan, JobShape, Measured, NodePlan, Placement, Slot, Strategy
-from advisor.place.auto import LOSES, candidates
+from advisor.place.auto import LOSES, candidates, notes
 from advisor.place.cores import FreeCore, RankCores, cpus_of
 from advisor.place.fill import JobCores
 from advisor.place.hosts import JobHosts, job_hosts
-from advisor.place.notes import notes
 from advisor.place.resources import Device, NodeResources, adapters, beside, gpus, nearest
 
 

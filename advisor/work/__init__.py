@@ -58,9 +58,9 @@ class _Documented(Protocol):
 def document(value: object) -> dict[str, Any]:
     """Return a task's value as plain JSON values: the document that the command prints with --json (docs/json.md)."""
     from advisor.model.audit.findings import Difference, Explanation
-    from advisor.model.launch_line import Lint
     from advisor.model.measurement_statistics import BeforeAfter
     from advisor.model.observed_binding import Comparison
+    from advisor.model.placement import Lint
     from advisor.model.value import Value
     from advisor.render.binding.ranks import lint_document
     from advisor.render.binding.verify import comparison_document

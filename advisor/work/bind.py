@@ -36,7 +36,7 @@ from advisor.work.machine import read_machine
 from advisor.work.measure import measurements_from
 
 if TYPE_CHECKING:
-    from advisor.model.launch_line import Lint
+    from advisor.model.placement import Lint
 
 SLURM_CONF = Path("/etc/slurm/slurm.conf")
 """What Slurm reads on this machine by default."""

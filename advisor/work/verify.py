@@ -257,7 +257,7 @@ def running(
 ) -> Running:
     """Return where processes of this machine may run and where their memory is."""
     from advisor.collect.observe import read_processes
-    from advisor.compare.processes import cautions
+    from advisor.compare.verify import cautions
     from advisor.host.live import LiveHost
     from advisor.model.hardware.topology import Topology
 
@@ -286,8 +286,7 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
 
 def _against(plan: str, found: "RunningProcesses", topology: "Topology | None") -> "Comparison":
     """Compare running ranks with those that the plan has for this host."""
-    from advisor.compare.processes import as_gathered
-    from advisor.compare.verify import compare_ranks
+    from advisor.compare.verify import as_gathered, compare_ranks
     from advisor.model.observed_binding import same_host
 
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor import __version__
-from advisor.cli.folder import GROUPS, commands
-from advisor.cli.main import status
+from advisor.cli.main import GROUPS, commands, status
 
 Capture = pytest.CaptureFixture[str]
 

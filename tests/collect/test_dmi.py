@@ -10,7 +10,7 @@ from advisor.host.base import Why
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Gap, Machine, Source, merge
 from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
-from advisor.model.quantity import GIB, MIB
+from advisor.model.value import GIB, MIB
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
 

@@ -8,7 +8,7 @@ from advisor.collect.gpu import PATHS, ToolReport, bus_id, collect, nvidia_gpus,
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.devices import Gpu, Locality
 from advisor.model.hardware.machine import Gap
-from advisor.model.quantity import MIB
+from advisor.model.value import MIB
 from tests.collect.device_host import CONNECTX, Server, uncovered
 from tests.collect.os_host import printed
 

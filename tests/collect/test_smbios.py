@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from advisor.collect.firmware.smbios import LARGEST, clean, dimms, models, processors, structures, version
 from advisor.errors import BadTable
 from advisor.model.hardware.memory import Dimm, Processor
-from advisor.model.quantity import GIB, KIB, MIB
+from advisor.model.value import GIB, KIB, MIB
 from tests.collect import table_builder as build
 
 

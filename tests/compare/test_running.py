@@ -1,5 +1,4 @@
-from advisor.compare.processes import as_gathered, cautions
-from advisor.compare.verify import compare_ranks
+from advisor.compare.verify import as_gathered, cautions, compare_ranks
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Hca, Locality, Port
 from advisor.model.hardware.machine import Machine

@@ -8,8 +8,7 @@ from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import plan
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Conditions, Measurements, Result, Task, identity_of
+from advisor.model.measurement import Conditions, Measurements, Result, Task, Unit, identity_of
 
 
 @dataclass(frozen=True)

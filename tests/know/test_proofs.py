@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 
-from advisor.cli.folder import commands
+from advisor.cli.main import commands
 from advisor.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings

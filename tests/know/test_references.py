@@ -4,7 +4,7 @@ import pytest
 
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.vendors import publications
-from advisor.model.quantity import Amount
+from advisor.model.value import Amount
 
 NAPLES, ROME, HASWELL, DELFT = "dell-naples-2018", "dell-rome-2019", "dell-edr-fdr", "delft-blue"
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadValue
 from advisor.language.expression import LONGEST, parse, require
-from advisor.language.kinds import NUMBER, TRUTH
-from advisor.language.logic import Trouble, Unknown
+from advisor.language.kinds import NUMBER, TRUTH, Trouble, Unknown
 from advisor.language.tree import STEPS, facts_of
 from advisor.model.cpuset import CpuSet
 from tests.conftest import Golden

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.language.logic import Unknown
+from advisor.language.kinds import Unknown
 from advisor.language.sentences import FORMATS, read_sentence, written_value
 from advisor.language.tree import STEPS
 from advisor.model.cpuset import CpuSet

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from advisor.language.expression import Name, Scope, parse
-from advisor.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, Record, Text, listed
-from advisor.language.logic import Unknown
+from advisor.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, Record, Text, Unknown, listed
 from advisor.language.tree import STEPS
 
 THING = Record(name="thing", tree={"n": NUMBER, "name": TEXT, "on": TRUTH, "cpus": CPUS})

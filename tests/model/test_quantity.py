@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from advisor.errors import BadValue
 from advisor.model.audit.platform import Transfers
-from advisor.model.quantity import UNITS, Amount, Quantity, quantity
+from advisor.model.value import UNITS, Amount, Quantity, quantity
 
 
 @pytest.mark.parametrize(

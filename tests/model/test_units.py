@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.language.units import in_unit
 from advisor.model.fact import Unit
-from advisor.model.quantity import iso_date, number, size
+from advisor.model.value import iso_date, number, size
 
 
 @pytest.mark.parametrize(

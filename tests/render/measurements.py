@@ -6,8 +6,7 @@ from typing import Any
 
 from advisor.measure.headers import read_kernels
 from advisor.model.hardware.machine import Machine
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task
+from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task, Unit
 from tests.render import made
 
 NODES, CORES = 8, 128

@@ -4,10 +4,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from advisor.model.kernels import KernelSheet, Variant
-from advisor.model.measurement import Measurements
-from advisor.render.measured.kernels import kernels_page
+from advisor.model.measurement import KernelSheet, Measurements, Variant
 from advisor.render.measured.page import measured_page
+from advisor.render.measured.series import kernels_page
 from tests.printing import printed
 from tests.render import measurements as made
 

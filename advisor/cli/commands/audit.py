@@ -106,7 +106,7 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
 
 def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
     """Return the commands to go on with, of those that there are."""
-    from advisor.cli.folder import commands
+    from advisor.cli.main import commands
 
     first = "the first finding: why, every value, and where it was read"
     steps: list[Step | None] = [

@@ -11,7 +11,7 @@ from advisor.host.base import Host, Why, expand
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import Dimm, Memory
-from advisor.model.quantity import MIB, iso_date, number
+from advisor.model.value import MIB, iso_date, number
 
 LABELS = "/sys/devices/system/edac/mc/mc*/dimm*/dimm_label"
 FIELDS = ("dimm_label", "dimm_location", "dimm_mem_type", "size")

@@ -9,8 +9,7 @@ from advisor.collect.pci.spec import AMD, GPU_MAKERS, kind_of, partition
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
 from advisor.model.hardware.topology import NumaNode
-from advisor.model.quantity import number
-from advisor.model.value import is_name
+from advisor.model.value import is_name, number
 
 _OSDEV = {2: {"2": "nic", "3": "hca"}, 3: {"16": "nic", "32": "hca", "48": "hca"}}
 """osdev_type is a number in 2.x files and a bit mask in 3.x ones (hwloc NEWS, 3.0)."""

@@ -18,8 +18,7 @@ from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine, Source
 from advisor.model.hardware.memory import Dimm, Memory
 from advisor.model.hardware.operating_system import Kernel, Limits
-from advisor.model.quantity import iso_date, number
-from advisor.model.value import is_name
+from advisor.model.value import is_name, iso_date, number
 
 _CORE_TYPES: Final = {"IntelCore": "P-core", "IntelAtom": "E-core"}
 _APART: Final = 1.25

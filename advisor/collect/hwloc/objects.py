@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 from advisor.errors import BadValue, BadXml
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 __all__ = ["Document", "Element", "Infos", "children_infos", "cpuset", "os_index", "parse_document", "place", "whole_number"]
 

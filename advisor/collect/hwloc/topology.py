@@ -9,7 +9,7 @@ from advisor.errors import BadXml
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.hardware.memory import MemoryTier
 from advisor.model.hardware.topology import L3, Core, Die, Distances, NumaNode, Package, SharedL2, Topology
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 _KINDS = {
     "DRAM": "dram",

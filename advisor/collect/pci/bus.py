@@ -23,7 +23,7 @@ from advisor.errors import BadInput
 from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import Link, Locality
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 
 class Nodes(NamedTuple):

@@ -8,8 +8,7 @@ from advisor.host.base import Host, Why, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Hugepages, Kernel
-from advisor.model.quantity import KIB, number
-from advisor.model.value import is_name
+from advisor.model.value import KIB, is_name, number
 
 _SYS = "/proc/sys"
 _THP = "/sys/kernel/mm/transparent_hugepage"

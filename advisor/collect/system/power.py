@@ -11,7 +11,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import Cpu, IdleState
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Kernel
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 _CPU = "/sys/devices/system/cpu"
 _KHZ, _MHZ = 1_000, 1_000_000

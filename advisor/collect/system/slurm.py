@@ -7,7 +7,7 @@ from advisor.collect.system.process import UNLIMITED
 from advisor.host.base import Host, Ran, Why
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Limits, Slurm
-from advisor.model.quantity import number
+from advisor.model.value import number
 
 _FOLDERS = (
     "/etc/slurm",

@@ -11,7 +11,7 @@ from advisor.launch.registry import version_commands, version_queries
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Allocation, SlurmNode, Tool
-from advisor.model.quantity import MIB, number
+from advisor.model.value import MIB, number
 
 SOFTWARE_PATHS: tuple[str, ...] = ()
 _OTHERS = (

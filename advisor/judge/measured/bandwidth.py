@@ -6,8 +6,7 @@ from statistics import median
 from advisor.model.audit.case import Case
 from advisor.model.audit.measured_facts import Speed, Way
 from advisor.model.cpuset import CpuSet
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Distance, Measurements, Part, Result
+from advisor.model.measurement import Distance, Measurements, Part, Result, Unit
 from advisor.model.measurement_statistics import Gain, fastest, median_of, spread_of
 
 _REMOTE: tuple[Distance, ...] = ("same-socket", "other-socket")

@@ -13,7 +13,7 @@ from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import fabric_of, is_on_fabric
 from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.launch_line import LintWarning
+from advisor.model.placement import LintWarning
 
 
 def binding(case: Prediction) -> Iterator[LintWarning]:

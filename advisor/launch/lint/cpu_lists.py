@@ -8,7 +8,7 @@ from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.rewrite import rebound
 from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet
-from advisor.model.launch_line import LintWarning
+from advisor.model.placement import LintWarning
 
 MOST = 8192
 """Cores of a list: Linux has no more CPUs."""

@@ -19,7 +19,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import Lint, LintOption, LintRank, LintWarning
+from advisor.model.placement import Lint, LintOption, LintRank, LintWarning
 
 
 def in_words(made: Prediction) -> str:

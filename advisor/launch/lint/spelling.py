@@ -9,7 +9,7 @@ from advisor.launch.lint.rewrite import missing, rebound, rewrite, shown, swappe
 from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
-from advisor.model.launch_line import LintWarning
+from advisor.model.placement import LintWarning
 
 _RENAMED = {
     "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",

@@ -18,8 +18,7 @@ from advisor.launch.registry import is_foreign, launchers, title_of
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintTranslation
-from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
+from advisor.model.placement import HostPlan, JobShape, LintTranslation, NodePlan, Placement, Slot
 
 MOST_LINES = 4096
 """Lines of a file that are shown; a longer one is named only."""

@@ -11,8 +11,7 @@ from pydantic import Field, model_validator
 
 from advisor.model.audit.platform_traits import NamePattern, Traits
 from advisor.model.hardware.cpu import Scheme
-from advisor.model.quantity import Amount, measured_in
-from advisor.model.value import Value
+from advisor.model.value import Amount, Value, measured_in
 
 Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 """What a machine is to be good at; guides disagree because they mean different work."""

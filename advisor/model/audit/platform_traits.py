@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from advisor.model.audit.setting import Maker
-from advisor.model.quantity import measured_in
-from advisor.model.value import Value
+from advisor.model.value import Value, measured_in
 
 Bytes = Annotated[float, measured_in("bytes")]
 CoreType = Literal["performance", "dense", "efficient"]

@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from advisor.language.units import count, plain
 from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet
-from advisor.model.launch_line import Lint, LintRank, LintTranslation, LintWarning
-from advisor.model.placement import HostPlan, Placement, RankPlace, Slot
+from advisor.model.placement import HostPlan, Lint, LintRank, LintTranslation, LintWarning, Placement, RankPlace, Slot
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Page, cut, wrapped
 

@@ -5,8 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from advisor.language.units import binary
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Measurements
+from advisor.model.measurement import Measurements, Unit
 from advisor.render.charts.canvas import COLOURS, DASHES, FAINT, INK, MARKERS, Label, beside, entitle, sheet
 from advisor.render.measured.figures import amount, figure, scaled, unit_name
 from advisor.render.measured.series import Curve, Matrix, Pair, nodes

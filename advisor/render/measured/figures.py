@@ -11,8 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from advisor.language.units import UNKNOWN, binary, count, plain, printable
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Distance, Part, Purpose, Result
+from advisor.model.measurement import Distance, Part, Purpose, Result, Unit
 from advisor.render.lines import STYLES, Line, Page, Span, cut, width_of, wrapped
 from advisor.render.topology.tiles import AWAY, BETWEEN, HOME
 

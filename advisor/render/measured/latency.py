@@ -8,8 +8,7 @@ from statistics import median
 from advisor.language.units import binary, count
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
-from advisor.model.kernels import Unit
-from advisor.model.measurement import Measurements
+from advisor.model.measurement import Measurements, Unit
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Span, cut, width_of, wrapped
 from advisor.render.measured.bandwidth import part_groups

@@ -9,14 +9,12 @@ from rich.console import RenderableType
 
 from advisor.language.units import UNKNOWN, count, duration, plain
 from advisor.model.hardware.machine import Machine
-from advisor.model.kernels import KernelSheet
-from advisor.model.measurement import NETWORK, Conditions, Identity, Measurements, Missing, Purpose, Result, Task
+from advisor.model.measurement import NETWORK, Conditions, Identity, KernelSheet, Measurements, Missing, Purpose, Result, Task
 from advisor.render.cpulists import numbered
 from advisor.render.lines import Line, cut, wrapped
 from advisor.render.measured import bandwidth, flops, latency, network
 from advisor.render.measured.figures import MeasuredPage, amount, distance, heading, part_name, rejected_span, table
-from advisor.render.measured.kernels import own_kernels
-from advisor.render.measured.series import caches
+from advisor.render.measured.series import caches, own_kernels
 
 ALIKE = 8
 """Up to so many tasks in a row that differ in their place only are listed each."""

@@ -8,7 +8,7 @@ from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.predict import predict
 from advisor.model.hardware.devices import Port
-from advisor.model.launch_line import Lint
+from advisor.model.placement import Lint
 from tests.place.samples import machine
 
 NAPLES, ROME, SMT, UNEVEN, HASWELL = (

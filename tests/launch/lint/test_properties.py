@@ -11,8 +11,7 @@ from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.launch.lint.lint import lint
 from advisor.launch.registry import of_lines
-from advisor.model.launch_line import Lint
-from advisor.model.placement import Placement
+from advisor.model.placement import Lint, Placement
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements
 from tests.model.shapes import machine, shape

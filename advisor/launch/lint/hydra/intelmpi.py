@@ -12,7 +12,7 @@ from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
+from advisor.model.placement import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.command_line import Words

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from advisor.launch.lint.hydra.bind_to import Bound, atoi, bound
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
-from advisor.model.launch_line import LintRank
+from advisor.model.placement import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line

@@ -9,7 +9,7 @@ from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
+from advisor.model.placement import LintRank
 
 LEVELS = frozenset({*OBJECTS, "slot", "node", "ppr", "pe-list", "rankfile", "seq", "dist"})
 

@@ -20,7 +20,7 @@ from advisor.launch.lint.outcome import OBJECTS, Refused, Unclear, bounded
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
+from advisor.model.placement import LintRank
 
 
 def ranks(programs: Sequence[Request], topology: Topology) -> tuple[LintRank, ...]:

@@ -18,7 +18,7 @@ from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
+from advisor.model.placement import LintRank
 
 
 def adapters(machine: Machine) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from advisor.launch.lint.slurm.task_affinity import MOST_LINES, Setup, Shape, St
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
-from advisor.model.launch_line import LintRank
+from advisor.model.placement import LintRank
 
 if TYPE_CHECKING:
     from advisor.launch.lint.predict import Prediction
