@@ -5,7 +5,7 @@ from collections import defaultdict
 from typing import Final
 
 from advisor.collect.reader import CAPTURE_HELP, NUMBERS, FactSource, Reader
-from advisor.host.base import Host, Why, expand
+from advisor.host.base import Host, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import CoreKind, Cpu, PowerCap
 from advisor.model.hardware.machine import Gap, Machine
@@ -225,12 +225,9 @@ POWERCAP_PATHS = tuple(f"{_ROOT}/intel-rapl:*/{name}" for name in _FILES)
 def collect_powercap(host: Host) -> Machine:
     """Return the limits of the packages; () where the kernel shows zones without limits (AMD) or none."""
     reader = Reader(host)
-    zones = [name for name in host.list(_ROOT) if _ZONE.fullmatch(name)]
-    why = host.read(f"{_ROOT}/intel-rapl:0/constraint_0_power_limit_uw").why
-    if not zones and why is not Why.ABSENT:
-        reader.missed("cpu.power_caps", _ROOT, why or Why.NOT_KEPT)
+    zones = reader.matching("cpu.power_caps", _ROOT, _ZONE, "intel-rapl:0/constraint_0_power_limit_uw")
+    if zones is None:
         return Machine(gaps=reader.gaps)
-    reader.found("cpu.power_caps", _ROOT)
     caps = (_cap(reader, f"{_ROOT}/{zone}") for zone in sorted(zones, key=lambda zone: (len(zone), zone)))
     return Machine(cpu=Cpu(power_caps=tuple(cap for cap in caps if cap)), sources=reader.sources)
 

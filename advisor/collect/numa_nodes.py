@@ -4,7 +4,7 @@ import re
 
 from advisor.collect.reader import NUMBERS, FactSource, Reader
 from advisor.errors import BadCapture, BadInput
-from advisor.host.base import Host, Why
+from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine
@@ -257,12 +257,9 @@ _KINDS = (("/ndbus", "nvdimm"), ("/cxl", "cxl"), ("/hmem", "reserved"))
 def collect_dax(host: Host) -> Machine:
     """Return the DAX devices; () where the kernel shows none."""
     reader = Reader(host)
-    names = [name for name in host.list(_ROOT) if _NAME.fullmatch(name)]
-    why = host.read(f"{_ROOT}/dax0.0/size").why
-    if not names and why is not Why.ABSENT:
-        reader.missed("dax", _ROOT, why or Why.NOT_KEPT)
+    names = reader.matching("dax", _ROOT, _NAME, "dax0.0/size")
+    if names is None:
         return Machine(gaps=reader.gaps)
-    reader.found("dax", _ROOT)
     return Machine(dax=tuple(_device(reader, name) for name in names), sources=reader.sources)
 
 

@@ -1,5 +1,6 @@
 """Reads a host's files into numbers and sets, and remembers what could not be read."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
@@ -66,6 +67,19 @@ class Reader:
     def lacks(self, fact: str, why: str, help: str) -> None:  # noqa: A002 - the word of the Gap it fills
         """Note that a fact could not be learnt, and what would change that."""
         self._gaps.setdefault(fact, Gap(fact=fact, why=why, help=help))
+
+    def matching(self, fact: str, folder: str, pattern: re.Pattern[str], first: str) -> list[str] | None:
+        """Return the names in a folder that match, [] where there are none, both noted; None where it may not be looked at.
+
+        ``first`` is a file of the first of them: reading it tells an empty folder from one that an input does not hold.
+        """
+        found = [name for name in self.host.list(folder) if pattern.fullmatch(name)]
+        why = self.host.read(f"{folder}/{first}").why
+        if not found and why is not Why.ABSENT:
+            self.missed(fact, folder, why or Why.NOT_KEPT)
+            return None
+        self.found(fact, folder)
+        return found
 
     def text(self, path: str, fact: str | None = None) -> str | None:
         """Return a file's text without the white space around it, or None; under a fact's name, both ways are noted."""
