@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from advisor.work.whatif import diff as diff
     from advisor.work.whatif import whatif as whatif
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES: Final = {
     "errors": ("AdvisorError",),
