@@ -178,6 +178,12 @@ def _content(verdicts: Mapping[str, set[str]]) -> set[str]:
     return {name for name, said in verdicts.items() if "pass" in said and said <= {"pass", "unknown", "not-applicable"}}
 
 
+def _in_own_unit(setting: Setting, value: str | None) -> str | None:
+    """Return a value in the unit of the setting's own name: vm.min_free_kbytes in kilobytes, as somebody would type it."""
+    divide = setting.set.divide if setting.set else 1
+    return str(int(value) // divide) if value is not None and divide > 1 and value.isdecimal() else value
+
+
 def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], rules: tuple[str, ...], *, content: bool) -> Row:
     current = standing.value if standing else None
     if content and current is not None:
@@ -187,8 +193,8 @@ def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], r
         term=setting.term,
         title=setting.title,
         where=setting.where,
-        current=current,
-        wanted=" or ".join(wanted) or None,
+        current=_in_own_unit(setting, current),
+        wanted=" or ".join(filter(None, (_in_own_unit(setting, each) for each in wanted))) or None,
         confidence=standing.sure if standing else None,
         how=standing.how if standing else None,
         bios=standing.applied if standing else None,

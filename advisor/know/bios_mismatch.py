@@ -34,10 +34,28 @@ def bios_mismatch(
     names = tuple(bios.attributes if bios else registry.attributes if registry else ())
     if not names:
         return None
-    found = (*_other_maker(names, vendor), *_other_cpu(names, vendor, platform), *_other_registry(bios, registry, firmware))
+    found = (
+        *_other_model(bios, firmware),
+        *_other_maker(names, vendor),
+        *_other_cpu(names, vendor, platform),
+        *_other_registry(bios, registry, firmware),
+    )
     return next(iter(sorted(found, key=lambda each: not each.sure)), None) or next(
         _other_generation(names, vendor, platform), None
     )
+
+
+_MODEL: Final = ("SystemModelName", "SystemModel", "ProductName")
+"""Attributes in which a BIOS says what server it is of: Dell, others."""
+
+
+def _other_model(bios: Bios | None, firmware: Firmware | None) -> Iterator[BiosMismatch]:
+    """Yield that the attributes name another product than the machine's SMBIOS."""
+    product = (firmware.product if firmware else None) or ""
+    said = next((str(bios.attributes[name]) for name in _MODEL if bios.attributes.get(name)), "") if bios else ""
+    own, theirs = _plain(product), _plain(said)
+    if own and theirs and own not in theirs and theirs not in own:
+        yield BiosMismatch(f"the BIOS attributes are of a {said[:60]}, and this machine is a {product}", sure=True)
 
 
 def _stems(vendor: Vendor, serves: Callable[[tuple[str, ...]], bool] = lambda _: True) -> set[str]:
@@ -55,7 +73,8 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
     if vendor is None or not vendor.match:
         most, likest = max(((_hits(_stems(each), names), each) for each in vendors().values()), key=lambda scored: scored[0])
         if most >= _ENOUGH:
-            yield BiosMismatch(f"the BIOS attributes are {likest.name}'s: name the vendor with --vendor {likest.id}", sure=False)
+            text = f"the BIOS attributes are {likest.name}'s, and who made this machine is not known"
+            yield BiosMismatch(f"{text}: advisor checklist --vendor {likest.id}", sure=False)
         return
     stems = _stems(vendor)
     own = _hits(stems, names)

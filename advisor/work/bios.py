@@ -96,7 +96,10 @@ def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, 
     if found is None:
         return None
     if found.sure:
-        raise BadInput(found.text, cure="give the --bios of this machine, or name its vendor with --vendor")
+        raise BadInput(
+            found.text,
+            cure="give the --bios of this machine; advisor checklist takes --vendor, where the vendor is taken for another",
+        )
     return found.text
 
 

@@ -29,7 +29,19 @@ def test_a_file_of_another_maker_is_refused_by_name() -> None:
 def test_where_no_maker_is_known_the_file_tells_it() -> None:
     """The words of an unknown maker write nothing: the line says whose attributes these are."""
     found = bios_mismatch(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
-    assert found == ("the BIOS attributes are Dell's: name the vendor with --vendor dell", False)
+    text = "the BIOS attributes are Dell's, and who made this machine is not known: advisor checklist --vendor dell"
+    assert found == (text, False)
+
+
+@pytest.mark.parametrize(
+    ("product", "sure"), [("PowerEdge XE8640", True), ("PowerEdge R750", False), ("PowerEdge R750xa", False), (None, False)]
+)
+def test_a_file_of_another_product_is_refused(product: str | None, sure: bool) -> None:
+    """A file that names the server it is of fits no other one; a variant's name and an unknown product are let through."""
+    bios = Bios(attributes={**DELL, "SystemModelName": "PowerEdge R750"})
+    found = bios_mismatch(bios, None, vendors()["dell"], "ice-lake", Firmware(product=product))
+    text = "the BIOS attributes are of a PowerEdge R750, and this machine is a PowerEdge XE8640"
+    assert found == ((text, True) if sure else None)
 
 
 def test_a_file_of_another_processor_maker_is_refused() -> None:

@@ -185,7 +185,7 @@ def test_most_waited_for_comes_first() -> None:
 
 @pytest.mark.parametrize(
     ("live", "wanted"),
-    [(True, "14 checks: advisor measure --quick\n"), (False, "14 checks: advisor measure --quick there\n")],
+    [(True, "14 checks: advisor measure --quick\n"), (False, "14 checks: on it, advisor measure --quick\n")],
 )
 def test_a_remedy_knows_which_machine_it_is_for(live: bool, wanted: str) -> None:
     """What must be run on the machine of a capture says that it is there."""

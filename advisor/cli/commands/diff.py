@@ -2,7 +2,7 @@
 
 A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
 matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
-only one only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
+only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
 
 Group: Compare
 Example: advisor diff before.tar.gz after.tar.gz

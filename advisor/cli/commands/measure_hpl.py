@@ -6,7 +6,7 @@ NB is the fastest of a short search, N takes about a minute in all, or with --fu
 square as possible. Ranks are placed as advisor bind does, and our own HPL reports where they really ran. The page names
 the kernel that OpenBLAS chose, and warns where it does not use the widest instructions of this processor. --scaling makes
 the table of articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and all,
-with as much of with as much of the matrix for each core; --n is N of the first of them.
+with as much of the matrix for each core; --n is N of the first of them.
 
 Group: Look at a machine
 Example: advisor measure hpl

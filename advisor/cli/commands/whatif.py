@@ -2,7 +2,7 @@
 
 The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off, CPUs numbered in another
 order. What cannot be known before the restart is listed and left open. -o writes the resulting machine as JSON, which
-every every other command reads with --from: 'advisor bind --from after.json' writes the rankfiles for after the restart.
+every other command reads with --from: 'advisor bind --from after.json' writes the rankfiles for after the restart.
 the machine.
 
 Group: Set it up

@@ -141,12 +141,12 @@ def unseen_items(audit: Audit, asker: Asker) -> list[str]:
         rules.update(one.rules)
         facts.update(name for names in one.facts.values() for name in names)
     ordered = sorted(found.items(), key=lambda each: -len(each[1][0]))
-    return [f"{_what(facts, rules)}: {cure}" for cure, (rules, facts) in ordered]
+    return [f"{_what(facts, rules, cure)}: {cure}" for cure, (rules, facts) in ordered]
 
 
-def _what(facts: set[str], rules: set[str]) -> str:
+def _what(facts: set[str], rules: set[str], cure: str) -> str:
     settings = sum(name.startswith("setting.") for name in facts)
-    if settings and settings == len(facts):
+    if "--bios" in cure and settings == len(facts):
         return f"{count(settings, 'setting')} of the BIOS"
     return count(len(rules), "check")
 
@@ -155,11 +155,11 @@ def _cure(text: str, asker: Asker) -> str:
     """Return the command of a cure without the words around it; what must run on another machine says so."""
     command = next((part for part in re.split(r": |, or ", text) if re.match(r"(sudo )?advisor ", part)), None)
     if command is None:
-        return "this processor has no sheet in rules/platforms" if text == "add it to rules/platforms" else text
+        return "advisor has no data for this processor" if text == "add it to rules/platforms" else text
     short = re.split(r" \(|, ", command)[0]
     if asker.live or "--bios" in short:
         return short
-    return "sudo advisor capture there" if re.match(r"sudo|advisor (audit|capture)", short) else f"{short} there"
+    return f"on it, {'sudo advisor capture' if re.match(r'sudo|advisor (audit|capture)', short) else short}"
 
 
 def answered_and_open(audit: Audit) -> tuple[int, int]:

@@ -22,8 +22,8 @@ HEIGHT, WIDTH = 24, 80
 ROOM = 10
 """Columns of the word that stands before a section, or of number and severity before a finding."""
 
-IN_FULL = 3
-"""So many fixes are shown with cost, steps, check and undo."""
+FEW = 3
+"""So many words before a colon are the name of a thing, not what is so of it."""
 
 LITTLE = 1 / 4
 """Where fewer of the rules that apply have an answer, the screen says first that little is known."""
@@ -98,7 +98,7 @@ def _verdict(audit: Audit, harmful: Sequence[tuple[Finding, ...]], width: int) -
     elif not answered or answered < LITTLE * (answered + open_rules):
         head = [
             ("LITTLE IS KNOWN", "warn"),
-            (f"  {answered} of {answered + open_rules} checks could be answered; none found fault", ""),
+            (f"  {answered} of {answered + open_rules} checks could be answered; no fault found", ""),
         ]
     else:
         rest = f"; {open_rules} need more facts" if open_rules else ""
@@ -186,8 +186,14 @@ def _subjects(found: Sequence[Finding]) -> str:
 
 
 def _short(head: Finding) -> str:
-    """Return a finding in a few words: its claim up to what explains it."""
-    return re.split(r"[;:] |, which", plain(head.claim or head.title, 200))[0]
+    """Return a finding in a few words: its claim up to what explains it; its title where that is a name alone."""
+    claim = plain(head.claim or head.title, 200)
+    first = re.split(r"[;:] |, which", claim)[0]
+    if len(first.split()) > FEW or first == claim:
+        return first
+    about = plain(head.subject, 40) if head.subject else ""
+    title = plain(head.title, 100)
+    return f"{title} ({about})" if about and about not in title else title
 
 
 def _section(word: str, items: Sequence[str], width: int, most: int, style: str) -> list[Line]:
