@@ -368,3 +368,16 @@ def test_a_setting_of_the_bios_that_a_vendor_says_nothing_of_is_told(copy: Copy)
     told = copy.wrong_sheets()
     assert len(told) == len(list((HOUSE / "rules" / "vendors").glob("*.yaml")))
     assert all("says nothing of cpu.drilled; add its place under settings, or list it under absent" in line for line in told)
+
+
+def test_a_setting_that_cites_what_is_no_publication_is_told(copy: Copy) -> None:
+    """The line names the setting, the source, and the nearest one that there is."""
+    copy.add("settings.yaml", SETTING.replace("sources: [", "sources: [kernel-parms, "))
+    (line,) = copy.wrong()
+    assert "os.drilled cites kernel-parms, which rules/sources.yaml has not" in line
+
+
+def test_a_setting_that_reads_what_is_no_fact_is_told(copy: Copy) -> None:
+    """Rules check says so: else every audit would end with it."""
+    copy.add("settings.yaml", SETTING.rstrip() + "\n  read:\n    - {value: kernel.drlled, sure: high, how: nowhere}\n")
+    assert any("os.drilled: " in line and "drlled" in line for line in copy.wrong())

@@ -53,7 +53,7 @@ def _about(path: Path) -> About:
     lines = doc.splitlines()
     marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in ("Group", "Example")}
     text = "\n".join(line for line in lines if not line.startswith(("Group: ", "Example: "))).strip()
-    return About(lines[0].rstrip("."), "".join(marked["Group"]) or "Other", text, tuple(marked["Example"]))
+    return About(lines[0].rstrip(".") if lines else "", "".join(marked["Group"]) or "Other", text, tuple(marked["Example"]))
 
 
 class CommandFolder(TyperGroup):

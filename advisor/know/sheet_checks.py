@@ -17,6 +17,7 @@ from advisor.model.audit.platform import Platform
 from advisor.model.audit.platform_traits import TraitQuery, Traits
 from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.cpu import Cpu, Scheme, scheme
+from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
 
 _ASKED: Final = ("family", "socket", "core_type", "scheme", "vendor", "architecture")
@@ -34,12 +35,25 @@ class Expression(NamedTuple):
     text: str
 
 
+def _settings_without_source() -> Iterator[BadSheet]:
+    """Yield settings that cite nothing, or what is no publication of rules/sources.yaml."""
+    known, file = publications(), str(rules() / "settings.yaml")
+    for name, each in settings().items():
+        if not each.sources:
+            yield BadSheet(f"{name} has no sources", file=file, cure="write: sources: [ID], of rules/sources.yaml")
+        for source in each.sources:
+            if source not in known:
+                cure = did_you_mean(source, known, "rules/sources.yaml has them")
+                yield BadSheet(f"{name} cites {source}, which rules/sources.yaml has not", file=file, cure=cure)
+
+
 def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
     """Yield every mistake between the sheets, and those of rules that ask for what no platform is."""
     for platform in platforms():
         yield from _of_platform(platform)
     yield from _two_that_fit_one()
     yield from _processors_of_two()
+    yield from _settings_without_source()
     for vendor in vendors().values():
         sheet = read_sheet(vendor_file(vendor.id))
         yield from _not_held(vendor, sheet)

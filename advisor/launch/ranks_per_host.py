@@ -44,8 +44,7 @@ def runs(placement: Placement) -> Iterator[Run]:
     if len(used) > 1 and any(host.name is None for host in used):
         raise BadValue("the plan has several hosts and not all have names", cure="name the hosts")
     for host in used:
-        if host.name is not None and not _NAME.fullmatch(host.name):
-            raise BadValue(f"{host.name!a} is not a host name")
+        _named(host)
     for (plan, ranks), hosts in groupby(used, key=lambda host: (host.plan, host.ranks)):
         if ranks > len(placement.plans[plan].slots):
             raise BadValue(f"a host has {ranks} ranks and {len(placement.plans[plan].slots)} places")
@@ -80,16 +79,23 @@ def filled(placement: Placement) -> int | None:
     return counts[0] if len(set(counts[:-1])) <= 1 and counts[-1] <= counts[0] else None
 
 
+def _named(host: HostPlan) -> str:
+    """Return a host's name for a line or a file; what cannot be one is refused, whatever launcher writes it."""
+    if host.name is not None and not _NAME.fullmatch(host.name):
+        raise BadValue(f"{host.name!a} is not a host name")
+    return str(host.name)
+
+
 def names(placement: Placement) -> tuple[str, ...]:
     """Return the names of the hosts with ranks, in order; () for the one without a name."""
-    return tuple(host.name for host in placement.hosts if host.ranks and host.name is not None)
+    return tuple(_named(host) for host in placement.hosts if host.ranks and host.name is not None)
 
 
 def counted(placement: Placement) -> Iterator[str]:
     """Yield a host file's lines as Hydra, Intel MPI and mpirun_rsh read them: ``n1:16``."""
     for host in placement.hosts:
         if host.ranks:
-            yield f"{host.name}:{host.ranks}"
+            yield f"{_named(host)}:{host.ranks}"
 
 
 def passed(environment: Mapping[str, str], option: str) -> Iterator[str]:

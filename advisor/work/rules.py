@@ -101,9 +101,12 @@ class SheetsChecked(NamedTuple):
 
 def sheets_checked() -> SheetsChecked:
     """Return what the files of vendors and platforms rest on; loading them checks that no name is called seen that was not."""
+    from advisor.judge.settings import setting_readers
     from advisor.know.platforms import platforms
+    from advisor.know.settings import settings
     from advisor.know.vendors import vendors
 
+    setting_readers(settings())  # raises where one reads what is no fact: else every audit would end with that
     makers = vendors().values()
     entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
     named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]

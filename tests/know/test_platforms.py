@@ -184,7 +184,7 @@ RANGES = {
 def test_figures_are_plausible(sheet: Platform) -> None:
     """A slipped prefix would be out by a thousand."""
     assert sheet.flops_per_cycle in (None, 8, 16, 32)
-    assert sheet.channels in (None, 4, 6, 8, 12)
+    assert sheet.channels in (None, 4, 6, 8, 12, 16)
     assert sheet.pcie in (None, 3, 4, 5)
     assert all(2e9 <= speed <= 9e9 for speed in (sheet.memory_speed, sheet.memory_speed_2dpc) if speed is not None)
     for reference in sheet.references:
