@@ -42,7 +42,7 @@ def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -
     assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
     lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in audit.found]
     golden(f"corpus/{path.name}.txt", "".join(lines))
-    shown = Shown(audit, judgement.machine, judgement.layout, None, Asker(("--from", path.name), live=False))
+    shown = Shown(audit, judgement.machine, judgement.layout, None, Asker(("--from", path.name)))
     assert len(screen(shown, picture(judgement.machine, judgement.layout), WIDTH)) <= HEIGHT
 
 

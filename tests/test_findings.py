@@ -200,7 +200,7 @@ def test_without_measurements_one_thing_lacks(shelf: Path) -> None:
 def first_screen(found: Judgement, width: int = 80) -> list[str]:
     """Return the first screen of an audit, without colours."""
     seen = picture(found.machine, found.layout)
-    shown = Shown(found.audit, found.machine, found.layout, found.case.measured, Asker(("--from", "node.tar.gz"), live=False))
+    shown = Shown(found.audit, found.machine, found.layout, found.case.measured, Asker(("--from", "node.tar.gz")))
     return [text_of(line).rstrip() for line in screen(shown, seen, width)]
 
 

@@ -100,7 +100,7 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     if verbose:
         steps = _steps(found, again)
         return whole_audit_page(found.audit, found.machine, layout, publications(), added=added, steps=steps, width=width)
-    asker = Asker(again, "--from" not in again, tuple(map(str, found.measured.files)))
+    asker = Asker(again)
     return audit_page(Shown(found.audit, found.machine, layout, found.judgement.case.measured, asker), added=added, width=width)
 
 

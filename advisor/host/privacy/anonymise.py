@@ -10,7 +10,7 @@ from advisor.host.privacy.allowed_answers import kept_answer, kept_variables
 from advisor.host.privacy.allowed_files import kept_file, text_of, whole
 from advisor.host.privacy.allowed_values import PublicLines, smbios_strings
 from advisor.host.privacy.pseudonyms import Scrubber, WordReplacer, is_known_word
-from advisor.host.privacy.secrets import CMDLINE, REMOVED, RedactedHost, boot_options, keeps_variable
+from advisor.host.privacy.secrets import CMDLINE, REMOVED, HostBehind, RedactedHost, boot_options, keeps_variable
 
 _HOST_NAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _NAME_VARIABLES = ("SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "PBS_O_HOST", "LSB_SUB_HOST")
@@ -38,12 +38,12 @@ _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\[0-7]{3}){2,}")
 _LONGEST = 200
 
 
-class AnonymousHost:
+class AnonymousHost(HostBehind):
     """Another host's answers without serial numbers, addresses, identifiers and names of machines and people."""
 
     def __init__(self, host: Host, *, identities: Iterable[str] = (), public: Collection[PublicText] = ()) -> None:
         """``identities`` are facts that name this machine; ``public`` is what their sources say may be given away."""
-        self._host: Host = RedactedHost(host)
+        super().__init__(RedactedHost(host))
         self._public = PublicLines(public)
         self._words = WordReplacer()
         self._names = _names_of(host)
@@ -54,16 +54,6 @@ class AnonymousHost:
             for name in host.list(folder):
                 self._learn_device(name, folder.rpartition("/")[2])
         self._device = _either(self._devices)
-
-    @property
-    def name(self) -> str:
-        """What to call it in a message."""
-        return self._host.name
-
-    @property
-    def kind(self) -> str:
-        """What kind of host it is behind the mask."""
-        return self._host.kind
 
     def read(self, path: str) -> Reading:
         """Return what of a file may be given away."""

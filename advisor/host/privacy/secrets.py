@@ -164,8 +164,8 @@ def _cleaned(data: bytes) -> bytes:
     return without_secrets(text).encode("utf-8", "surrogateescape")
 
 
-class RedactedHost:
-    """Another host's answers without passwords, tokens and keys: what every capture is made of."""
+class HostBehind:
+    """A host that answers for another one, under its name and as its kind."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -179,6 +179,10 @@ class RedactedHost:
     def kind(self) -> str:
         """What kind of host it is."""
         return self._host.kind
+
+
+class RedactedHost(HostBehind):
+    """Another host's answers without passwords, tokens and keys: what every capture is made of."""
 
     def read(self, path: str) -> Reading:
         """Return what a file holds; of the kernel's command line the options that are known."""

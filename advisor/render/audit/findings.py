@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from advisor.language.units import count, plain
@@ -44,10 +45,10 @@ def mark(severity: str) -> str:
 
 
 def cost_words(cost: Cost) -> str:
-    """Return what it costs and its source: ``costs 13 % of STREAM triad, published [dell-rome-2019]``."""
+    """Return what it costs and its source: ``13 % of STREAM triad, published [dell-rome-2019]``."""
     part = "some" if cost.gain is None else f"{100 * cost.gain:.2g} %" if cost.gain < 1 else f"{100 * cost.gain:.0f} %"
     source = f" [{cost.ref}]" if cost.ref else ""
-    return f"costs {part} of {plain(cost.of)}, {cost.basis}{source}"
+    return f"{part} of {plain(cost.of)}, {cost.basis}{source}"
 
 
 def evidence_words(one: Evidence, longest: int = LONGEST) -> str:
@@ -125,10 +126,16 @@ class Asker(NamedTuple):
 
     words: tuple[str, ...] = ()
     """What the commands to go on with need to see the same: ``--from node.tar.gz``."""
-    live: bool = True
-    """Whether it is this machine."""
-    files: tuple[str, ...] = ()
-    """Files of measurements."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it is this machine."""
+        return "--from" not in self.words
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files of measurements."""
+        return tuple(value for option, value in pairwise(self.words) if option == "--measurements")
 
 
 def unseen_items(audit: Audit, asker: Asker) -> list[str]:

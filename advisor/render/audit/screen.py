@@ -61,30 +61,32 @@ class Shown(NamedTuple):
 
 def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     """Return the screen in as much detail as 24 lines hold; a narrow terminal gets the least, on more lines."""
-    for detail in _DETAILS[:-1] if width >= WIDTH else ():
-        lines = _lines(shown, seen, width, detail)
-        if len(lines) <= HEIGHT:
-            return lines
-    return _lines(shown, seen, width, _DETAILS[-1])
-
-
-def _lines(shown: Shown, seen: Picture, width: int, detail: _Detail) -> list[Line]:
     audit = shown.audit
     rules = audit.by_rule
     harmful = [own for own in rules if own[0].severity != "info"]
-    minor = [own for own in rules if own[0].severity == "info"]
+    considered = _considered(audit, [own for own in rules if own[0].severity == "info"], len(harmful))
+    unseen = unseen_items(audit, shown.asker)
+    head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(audit, harmful, width)]
+    pending = _section("PENDING", _pending(audit), width, 1, "warn")
+    measured = _section("MEASURED", _figures(shown.measured), width, 2, "label")
+    end = _end(audit, shown.asker, width)
+
+    def lines(detail: _Detail) -> list[Line]:
+        consider = _section("CONSIDER", considered, width, detail.considered, "label")
+        not_seen = _section("NOT SEEN", unseen, width, detail.unseen, "label")
+        return [*head, *_fixes(harmful, width, detail), *pending, *consider, *measured, *not_seen, *end]
+
+    tried = map(lines, _DETAILS[:-1] if width >= WIDTH else ())
+    return next((found for found in tried if len(found) <= HEIGHT), None) or lines(_DETAILS[-1])
+
+
+def _end(audit: Audit, asker: Asker, width: int) -> list[Line]:
+    """Return what stands below on every screen: what was waived, what broke, the numbers, the commands to go on with."""
     return [
-        *identity(shown.machine, shown.layout, seen, width, ROOM),
-        *_verdict(audit, harmful, width),
-        *_fixes(harmful, width, detail),
-        *_section("PENDING", _pending(audit), width, 1, "warn"),
-        *_section("CONSIDER", _considered(audit, minor, len(harmful)), width, detail.considered, "label"),
-        *_section("MEASURED", _figures(shown.measured), width, 2, "label"),
-        *_section("NOT SEEN", unseen_items(audit, shown.asker), width, detail.unseen, "label"),
         *_section("WAIVED", [f"{own.id}: {plain(own.waived or '', 80)}" for own in _of(audit, "waived")], width, 1, "dim"),
         *_section("BROKEN", [f"{own.id}: {plain(own.claim or '', 80)}" for own in _of(audit, "error")], width, 1, "down"),
         *rules_line(audit, width),
-        *_next(audit, shown.asker, width),
+        *_next(audit, asker, width),
     ]
 
 
@@ -93,8 +95,9 @@ def _verdict(audit: Audit, harmful: Sequence[tuple[Finding, ...]], width: int) -
     answered, open_rules = answered_and_open(audit)
     head: list[Span]
     if harmful:
+        restart = _restart(*(own[0] for own in harmful))
         things = "FIX 1 THING" if len(harmful) == 1 else f"FIX {len(harmful)} THINGS"
-        head = [(things, "down"), (f"  {_headline(audit, harmful[0])}{_restarts(harmful)}", "")]
+        head = [(things, "down"), (f"  {_headline(audit, harmful[0])}{f'; one {restart}' if restart else ''}", "")]
     elif not answered or answered < LITTLE * (answered + open_rules):
         head = [
             ("LITTLE IS KNOWN", "warn"),
@@ -113,12 +116,13 @@ def _headline(audit: Audit, found: Sequence[Finding]) -> str:
 
 
 def _gain(head: Finding) -> str:
-    return "" if head.cost is None else cost_words(head.cost).removeprefix("costs ")
+    return "" if head.cost is None else cost_words(head.cost)
 
 
-def _restarts(harmful: Sequence[tuple[Finding, ...]]) -> str:
-    steps = [step.reboot for own in harmful for step in own[0].fix]
-    return "; one power cycle" if "power-cycle" in steps else "; one reboot" if "yes" in steps else ""
+def _restart(*findings: Finding) -> str:
+    """Return what the fixes need to take effect, the hardest of them; empty where that is nothing."""
+    steps = {step.reboot for finding in findings for step in finding.fix}
+    return "power cycle" if "power-cycle" in steps else "reboot" if "yes" in steps else ""
 
 
 def _change(audit: Audit, finding: Finding, *, explained: bool = False) -> str | None:
@@ -150,7 +154,8 @@ def _in_full(number: int, groups: tuple[Group, ...], width: int) -> list[Line]:
     subjects = [finding for group in groups for finding in group.members]
     said = [(plain(head.claim or head.title, 300), "title"), (f"{_subjects(subjects)} ({head.id})", "dim")]
     claim = clipped([_lead(number, head), *said], width, 3, ROOM)
-    rows = [("cost", _gain(head)), ("fix", f"{_steps(head)}{_takes(head)}"), ("check", head.check or ""), ("undo", _undo(head))]
+    then = f", then {_restart(head)}" if _restart(head) else ""
+    rows = [("cost", _gain(head)), ("fix", f"{_steps(head)}{then}"), ("check", head.check or ""), ("undo", _undo(head))]
     return [*claim, *(line for label, text in rows if text for line in _row(label, text, width))]
 
 
@@ -166,10 +171,6 @@ def _steps(head: Finding) -> str:
     """Return how to fix it: commands of the operating system to paste, the way through the BIOS menus, or words."""
     commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
     return "; ".join(commands) if commands and len(head.fix) == 1 else fix_words(head).removeprefix("BIOS: ")
-
-
-def _takes(head: Finding) -> str:
-    return _restarts([(head,)]).replace("; one ", ", then ")
 
 
 def _undo(head: Finding) -> str:
@@ -246,7 +247,7 @@ def _figures(measured: MeasuredFacts | None) -> list[str]:
 
 
 def _share(value: float, low: float, high: float) -> str:
-    """Return ``56 % of the 270-300 GB/s``; a time is so many times what was published."""
+    """Return ``56 % of the 270-300 GB/s``, of rates and of times; the share is that of the lower end."""
     write = throughput if low > 1 else duration
     span = write(high) if low == high else f"{write(low).partition(' ')[0]}-{write(high)}"
     return f"{100 * value / low:.0f} % of the {span}"
@@ -263,7 +264,7 @@ def _beside(published: Sequence[Compared], what: str, value: float, ceiling: flo
 
 def rules_line(audit: Audit, width: int) -> list[Line]:
     """Return how many rules came to what, so that nobody takes silence for health."""
-    return _section("RULES", list(tally(audit)), width, 3, "dim")
+    return wrapped([(f"{'RULES':<{ROOM}}", "dim"), (" · ".join(tally(audit)), "")], width, indent=ROOM)
 
 
 def _next(audit: Audit, asker: Asker, width: int) -> list[Line]:

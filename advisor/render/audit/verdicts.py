@@ -127,7 +127,7 @@ def _before(group: Group) -> Iterator[LabelledText]:
         yield "why", plain(head.why, 2000)
     yield from _first_labelled("evidence", (evidence_words(one) for finding in group.members for one in finding.evidence))
     if head.cost:
-        yield "cost", cost_words(head.cost).removeprefix("costs ")
+        yield "cost", cost_words(head.cost)
     if not head.fix and (head.advice or head.want):
         yield "fix", plain(head.advice or head.want or "", 2000)
 
