@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from advisor.launch import openmpi4, openmpi5
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import openmpi4, openmpi5
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 from tests.model.shapes import shape

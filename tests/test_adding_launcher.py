@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from advisor.launch.launcher_parts import PARTS
 from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[1]
-MODULE = "advisor/launch/hpcrun.py"
+MODULE, READER = "advisor/launch/launchers/hpcrun.py", "tests/launch/readers/hpcrun.py"
 USED = """
 import contextlib, io, json, sys
 from advisor.cli.job_options import LauncherName
@@ -56,12 +57,11 @@ print(json.dumps(told))
 """
 
 
-def example() -> str:
-    """Return the module that docs/adding.md shows."""
+def examples() -> tuple[str, str]:
+    """Return the module that docs/adding.md shows, and what reads its lines back."""
     section = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("## A launcher\n")[2].partition("\n## ")[0]
-    found = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    assert len(found) == 1
-    return str(found[0])
+    module, reader = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    return module, reader
 
 
 def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -74,11 +74,12 @@ def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project with one module more."""
     place = tmp_path_factory.mktemp("copy")
-    for name in ("advisor", "rules", "templates", "docs", "tests/machines"):
+    for name in ("advisor", "rules", "templates", "docs", "tests/machines", "tests/launch", "tests/place", "tests/model"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__", "pictures", "reference"))
-    for name in ("kernels", "README.md", "pyproject.toml"):
+    for name in ("kernels", "README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
         (place / name).symlink_to(ROOT / name)
-    (place / MODULE).write_text(example(), encoding="utf-8")
+    for name, text in zip((MODULE, READER), examples(), strict=True):
+        (place / name).write_text(text, encoding="utf-8")
     write_archive("b-c6525-2x7702-nps4", place / "node.tar.gz")
     return place
 
@@ -166,14 +167,100 @@ def test_the_reference_lists_it(used: dict[str, Any]) -> None:
     assert "- where ranks go: not told\n" in used["reference"].partition("## HPC run\n")[2]
 
 
-@pytest.mark.parametrize("part", ["TITLE", "RANKS", "LINES", "launch", "unbound"])
-def test_a_launcher_that_lacks_a_part_is_named_in_one_line(copy: Path, part: str) -> None:
-    """Half a launcher stops bind with the file and the part, not with a traceback."""
-    whole = (copy / MODULE).read_text(encoding="utf-8")
-    (copy / MODULE).write_text(f"{whole}\n\ndel {part}\n", encoding="utf-8")
+def properties(copy: Path, only: str) -> subprocess.CompletedProcess[str]:
+    """Return what the tests of all launchers say of this one."""
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/launch/test_properties.py", "-k", only)
+    return run(copy, *words)
+
+
+def test_its_lines_are_held_to_the_plan(copy: Path) -> None:
+    """The tests of every launcher place jobs with it, and what reads its lines back finds the plan in them."""
+    done = properties(copy, "hpcrun or reader")
+    assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout[-2000:]
+
+
+def test_a_launcher_whose_lines_nothing_reads_back_is_named(copy: Path) -> None:
+    """The file that is missing is named."""
+    (copy / READER).unlink()
     try:
-        ran = run(copy, "-m", "advisor", "bind", "--from", "node.tar.gz", "--ranks", "2", "--", "./app")
+        done = properties(copy, "reader")
+    finally:
+        (copy / READER).write_text(examples()[1], encoding="utf-8")
+    assert (done.returncode, f"one more item: '{READER}'" in done.stdout) == (1, True), done.stdout
+
+
+def broken(copy: Path, old: str, new: str, *words: str) -> str:
+    """Return what a command says where the module is wrong in one place: one line, and nothing else."""
+    whole = (copy / MODULE).read_text(encoding="utf-8")
+    assert whole.count(old) == 1
+    (copy / MODULE).write_text(whole.replace(old, new), encoding="utf-8")
+    try:
+        ran = run(copy, "-m", "advisor", *(words or ("bind", "--from", "node.tar.gz", "--ranks", "2", "--", "./app")))
     finally:
         (copy / MODULE).write_text(whole, encoding="utf-8")
-    assert ran.stderr == f"advisor: {MODULE}: this launcher lacks {part}; docs/adding.md says what each is\n"
-    assert (ran.returncode, ran.stdout) == (2, "")
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran.stderr
+    assert ran.stderr.startswith(f"advisor: {MODULE}: "), ran.stderr
+    return ran.stderr.strip().removeprefix(f"advisor: {MODULE}: ").removesuffix("; docs/adding.md says what a launcher has")
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part.isupper()])
+def test_a_launcher_that_lacks_a_part_is_named_in_one_line(copy: Path, part: str) -> None:
+    """Half a launcher stops bind with the file and the part, not with a traceback, and is never left out silently."""
+    assert broken(copy, f"\n{part} = ", f"\nMY_{part} = ") == f"this launcher lacks {part}"
+
+
+@pytest.mark.parametrize("part", ["launch", "unbound"])
+def test_a_launcher_that_lacks_a_function_is_named_in_one_line(copy: Path, part: str) -> None:
+    """What it cannot do without its functions is said before it is tried."""
+    assert broken(copy, f"\ndef {part}(", f"\ndef my_{part}(") == f"this launcher lacks {part}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ('ALIASES = ("hpc-run",)', 'ALIASES = ("hpc-run")', "ALIASES"),
+        ('VARIABLES = ("HPCRUN_",)', 'VARIABLES = ("HPCRUN_", "")', "VARIABLES"),
+        ('(("hpcrun", "--version"),)', '("hpcrun", "--version")', "VERSIONS"),
+        ("[^\\s]*)", "[^\\s]*", "VERSIONS"),
+        ("VERSIONS = (", "VERSIONS = [*(", ""),
+        ('rank=("HPCRUN_RANK",)', 'rank="HPCRUN_RANK"', "RANKS"),
+        ('("unset HPCRUN_HOSTS",)', '("unset HPCRUN_HOSTS")', "JOB"),
+        ('"-n": (1, "starts {0} ranks")', '"-n": "starts {0} ranks"', "LINES"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun")', "LINES"),
+        ("ORDER = 60", 'ORDER = "60"', "ORDER"),
+        ("def launch(placement: Placement, wish: LaunchRequest)", "def launch(wish: LaunchRequest)", "launch"),
+    ],
+)
+def test_a_part_that_is_not_what_it_should_be_is_named_in_one_line(copy: Path, old: str, new: str, part: str) -> None:
+    """A text in place of a tuple, an expression that is none, a function of too little: named before anything goes wrong."""
+    said = broken(copy, old, new)
+    assert said.startswith(f"its {part} is not " if part else "this launcher cannot be loaded: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("import wrapper\n", "import wrappre\n", "line 5: this launcher cannot be loaded: cannot import name 'wrappre'"),
+        ("ORDER = 60", "ORDER = SIXTY", "line 13: this launcher cannot be loaded: name 'SIXTY' is not defined"),
+        ("ORDER = 60", "ORDER = = 60", "this launcher cannot be loaded: invalid syntax (hpcrun.py, line 13)"),
+        (
+            'VersionQuery("hpcrun", ',
+            "VersionQuery(",
+            "line 14: this launcher cannot be loaded: VersionQuery.__init__() missing 1",
+        ),
+        ('ALIASES = ("hpc-run",)', 'ALIASES = ("impi",)', "ALIASES has 'impi'; intelmpi has that name"),
+    ],
+)
+@pytest.mark.parametrize("command", ["bind", "audit", "capture"])
+def test_a_module_that_cannot_be_read_is_named_in_one_line(copy: Path, old: str, new: str, said: str, command: str) -> None:
+    """Every command that needs launchers says which file, which line and what, not only bind."""
+    words = {"audit": ("audit", "--no-measure"), "capture": ("capture", "-o", "x.tar.gz")}.get(command, ())
+    assert said in broken(copy, old, new, *words)
+
+
+def test_what_needs_no_launcher_loads_none() -> None:
+    """Help and the check of rules start without reading a launcher's module."""
+    code = "import sys; from advisor.cli.main import status; status(sys.argv[1:])\n"
+    code += "print([name for name in sys.modules if 'launchers' in name])"
+    for words in (("rules", "check"), ("audit", "--help"), ("--help",), ("topology", "--help")):
+        assert run(ROOT, "-c", code, *words).stdout.splitlines()[-1] == "[]"

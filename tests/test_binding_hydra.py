@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from advisor.launch import intelmpi, mpich
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import intelmpi, mpich
 from advisor.model.placement import Placement
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.launch import openmpi4, openmpi5
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import openmpi4, openmpi5
 from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 from tests.fakenode.compare import at_hosts, described

@@ -48,8 +48,17 @@ def _launchers(beginning: str) -> list[str]:
     return [name for name in names() if name.startswith(beginning)]
 
 
+def _starting(beginning: str) -> list[str]:
+    """Return those that start ranks themselves and begin so."""
+    return [name for name in names(starting=True) if name.startswith(beginning)]
+
+
 LauncherName = Annotated[
     str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=_launchers)
+]
+MpiLauncher = Annotated[
+    str | None,
+    typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=_starting),
 ]
 SlurmConf = Annotated[
     Path | None, typer.Option("--slurm-conf", metavar="FILE", help="With lint: a slurm.conf, for srun's defaults.")

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import typer
 
 from advisor.errors import BadValue
-from advisor.launch.registry import names
 from advisor.model.audit.platform import Scope
 
 From = Annotated[
@@ -35,17 +34,6 @@ MeasurementsOption = Annotated[
     typer.Option("--measurements", metavar="FILE", help="Use these results of advisor measure; may be repeated."),
 ]
 Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
-
-
-def _launchers(beginning: str) -> list[str]:
-    """Return the launchers that begin so, for the shell's completion."""
-    return [name for name in names(starting=True) if name.startswith(beginning)]
-
-
-MpiLauncher = Annotated[
-    str | None,
-    typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=_launchers),
-]
 Repeats = Annotated[
     int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Number of repeats of each measurement.")
 ]

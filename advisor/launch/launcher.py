@@ -1,4 +1,4 @@
-"""What a launcher is: one module of this folder owns its names, versions, lines both ways, jobs and what its ranks are told."""
+"""What a launcher is: a module of the folder launchers owns its names, versions, lines both ways, jobs, ranks' variables."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from advisor.model.hardware.operating_system import Tool
 from advisor.model.placement import Placement
 
 if TYPE_CHECKING:
@@ -92,6 +91,17 @@ class RankVariables:
     local: tuple[str, ...] = ()
     inherited: bool = False
     """Whether what is started inside by another launcher inherits them: then they count last."""
+
+
+@dataclass(frozen=True)
+class OtherLauncher:
+    """A launcher whose lines are neither written nor read here, and what is known of it all the same."""
+
+    programs: tuple[str, ...]
+    """What its lines start with: they are refused by name."""
+    ranks: RankVariables | None = None
+    """Ranks that it starts can be verified, and the wrapper binds them, where this is known."""
+    versions: tuple[VersionQuery, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import Avoided, LaunchRequest, Lines
+from advisor.launch.launchers import wrapper
 from advisor.launch.ranks_per_host import devices_differ, homeless, kinds, memory_notes, runs
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering, ordered

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import Lines
+from advisor.launch.launchers import wrapper
 from advisor.launch.mpirun import Form, places
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering

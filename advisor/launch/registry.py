@@ -1,24 +1,37 @@
-"""The launchers there are, the modules of this folder that have a NAME; which one a name or a machine means."""
+"""The launchers there are, the modules of the folder ``launchers``; which one a name or a machine means."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from types import ModuleType
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from advisor.errors import BadInput, BadValue, did_you_mean
-from advisor.launch.launcher import Dialect, Launcher, RankVariables, VersionQuery
+from advisor.launch.launcher import Dialect, Launcher, OtherLauncher, RankVariables, VersionQuery
+from advisor.launch.launcher_parts import file_of, loaded
 from advisor.launch.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
 
-PARTS: Final = (*Launcher.__annotations__, "launch", "unbound")
+OTHERS: Final = (
+    # libflux-core:\t\t0.50.0
+    OtherLauncher(
+        ("flux",),
+        RankVariables(rank=("FLUX_TASK_RANK",), size=("FLUX_JOB_SIZE",), local=("FLUX_TASK_LOCAL_ID",)),
+        (VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),),
+    ),
+    OtherLauncher(
+        ("jsrun",),
+        RankVariables(rank=("JSM_NAMESPACE_RANK",), size=("JSM_NAMESPACE_SIZE",), local=("JSM_NAMESPACE_LOCAL_RANK",)),
+    ),
+    OtherLauncher(("aprun", "ibrun", "ccc_mprun", "yod", "poe")),
+)
+"""Launchers whose lines are neither written nor read here, and what is known of them all the same."""
 
 _SUPPOSED: Final = "openmpi"
 """What most clusters have."""
+_FOLDER: Final = Path(__file__).parent / "launchers"
 
 
 @dataclass(frozen=True)
@@ -32,23 +45,15 @@ class Choice:
 
 @cache
 def launchers() -> Mapping[str, Launcher]:
-    """Return the launchers by name, in their order; raise BadInput of a module that is half a launcher."""
-    names = [info.name for info in iter_modules([str(Path(__file__).parent)]) if not info.ispkg]
-    modules = [import_module(f"{__package__}.{name}") for name in names]
-    found = [checked(module) for module in modules if hasattr(module, "NAME") or hasattr(module, "launch")]
-    return {launcher.NAME: launcher for launcher in sorted(found, key=lambda each: each.ORDER)}
-
-
-def checked(module: ModuleType) -> Launcher:
-    """Return a module as a launcher; raise BadInput, in one line, of one that lacks a part."""
-    file = f"{module.__name__.replace('.', '/')}.py"
-    lacking = [part for part in PARTS if not hasattr(module, part)]
-    if lacking:
-        raise BadInput(f"this launcher lacks {', '.join(lacking)}", file=file, cure="docs/adding.md says what each is")
-    launcher = cast(Launcher, module)
-    if module.__name__.rpartition(".")[2] != launcher.NAME:
-        raise BadInput(f"its NAME is {launcher.NAME[:40]!a}", file=file, cure="it is the name of its module")
-    return launcher
+    """Return the launchers by name, in their order; raise BadInput, in one line, of a module that is half a launcher."""
+    found = sorted((loaded(info.name) for info in iter_modules([str(_FOLDER)])), key=lambda each: each.ORDER)
+    taken: dict[str, str] = {}
+    for launcher in found:
+        for name in (launcher.NAME, *launcher.ALIASES):
+            if taken.setdefault(name, launcher.NAME) != launcher.NAME:
+                cure = f"{taken[name]} has that name; leave it to one of the two"
+                raise BadInput(f"ALIASES has {name[:40]!a}", file=file_of(launcher.NAME), cure=cure)
+    return {launcher.NAME: launcher for launcher in found}
 
 
 def of_lines() -> Mapping[str, Dialect]:
@@ -76,6 +81,7 @@ def is_foreign(variable: str, launcher: Launcher | None = None) -> bool:
 def version_queries() -> Iterator[VersionQuery]:
     """Yield how the versions of all launchers are read, each once."""
     yield from dict.fromkeys(query for each in launchers().values() for query in each.VERSIONS)
+    yield from (query for each in other_launchers() for query in each.versions)
 
 
 def version_commands() -> Iterator[tuple[str, ...]]:
@@ -86,20 +92,21 @@ def version_commands() -> Iterator[tuple[str, ...]]:
         for query in each.VERSIONS
         for argv in query.commands
     ]
-    yield from dict.fromkeys(argv for *_, argv in sorted(asked, key=lambda row: row[:2]))
+    last = [argv for each in other_launchers() for query in each.versions for argv in query.commands]
+    yield from dict.fromkeys((*(argv for *_, argv in sorted(asked, key=lambda row: row[:2])), *last))
 
 
-_UNWRITTEN = RankVariables(
-    rank=("FLUX_TASK_RANK", "JSM_NAMESPACE_RANK"),
-    size=("FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE"),
-    local=("FLUX_TASK_LOCAL_ID", "JSM_NAMESPACE_LOCAL_RANK"),
-)
-"""Those of Flux and jsrun, whose lines are not written or read here; ranks that they start can be verified."""
+def other_launchers() -> tuple[OtherLauncher, ...]:
+    """Return the launchers whose lines are not read: of a program that has got a module since, that one counts."""
+    programs = {program for each in of_lines().values() for program in each.programs}
+    return tuple(each for each in OTHERS if not programs.intersection(each.programs))
 
 
 def rank_variables(kind: Literal["rank", "size", "local"]) -> tuple[str, ...]:
     """Return the variables by which ranks are told; those that are inherited come last."""
-    told = [*(each.RANKS for each in launchers().values() if each.RANKS), _UNWRITTEN]
+    told = [
+        each for each in (*(each.RANKS for each in launchers().values()), *(each.ranks for each in other_launchers())) if each
+    ]
     told.sort(key=lambda each: each.inherited)
     return tuple(dict.fromkeys(name for each in told for name in getattr(each, kind)))
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
-from advisor.launch import wrapper
 from advisor.launch.environment import Settings, settings
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import wrapper
 from advisor.launch.registry import Choice, choose
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering

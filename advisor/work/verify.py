@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.launch.wrapper import FILE as WRAPPER
+from advisor.launch.launchers.wrapper import FILE as WRAPPER
 from advisor.render.commandline import word
 from advisor.work import SILENT, Observer
 from advisor.work.job.folder import plan_in, read_bytes

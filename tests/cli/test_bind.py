@@ -326,8 +326,8 @@ def test_a_folder_is_whole_or_as_it_was(nodes: Path, capsys: Capture, tmp_path: 
 
 def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a launcher refuses to bind as planned, the wrapper does, and it is said."""
-    from advisor.launch import mpich
     from advisor.launch.launcher import Launch, LaunchRequest
+    from advisor.launch.launchers import mpich
     from advisor.model.placement import Placement
 
     real = mpich.launch

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 
 from advisor.errors import BadValue
-from advisor.launch import intelmpi
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import intelmpi
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.readers.intelmpi import parse, pinned

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from advisor.errors import BadValue
-from advisor.launch import mpich
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import mpich
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import NumaNode
 from advisor.model.placement import Placement

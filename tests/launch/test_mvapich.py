@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from advisor.launch import mvapich
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import mvapich
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies
 from tests.launch.readers.mvapich import parse

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from advisor.errors import BadValue
-from advisor.launch import openmpi4, wrapper
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import openmpi4, wrapper
 from advisor.launch.rankfile import parse, split
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import NodePlan, Placement, Slot

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from advisor.errors import BadValue
-from advisor.launch import openmpi5
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import openmpi5
 from advisor.launch.rankfile import parse
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, topologies

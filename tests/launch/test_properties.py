@@ -1,7 +1,10 @@
 """What holds from the wish to the ranks, for every launcher of the folder: a job is placed, launched, and its line read back."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from inspect import signature
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -10,9 +13,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.launch import rankfile, wrapper
+from advisor.launch import rankfile
 from advisor.launch.environment import settings
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import wrapper
 from advisor.launch.registry import Choice, launchers
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
@@ -20,7 +24,6 @@ from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from advisor.work.bind import launch_or_wrap
 from tests.launch.plan import bindings, topologies
-from tests.launch.readers import intelmpi, mpich, mvapich, pals, srun
 from tests.place.test_properties import jobs, machines
 
 Bindings = Mapping[int, tuple[str | None, CpuSet | None]]
@@ -29,17 +32,20 @@ HOSTS: dict[str, list[tuple[str, ...]]] = {"wrapper": [()], "pals": [(), ("a",)]
 """Of which hosts a line says by itself where every rank is; the wrapper knows one only, PALS wants as many ranks on each."""
 
 
+FOLDER = Path(__file__).parent / "readers"
 READERS: dict[str, Any] = {
     "openmpi4": rankfile.parse,
     "openmpi5": rankfile.parse,
     "wrapper": wrapper.parse,
-    "mpich": mpich.parse,
-    "intelmpi": intelmpi.parse,
-    "mvapich": mvapich.parse,
-    "srun": srun.parse,
-    "pals": pals.parse,
+    **{info.name: import_module(f"tests.launch.readers.{info.name}").parse for info in iter_modules([str(FOLDER)])},
 }
 """What reads the lines of each launcher back."""
+
+
+def test_every_launcher_has_a_reader_of_its_lines() -> None:
+    """docs/adding.md, "A launcher", shows one: tests/launch/readers/NAME.py with a function parse."""
+    missing = [f"tests/launch/readers/{name}.py" for name in launchers() if name not in READERS]
+    assert missing == []
 
 
 def launched(name: str, placement: Placement, machine: Machine, *, exact: bool, wrap: bool) -> Launch:
@@ -70,7 +76,7 @@ def told(made: Launch) -> tuple[Any, ...]:
     return made.argv, made.environment, {name: list(lines()) for name, lines in made.files.items()}, made.avoided, made.notes
 
 
-@pytest.mark.parametrize("name", launchers())
+@pytest.mark.parametrize("name", [name for name in launchers() if name in READERS])
 @examples(max_examples=150, deadline=None)
 @given(one=machines(), job=jobs(), exact=st.booleans(), wrap=st.booleans(), data=st.data())
 def test_from_the_wish_to_the_ranks(

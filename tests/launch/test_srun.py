@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 
 from advisor.errors import BadValue
-from advisor.launch import srun
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import srun
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Core
 from advisor.model.placement import Placement

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import wrapper
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings, node, planned, slot, topologies

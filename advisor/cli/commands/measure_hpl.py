@@ -16,14 +16,14 @@ Example: advisor measure hpl --hosts node[01-16] --scaling --save scaling.json
 """
 
 from advisor.cli import job_options as job
-from advisor.cli.options import BusyOk, Json, MpiLauncher, NoColor, PageOrLines, Save, Steps, Version, Width, at_most_one
+from advisor.cli.options import BusyOk, Json, NoColor, PageOrLines, Save, Steps, Version, Width, at_most_one
 from advisor.cli.output import Form, Terminal, show_lines, show_measured
 
 
 def run(
     *,
     hosts: job.HplHosts = None,
-    launcher: MpiLauncher = None,
+    launcher: job.MpiLauncher = None,
     launcher_version: Version = None,
     xhpl: job.Xhpl = None,
     quick: job.HplQuick = False,

@@ -24,7 +24,6 @@ from advisor.cli import job_options as job
 from advisor.cli.options import (
     BusyOk,
     Json,
-    MpiLauncher,
     NoColor,
     PageOrLines,
     Repeats,
@@ -45,7 +44,7 @@ def run(
     *,
     hosts: job.NetworkHosts = None,
     sources: job.NetworkSources = None,
-    launcher: MpiLauncher = None,
+    launcher: job.MpiLauncher = None,
     launcher_version: Version = None,
     per: job.NetworkPer = None,
     hca: job.Adapter = None,

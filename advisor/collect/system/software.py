@@ -15,8 +15,6 @@ from advisor.model.value import MIB, number
 
 SOFTWARE_PATHS: tuple[str, ...] = ()
 _OTHERS = (
-    # libflux-core:\t\t0.50.0
-    VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),
     # pbs_version = 2022.1.1;   pbs_version = PBSPro_11.1.0.111761
     VersionQuery("pbs", (("qstat", "--version"),), r"^pbs_version = (?:PBSPro_)?([0-9][^\s]*)"),
     # # Library version: 1.17.0;   before 1.14: # Version 1.13.1

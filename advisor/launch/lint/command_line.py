@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadInput
-from advisor.launch.registry import launchers, of_lines
+from advisor.launch.registry import launchers, of_lines, other_launchers
 
 MOST_WORDS = 4096
 MOST_LETTERS = 200_000
@@ -17,8 +17,6 @@ HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 _ODD = re.compile(f"[{HYPHENS}]")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)", re.DOTALL)
 
-_UNREAD = frozenset({"jsrun", "aprun", "flux", "ibrun", "ccc_mprun", "yod", "poe"})
-"""Launchers of which nothing is known here."""
 _ENDS = frozenset({"&", "&&", "||", "|", ";", ">", ">>", "2>", "2>&1", "<"})
 _BINDERS = {
     "-N": "nodes",
@@ -92,7 +90,7 @@ def take_apart(arguments: Sequence[str]) -> Words:
             break
     shown = plain[at] if at < ends else ""
     known = ", ".join(dict.fromkeys(program for spoken in of_lines().values() for program in spoken.programs))
-    if shown.rpartition("/")[2] in _UNREAD:
+    if any(shown.rpartition("/")[2] in each.programs for each in other_launchers()):
         raise BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {known}")
     raise BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected one of {known}")
 

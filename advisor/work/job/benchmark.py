@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.environment import article, unusable, without_adapters, without_gpus
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import wrapper
 from advisor.launch.registry import Choice, choose, is_foreign
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Locality

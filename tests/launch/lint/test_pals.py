@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput, BadValue
-from advisor.launch import pals
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import pals
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.predict import Prediction, predict

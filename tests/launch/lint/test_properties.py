@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.launch import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launchers import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.lint.lint import lint
 from advisor.launch.registry import of_lines
 from advisor.model.placement import Lint, Placement

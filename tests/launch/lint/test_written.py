@@ -5,8 +5,8 @@ from types import ModuleType
 import pytest
 from hypothesis import assume, given, settings
 
-from advisor.launch import intelmpi, mpich, mvapich, srun
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launchers import intelmpi, mpich, mvapich, srun
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import predict
 from advisor.launch.lint.slurm.srun import KEY

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import Lines
-from advisor.launch.mpich import hydra_bound, objects
+from advisor.launch.launchers import wrapper
+from advisor.launch.launchers.mpich import hydra_bound, objects
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.topology import Topology
 

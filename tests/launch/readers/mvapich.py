@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import Lines
+from advisor.launch.launchers import wrapper
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 from tests.launch.readers import mpich

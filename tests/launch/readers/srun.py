@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import Lines
-from advisor.launch.mpich import objects
-from advisor.launch.srun import chunks, natural
+from advisor.launch.launchers import wrapper
+from advisor.launch.launchers.mpich import objects
+from advisor.launch.launchers.srun import chunks, natural
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 

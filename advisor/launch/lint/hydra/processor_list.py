@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from advisor.errors import BadValue
-from advisor.launch.intelmpi import MASKS
+from advisor.launch.launchers.intelmpi import MASKS
 from advisor.launch.lint.outcome import Unclear
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering, ordered

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from advisor.errors import BadValue
-from advisor.launch import mpirun, wrapper
+from advisor.launch import mpirun
 from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, RankVariables, VersionQuery, late
+from advisor.launch.launchers import wrapper
 from advisor.launch.lint.option_tables import OPENMPI, OPENMPI_ALIASES
 from advisor.launch.mpirun import MAIN, Fault, Form, Release, fits
 from advisor.launch.rankfile import longest, rankfile

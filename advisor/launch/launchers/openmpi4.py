@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from advisor.errors import BadValue
-from advisor.launch import mpirun, openmpi5, wrapper
+from advisor.launch import mpirun
 from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.launchers import openmpi5, wrapper
+from advisor.launch.launchers.openmpi5 import RANKS, UNBOUND, VARIABLES, VERSIONS, unbound
 from advisor.launch.mpirun import Fault, Release
-from advisor.launch.openmpi5 import RANKS, UNBOUND, VARIABLES, VERSIONS, unbound
 from advisor.launch.rankfile import Count, longest, rankfile
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from advisor.launch import wrapper
 from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, RankVariables, VersionQuery, late
+from advisor.launch.launchers import wrapper
 from advisor.launch.lint.option_tables import HYDRA, HYDRA_ALIASES
 from advisor.launch.ranks_per_host import (
     FEW,

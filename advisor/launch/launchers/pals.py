@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch import wrapper
 from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Options, RankVariables, late
+from advisor.launch.launchers import wrapper
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.launch.ranks_per_host import LONGEST, devices_differ, filled, memory_notes, names, only_slots, runs
 from advisor.model.cpuset import CpuSet, union

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from advisor.launch import wrapper
 from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, RankVariables, VersionQuery, late
+from advisor.launch.launchers import wrapper
+from advisor.launch.launchers.mpich import alike, objects
 from advisor.launch.lint.option_tables import SRUN, SRUN_ALIASES
-from advisor.launch.mpich import alike, objects
 from advisor.launch.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from advisor.launch import mpich, wrapper
 from advisor.launch.launcher import Avoided, JobScript, Launch, LaunchRequest, Lines, VersionQuery, late
-from advisor.launch.mpich import alike, objects
+from advisor.launch.launchers import mpich, wrapper
+from advisor.launch.launchers.mpich import alike, objects
 from advisor.launch.ranks_per_host import (
     FEW,
     Run,

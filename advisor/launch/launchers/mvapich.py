@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from advisor.launch import mpich, pals, wrapper
 from advisor.launch.launcher import (
     Avoided,
     Dialect,
@@ -17,8 +16,9 @@ from advisor.launch.launcher import (
     VersionQuery,
     late,
 )
+from advisor.launch.launchers import mpich, pals, wrapper
+from advisor.launch.launchers.pals import Given, known_words, listed_cpus, number, seated
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
-from advisor.launch.pals import Given, known_words, listed_cpus, number, seated
 from advisor.launch.ranks_per_host import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import LintRank, Placement, Slot
