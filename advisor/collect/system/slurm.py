@@ -138,7 +138,10 @@ def _autodetect(gres: _File) -> str | None:
 
 
 def _plugins(main: _File) -> tuple[str, ...] | None:
-    """Return the task plugins without their prefix; () for none, which is what a whole file without the key means."""
+    """Return the task plugins without their prefix; () for none, which is what a whole file without the key means.
+
+    slurm.conf(5) of Slurm 22.05: the default value is task/none.
+    """
     value = main.value("TaskPlugin")
     if value is None:
         return () if main.whole else None

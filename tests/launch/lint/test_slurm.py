@@ -51,9 +51,12 @@ def test_slurm_conf_tells_the_default_distribution() -> None:
     assert cpus(made(line, PLAIN.replace("CR_Core", "CR_Core,CR_CORE_DEFAULT_DIST_BLOCK"))) == ["0", "1", "2"]
 
 
-def test_slurm_without_a_plugin_for_affinity_binds_nothing() -> None:
-    """Nor does it say so."""
-    assert [rank.cpus for rank in made("srun -n 2 ./a", "TaskPlugin=task/none\n").ranks or ()] == [None, None]
+@pytest.mark.parametrize(
+    "conf", ["TaskPlugin=task/none\n", "SelectType=select/cons_tres\n", "", "TaskPluginParam=autobind=cores\n"]
+)
+def test_slurm_without_a_plugin_for_affinity_binds_nothing(conf: str) -> None:
+    """Nor does it say so; a slurm.conf that names no plugin means none, here as where a machine's own is read."""
+    assert [rank.cpus for rank in made("srun -n 2 --cpu-bind=cores ./a", conf).ranks or ()] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -69,15 +72,15 @@ def test_slurm_without_a_plugin_for_affinity_binds_nothing() -> None:
 )
 def test_a_setup_that_is_not_worked_out_is_named(conf: str, why: str) -> None:
     """What gives CPUs in other ways is left open."""
-    assert why in str(made("srun -n 8 ./a", conf).unclear)
+    assert why in str(made("srun -n 8 ./a", conf if "TaskPlugin" in conf else f"TaskPlugin=task/affinity\n{conf}").unclear)
 
 
 @pytest.mark.parametrize(
     "conf",
     [
-        "SelectType=select/cons_tres\n",
-        "SelectType=select/cons_res\n",
-        "SelectTypeParameters=CR_Core_Memory\n",
+        "TaskPlugin=task/affinity\nSelectType=select/cons_tres\n",
+        "TaskPlugin=task/affinity\nSelectType=select/cons_res\n",
+        "TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core_Memory\n",
         "TaskPlugin=affinity\n",
         "TaskPlugin=task/cgroup,task/affinity\n",
     ],
@@ -190,7 +193,9 @@ WORDS = st.one_of(
 
 
 @settings(deadline=None)
-@given(st.lists(WORDS, max_size=8), st.sampled_from([None, PLAIN, "TaskPluginParam=autobind=cores\n"]), st.text(max_size=40))
+@given(
+    st.lists(WORDS, max_size=8), st.sampled_from([None, PLAIN, f"{PLAIN}TaskPluginParam=autobind=cores\n"]), st.text(max_size=40)
+)
 def test_any_words_of_srun_are_told_refused_or_left_open(words: list[str], conf: str | None, more: str) -> None:
     """No other end, whatever slurm.conf says."""
     text = None if conf is None else conf + more

@@ -210,7 +210,8 @@ def setups(files: Mapping[str, str], machine: Machine, topology: Topology) -> tu
     if any(re.match(r"include\s", row.strip(), re.IGNORECASE) for row in _rows(files[KEY])):
         raise Unclear("slurm.conf includes other files, which were not read")
     said, nodes = read(files[KEY])
-    plugins = {word.strip() for word in said.get("taskplugin", "task/affinity").lower().split(",")}
+    # slurm.conf(5) of Slurm 22.05: the default value is task/none.
+    plugins = {word.strip() for word in said.get("taskplugin", "task/none").lower().split(",")}
     if not plugins & {"task/affinity", "affinity"}:
         if plugins & {"task/cgroup", "cgroup"}:
             raise Unclear("TaskPlugin has task/cgroup alone: which CPUs its cpuset holds, is not worked out here")
