@@ -19,6 +19,8 @@ class FreeCore:
     """-1 where the L3 group is not known."""
     threads: int = 1
     """Threads of a rank that it carries."""
+    l2: int = -1
+    """Which level 2 cache of several cores it shares; -1 where it shares none."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ def l3(seat: FreeCore) -> Key:
 def l3_in_node(seat: FreeCore) -> Key:
     """Return which L3 group of which NUMA node: with sub-NUMA clusters an L3 group spans several nodes."""
     return (seat.socket, seat.node, seat.l3)
+
+
+def l2(seat: FreeCore) -> Key:
+    """Return which level 2 cache of several cores."""
+    return (seat.socket, seat.node, seat.l3, seat.l2)
 
 
 def core(seat: FreeCore) -> Key:
@@ -170,10 +177,27 @@ def _spaced(keys: Sequence[Key], count: int, depth: int = 1) -> list[int]:
     return chosen
 
 
+def _one_for_each_l2(seats: Sequence[FreeCore], threads: int, count: int) -> list[RankCores]:
+    """Return so many ranks, of which two share a level 2 cache only where no other is free; in the order of space.
+
+    Cores of which some share none are of several kinds: there the first ones stay the first.
+    """
+    if any(seat.l2 < 0 for seat in seats):
+        return packed_ranks(seats, threads, count)
+    tiles = parts(seats, l2)
+    made = [consecutive_ranks(tile, threads) for tile in tiles.values()]
+    if sum(map(len, made)) < count:
+        return packed_ranks(seats, threads, count)
+    shares = distributed(count, [len(ranks) for ranks in made], list(tiles))
+    place = {seat: position for position, seat in enumerate(seats)}
+    chosen = (rank for ranks, share in zip(made, shares, strict=True) for rank in ranks[:share])
+    return sorted(chosen, key=lambda rank: place[rank.seats[0]])
+
+
 def spread_ranks(seats: Sequence[FreeCore], threads: int, count: int, *levels: Level) -> list[RankCores]:
     """Return so many ranks spread over the parts of the first level, inside each over those of the next; block order."""
     if not levels:
-        return packed_ranks(seats, threads, count)
+        return _one_for_each_l2(seats, threads, count)
     boxes = parts(seats, levels[0])
     room = [len(packed_ranks(box, threads, len(box))) for box in boxes.values()]
     shares = distributed(count, room, list(boxes))

@@ -84,7 +84,12 @@ class NodeResources:
         l3 = [group.cpuset for group in self.inside.l3]
         domains = [domain.cpus for domain in self.domains]
         return FreeCore(
-            cpus, position, _holder(self.sockets, first, len(self.sockets)), _holder(domains, first, -1), _holder(l3, first, -1)
+            cpus,
+            position,
+            _holder(self.sockets, first, len(self.sockets)),
+            _holder(domains, first, -1),
+            _holder(l3, first, -1),
+            l2=_holder([cache.cpuset for cache in self.inside.shared_l2], first, -1),
         )
 
     @cached_property

@@ -83,7 +83,7 @@ def hca_near(space: Space, count: int) -> list[RankCores]:
         chunks += packed_ranks(box, space.threads, count - len(chunks))
     if len(chunks) < count:
         chunks = max(chunks, ranks_within_parts(near, socket, space.threads)[:count], key=len)
-    return [RankCores(chunk.seats, device.name) for chunk in chunks]
+    return _over_caches(space, [RankCores(chunk.seats, device.name) for chunk in chunks])
 
 
 def per_hca(space: Space, count: int) -> list[RankCores]:
@@ -107,7 +107,7 @@ def _shared(space: Space, count: int) -> list[RankCores]:
         stacks = max(stacks, wide, key=lambda each: sum(map(len, each)))
     total = sum(map(len, stacks))
     quota = distributed(min(count, total), [total] * len(space.near))
-    return _by_turns(space, stacks, quota)
+    return _over_caches(space, _by_turns(space, stacks, quota))
 
 
 def _by_turns(space: Space, stacks: list[list[RankCores]], quota: Sequence[int]) -> list[RankCores]:
@@ -131,6 +131,21 @@ def _by_turns(space: Space, stacks: list[list[RankCores]], quota: Sequence[int])
         for device, mine in zip(space.near, taken, strict=True)
         for chunk in sorted(mine, key=lambda c: max(space.ground.nearness(seat, device) for seat in c.seats))
     ]
+
+
+def _over_caches(space: Space, ranks: list[RankCores]) -> list[RankCores]:
+    """Return the ranks, those of each node spread over its caches where all its cores are equally near to the devices."""
+    if any(device.cpus for device in space.near):
+        return ranks
+    found, place = list(ranks), {seat: position for position, seat in enumerate(space.seats)}
+    for box in parts(space.seats, node).values():
+        own = set(box)
+        mine = sorted((i for i, rank in enumerate(ranks) if own & set(rank.seats)), key=lambda i: place[ranks[i].seats[0]])
+        spread = spread_ranks(box, space.threads, len(mine), l3_in_node)
+        if len(spread) == len(mine) and all(own >= set(ranks[i].seats) for i in mine):
+            for i, rank in zip(mine, spread, strict=True):
+                found[i] = RankCores(rank.seats, ranks[i].device)
+    return found
 
 
 WAYS: Final[dict[Strategy, Way]] = {

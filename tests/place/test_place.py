@@ -95,22 +95,22 @@ def test_two_adapters() -> None:
 
 
 def test_ranks_beside_gpus() -> None:
-    """Where no number is given every GPU gets a rank; four ranks are two for each."""
+    """Where no number is given every GPU gets a rank; four ranks are two for each, in an L3 group of their own."""
     assert cpus(placed("two-hcas", strategy="gpu-near", threads=4)) == ["4-7", "24-27"]
     made = placed("two-hcas", strategy="gpu-near", ranks=4)
     assert [(str(r.slot.cpus), r.slot.gpu) for r in made.ranks()] == [
         ("4", "0000:42:00.0"),
-        ("5", "0000:42:00.0"),
+        ("6", "0000:42:00.0"),
         ("24", "0000:a2:00.0"),
-        ("25", "0000:a2:00.0"),
+        ("26", "0000:a2:00.0"),
     ]
 
 
 @pytest.mark.parametrize("name", ["gpu1", "0000:a2:00.0"])
 def test_near_a_gpu(name: str) -> None:
-    """Cores near a GPU are asked for by its number or its address."""
+    """Cores near a GPU are asked for by its number or its address; those of one node are taken cache by cache."""
     made = placed("two-hcas", ranks=2, near=name)
-    assert [(str(r.slot.cpus), r.slot.gpu) for r in made.ranks()] == [("24", "0000:a2:00.0"), ("25", "0000:a2:00.0")]
+    assert [(str(r.slot.cpus), r.slot.gpu) for r in made.ranks()] == [("24", "0000:a2:00.0"), ("26", "0000:a2:00.0")]
 
 
 def test_memories_are_shared_evenly() -> None:
