@@ -1,8 +1,9 @@
 #!/bin/sh
 # Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
 # `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh launchers` the MPI launchers that
-# they ask, `sh prepare.sh bench-packages` what `make bench` compares with, `sh prepare.sh venv EXTRAS STAMP` makes
-# .venv with the project in it, `sh prepare.sh lowest` .venv-lowest with the oldest releases that it may have.
+# they ask, `sh prepare.sh browser` the browser that opens pages in tests, `sh prepare.sh bench-packages` what `make bench`
+# compares with, `sh prepare.sh venv EXTRAS STAMP` makes .venv with the project in it, `sh prepare.sh lowest` .venv-lowest
+# with the oldest releases that it may have.
 # Says what it does; without root it goes on and names what it could not install.
 set -eu
 
@@ -144,6 +145,23 @@ launchers() {
     done
 }
 
+# The browser that tests open pages in; npm brings what drives it, and what judges pages.
+browser_packages() {
+    if ! have chromium-browser && ! have google-chrome; then need chromium chromium chromium chromium; fi
+    need node nodejs nodejs nodejs
+    need npm npm npm npm
+    need pdftoppm poppler-utils poppler-utils poppler-tools
+}
+
+browser() {
+    cache=${ADVISOR_BROWSER_CACHE:-$HOME/.cache/advisor-browser}
+    if [ -d "$cache/node_modules/html-validate" ]; then return; fi
+    say "installing axe-core, html-validate and puppeteer-core into $cache"
+    mkdir -p "$cache"
+    PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund --prefix "$cache" axe-core@4 html-validate@10 puppeteer-core@24 ||
+        say "npm could not install them; the tests that open pages skip"
+}
+
 venv() {
     python=$(newest_python)
     if [ -z "$python" ]; then
@@ -186,7 +204,8 @@ case ${1:-} in
     test-packages) test_packages; install_missing ;;
     bench-packages) bench_packages; install_missing ;;
     launchers) launchers ;;
+    browser) browser_packages; install_missing; browser ;;
     lowest) lowest ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
-    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | venv EXTRAS STAMP"; exit 2 ;;
+    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | browser | venv EXTRAS STAMP"; exit 2 ;;
 esac
