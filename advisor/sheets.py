@@ -223,7 +223,7 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
     for key in place:
         data = data[key]
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context={"written": True})  # by hand: what has a unit is written with it
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=True)
         # A mistyped key is missing as well; what is there says more than what is not.
@@ -234,6 +234,7 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
 
 
 def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -> AdvisorError:
+    place = place[:-1] if place[-1:] == ("[key]",) else place
     name = str(place[-1])[:60] if place else "sheet"
     if first["type"] == "missing":
         return sheet.wrong(place, f"{name} is missing", _described(model, first["loc"]))
@@ -248,6 +249,12 @@ def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -
         near = get_close_matches(said, expected, n=1, cutoff=0.5)
         problem = f"{name}: {said} is not one of {', '.join(expected)}"
         return sheet.wrong(place, problem, f"did you mean {near[0]}?" if near else None)
+    if first["type"] == "string_pattern_mismatch":
+        cure = _described(model, first["loc"]) or f"it matches {first['ctx']['pattern']}"
+        return sheet.wrong(place, f"{name}: {said} is not written as it must be", cure)
+    if first["type"] == "wrong_at":
+        where = first["ctx"]
+        return sheet.wrong((*place, *where["place"]), where["problem"], where["cure"])
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")[:200]
     wanted = _described(model, first["loc"])
     return sheet.wrong(place, f"{name}: {message}", wanted or (None if place else f"it has {', '.join(_fields(model))}"[:300]))

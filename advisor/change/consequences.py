@@ -10,12 +10,13 @@ from advisor.change.cut import Target, usual
 from advisor.change.positions import CoreMap
 from advisor.model.cpuset import CpuSet
 from advisor.model.fact import lists_with
-from advisor.model.hardware.cpu import Cpu, Scheme
+from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice
 from advisor.model.hardware.firmware import Bios
 from advisor.model.hardware.machine import Facts, Gap, Machine, Source
 from advisor.model.hardware.memory import Memory
 from advisor.model.hardware.operating_system import Hugepages, Kernel
+from advisor.model.hardware.platform_traits import Scheme
 from advisor.model.hardware.topology import Topology
 
 HELP = "look again after the restart: advisor audit"

@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple
 from advisor.change.positions import CoreMap, Cores
 from advisor.errors import BadValue
 from advisor.model.audit.platform import CutOffer, Platform, dies, offered
-from advisor.model.hardware.cpu import Scheme, scheme
 from advisor.model.hardware.layout import Assumption, Cut
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_cut
+from advisor.model.hardware.platform_traits import Scheme
+from advisor.model.hardware.schemes import scheme
 from advisor.model.hardware.topology import Distances, Topology
 
 Nodes = Literal["all"] | int

@@ -9,9 +9,11 @@ from advisor.change.cut import NewNode
 from advisor.change.positions import CoreMap, CorePosition, Cores
 from advisor.errors import BadValue, CannotWork
 from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu, Scheme, scheme
+from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.layout import Assumption
 from advisor.model.hardware.numbering import infer_numbering
+from advisor.model.hardware.platform_traits import Scheme
+from advisor.model.hardware.schemes import has_smt, scheme
 
 Order = Literal["linear", "over packages", "over nodes", "over dies"]
 Threads = Literal["offset", "adjacent"]
@@ -153,8 +155,6 @@ def new_numbers(seats: CoreMap, cpu: Cpu | None, wish: Assumption, cells: Sequen
 
 
 _TWO = 2
-_INTEL_E_CORES = (175, 221)
-"""Sierra Forest and Clearwater Forest."""
 
 
 def _order(seats: CoreMap, kind: Scheme, wish: Assumption, cells: Sequence[NewNode] | None) -> tuple[tuple[int, ...], str | None]:
@@ -177,13 +177,7 @@ def _threads(seats: CoreMap, cpu: Cpu | None, wish: Assumption) -> int | None:
     now = max(len(core.cpuset) for core in seats.topology.cores)
     if wish.smt is None or wish.smt == (now > 1):
         return None
-    if wish.smt and not _has_smt(cpu):
+    if wish.smt and not has_smt(cpu):
         shown = (cpu.model_name if cpu else None) or "this processor"
         raise BadValue(f"{shown[:60]} is not known to have SMT with two threads per core", cure="it offers smt=off")
     return _TWO if wish.smt else 1
-
-
-def _has_smt(cpu: Cpu | None) -> bool:
-    if cpu is None or cpu.vendor not in ("AuthenticAMD", "GenuineIntel", "HygonGenuine"):
-        return False
-    return scheme(cpu) is not Scheme.KNL and not (cpu.vendor == "GenuineIntel" and cpu.model in _INTEL_E_CORES)

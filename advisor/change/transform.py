@@ -10,9 +10,9 @@ from advisor.change.positions import CoreMap, Cores, core_map
 from advisor.errors import BadValue
 from advisor.model.audit.platform import Platform
 from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.hardware.cpu import Scheme
 from advisor.model.hardware.layout import Assumption
 from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.platform_traits import Scheme
 from advisor.model.hardware.topology import L3, Core, Die, NumaNode, Package, SharedL2, Topology
 
 CpusOfCores = Sequence[CpuSet]

@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from advisor.know.platforms import traits
 from advisor.know.vendors import vendors
-from advisor.model.audit.setting import Maker
 from advisor.model.audit.vendor import Vendor, is_named
 from advisor.model.hardware.firmware import Bios, Firmware, Registry
+from advisor.model.hardware.platform_traits import Maker, traits
 
 _ENOUGH = 4
 """Attributes of another's sheet that tell whose a file is; a few names are everybody's."""

@@ -17,9 +17,10 @@ from advisor.model.audit.measured_facts import UNMEASURED
 from advisor.model.audit.plan import WantedSetting
 from advisor.model.audit.platform import Platform
 from advisor.model.audit.rule import SEVERITIES, Publication
-from advisor.model.audit.setting import Maker, Setting
+from advisor.model.audit.setting import Setting
 from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.firmware import Bios
+from advisor.model.hardware.platform_traits import Maker
 
 
 def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:

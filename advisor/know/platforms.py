@@ -1,82 +1,25 @@
 """The platform sheets: all of them, the one that fits a machine, the one of a name, and that of a processor on order."""
 
 import re
-from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
-from typing import Final
 
-from advisor.errors import BadSheet, BadValue, did_you_mean
+from advisor.errors import BadValue, did_you_mean
 from advisor.model.audit.platform import Platform, for_model, lacking
-from advisor.model.audit.platform_traits import Match, Traits
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.platform_traits import Match, file_of, must_be_named, platform_files, traits, with_inherited
 from advisor.model.hardware.topology import Topology
 from advisor.model.value import Value
-from advisor.paths import rules
-from advisor.sheets import Sheet, model_of, read_sheet
-
-_OWN: Final = frozenset({"id", "name", "launched", "match", "series", "processors", "variants", "references", "notes"})
-"""What a sheet never inherits: who it is, and what was measured or sold of another."""
-
-_FARTHEST: Final = 4
-"""Sheets that inherit one from the other."""
-
-
-def _files() -> dict[str, Path]:
-    """Return the file of each platform."""
-    return {path.stem: path for path in sorted((rules() / "platforms").glob("*.yaml"))}
-
-
-def file_of(name: str) -> Path:
-    """Return the file of a platform that there is."""
-    return _files()[name]
-
-
-def _with_inherited(sheet: Sheet, only: Iterable[str] = (), depth: int = 0) -> Sheet:
-    """Return a sheet with what it takes from the one it inherits; a figure of its own needs a source of its own."""
-    data = sheet.data if isinstance(sheet.data, dict) else {}
-    elder = data.get("inherits")
-    if not isinstance(elder, str):
-        return sheet
-    if elder not in _files():
-        raise sheet.wrong(
-            ("inherits",), f"there is no platform {elder[:40]}", did_you_mean(elder, _files(), "see rules/platforms")
-        )
-    if depth == _FARTHEST:
-        raise sheet.wrong(("inherits",), "too many sheets inherit one from the other", f"at most {_FARTHEST}")
-    from_elder = _with_inherited(read_sheet(_files()[elder], only=only), only, depth + 1).data
-    merged = {**{key: value for key, value in from_elder.items() if key not in _OWN}, **data}
-    sources, own = from_elder.get("sources"), data.get("sources", {})
-    if isinstance(sources, dict) and isinstance(own, dict):
-        kept = {key: source for key, source in sources.items() if key not in data and key not in _OWN}
-        merged["sources"] = {**kept, **own}
-    return sheet._replace(data=merged)
-
-
-def _own_name(found: Traits, path: Path) -> None:
-    if found.id != path.stem:
-        raise BadSheet(f"the id {found.id} is not the file's name", file=str(path), cure=f"write id: {path.stem}")
-
-
-@cache
-def traits() -> tuple[Traits, ...]:
-    """Return what tells each platform from the others, by file name: far less than whole sheets to read."""
-    found = []
-    for path in _files().values():
-        sheet = _with_inherited(read_sheet(path, only=Traits.model_fields), Traits.model_fields)
-        found.append(model_of(sheet, Traits))
-        _own_name(found[-1], path)
-    return tuple(found)
+from advisor.sheets import model_of, read_sheet
 
 
 @cache
 def platform_sheet(name: str) -> Platform:
     """Return the whole sheet of a platform that there is."""
     path = file_of(name)
-    sheet = _with_inherited(read_sheet(path))
+    sheet = with_inherited(read_sheet(path))
     platform = model_of(sheet, Platform)
-    _own_name(platform, path)
+    must_be_named(platform, sheet)
     for key, problem, cure in lacking(platform):
         raise sheet.wrong((key,), problem, cure)
     return platform
@@ -85,7 +28,7 @@ def platform_sheet(name: str) -> Platform:
 @cache
 def platforms() -> tuple[Platform, ...]:
     """Return every platform sheet, by file name."""
-    return tuple(platform_sheet(name) for name in _files())
+    return tuple(platform_sheet(name) for name in platform_files())
 
 
 def match_platform(machine: Machine) -> Platform | None:
@@ -122,7 +65,7 @@ def _refined(match: Match, name: str, topology: Topology) -> bool:
 def platform_by_id(name: str) -> Platform:
     """Return the platform of a name such as ``rome`` or ``sapphire-rapids``."""
     wanted = "-".join(name.lower().split()).replace("_", "-")
-    known = tuple(_files())
+    known = tuple(platform_files())
     if wanted in known:
         return platform_sheet(wanted)
     raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))

@@ -5,6 +5,7 @@ from functools import cache
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.model.audit.plan import Keeper, Kept
+from advisor.model.audit.rule import WHERES
 from advisor.model.audit.setting import Means, Neutral, Setting, Vocabulary
 from advisor.paths import rules
 from advisor.sheets import load_sheet
@@ -12,9 +13,10 @@ from advisor.sheets import load_sheet
 
 @cache
 def settings() -> dict[str, Setting]:
-    """Return every setting under its name, in the sheet's order."""
-    sheet = load_sheet(rules() / "settings.yaml", Vocabulary)
-    return {name: setting.model_copy(update={"name": name}) for name, setting in sheet.root.items()}
+    """Return every setting under its name: in the order of the checklist, and inside of a group in the sheet's."""
+    found = load_sheet(rules() / "settings.yaml", Vocabulary).root
+    ordered = sorted(found, key=lambda name: WHERES.index(found[name].where))
+    return {name: found[name].model_copy(update={"name": name}) for name in ordered}
 
 
 def setting(name: str) -> Setting:

@@ -4,26 +4,24 @@ A platform that no generation of a vendor holds, a trait that no platform has, a
 a vendor's sheet says nothing: none of them breaks an audit, each makes it silently worse.
 """
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
-from itertools import combinations
 from typing import Final, NamedTuple
 
 from advisor.errors import BadSheet, did_you_mean
-from advisor.know.platforms import file_of, platforms, traits
+from advisor.know.platform_checks import platform_mistakes
 from advisor.know.settings import settings
-from advisor.know.vendors import generations_of, publications, vendor_file, vendors
-from advisor.model.audit.platform import Platform
-from advisor.model.audit.platform_traits import TraitQuery, Traits
+from advisor.know.vendors import FALLBACK, generations_of, publications, same_servers, vendor_file, vendors
 from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.cpu import Cpu, Scheme, scheme
+from advisor.model.hardware.platform_traits import Scheme, TraitQuery, Traits, traits
 from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
 
 _ASKED: Final = ("family", "socket", "core_type", "scheme", "vendor", "architecture")
 """Traits of which a rule may ask for a word."""
 
-_COMPARED = re.compile(rf"platform\.({'|'.join(_ASKED)}) (?:==|!=|in|not in) (\"[^\"]*\"|\[[^\]]*\])")
+_COMPARED = re.compile(rf"(?<![\w.])(platform\.(?:{'|'.join(_ASKED)})|vendor) (?:==|!=|in|not in) (\"[^\"]*\"|\[[^\]]*\])")
 
 
 class Expression(NamedTuple):
@@ -35,27 +33,65 @@ class Expression(NamedTuple):
     text: str
 
 
-def _settings_without_source() -> Iterator[BadSheet]:
-    """Yield settings that cite nothing, or what is no publication of rules/sources.yaml."""
-    known, file = publications(), str(rules() / "settings.yaml")
+_SAID: Final = (
+    ("menu", ("bios",), "its usual names in setup menus, the most usual first"),
+    ("show", ("boot", "os", "fabric", "scheduler"), "the command that shows the present value on Linux"),
+    ("set", ("boot", "os", "fabric", "scheduler"), "how the operating system takes it; null where nothing but a person can"),
+    ("read", ("boot", "os", "fabric", "scheduler"), "how facts show it; [] where none does: rules on it stay unknown then"),
+)
+"""What a setting of some places says of itself, or that there is nothing to say."""
+
+
+def _of_settings() -> Iterator[BadSheet]:
+    """Yield settings that leave out what the product needs, cite nothing or no publication, or read words they do not have."""
+    known, sheet = publications(), read_sheet(rules() / "settings.yaml")
     for name, each in settings().items():
+        for key, places, means in _SAID:
+            if each.where in places and key not in each.model_fields_set:
+                yield sheet.wrong((name,), f"{name} does not say {key}", f"write {key}: {means}")
+        for number, reading in enumerate(each.read):
+            for word in _yielded(reading.value):
+                if not each.takes(word):
+                    cure = did_you_mean(str(word), each.values, f"there are {', '.join(each.values)}")
+                    yield sheet.wrong((name, "read", number), f"{name} reads {word}, which is no value of it", cure)
         if not each.sources:
-            yield BadSheet(f"{name} has no sources", file=file, cure="write: sources: [ID], of rules/sources.yaml")
-        for source in each.sources:
+            yield sheet.wrong((name,), f"{name} has no sources", "write: sources: [ID], of rules/sources.yaml")
+        for number, source in enumerate(each.sources):
             if source not in known:
                 cure = did_you_mean(source, known, "rules/sources.yaml has them")
-                yield BadSheet(f"{name} cites {source}, which rules/sources.yaml has not", file=file, cure=cure)
+                yield sheet.wrong((name, "sources", number), f"{name} cites {source}, which rules/sources.yaml has not", cure)
+
+
+def _yielded(expression: str) -> tuple[str | int, ...]:
+    """Return the words that a reading yields, as far as it writes them out; what is no expression is said elsewhere."""
+    try:
+        todo = [ast.parse(expression, mode="eval").body]
+    except SyntaxError:
+        return ()
+    found: list[str | int] = []
+    for tree in todo:
+        if isinstance(tree, ast.IfExp):
+            todo += [tree.body, tree.orelse]
+        elif isinstance(tree, ast.Constant) and isinstance(tree.value, str | int):
+            found.append(tree.value)
+    return tuple(found)
+
+
+def _misplaced_files() -> Iterator[BadSheet]:
+    """Yield files of the rules that nothing reads, for their names are not those of sheets."""
+    for file in sorted(rules().rglob("*")):
+        if file.is_file() and file.suffix != ".yaml" and file.name != "README.md":
+            yield BadSheet("no sheet is called so, and nothing reads it", file=str(file), cure=f"call it {file.stem}.yaml")
 
 
 def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
     """Yield every mistake between the sheets, and those of rules that ask for what no platform is."""
-    for platform in platforms():
-        yield from _of_platform(platform)
-    yield from _two_that_fit_one()
-    yield from _processors_of_two()
-    yield from _settings_without_source()
+    yield from _misplaced_files()
+    yield from platform_mistakes()
+    yield from _of_settings()
     for vendor in vendors().values():
         sheet = read_sheet(vendor_file(vendor.id))
+        yield from _not_recognised(vendor, sheet)
         yield from _not_held(vendor, sheet)
         yield from _fits_none(vendor, sheet)
         yield from _evidence_without_end(vendor, sheet)
@@ -63,45 +99,23 @@ def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
     yield from _asked_in_vain(expressions)
 
 
-def _of_platform(platform: Platform) -> Iterator[BadSheet]:
-    """Yield where a platform's scheme is not the one that layouts are read by, and publications that are not listed."""
-    sheet, match = read_sheet(file_of(platform.id)), platform.match
-    cpu = Cpu(vendor=match.vendor, family=match.family, model=match.models[0])
-    known = scheme(cpu).name
-    if match.family is not None and known != platform.scheme:
-        said = f"scheme {platform.scheme}, but processors of family {match.family}, model {match.models[0]} are read as {known}"
-        yield sheet.wrong(("scheme",), said, "correct one of the two: the other stands in advisor/model/hardware/cpu.py")
-    for source in dict.fromkeys(platform.cited):
-        if source not in publications():
-            cure = did_you_mean(source, publications(), "add it to rules/sources.yaml, or write unverified")
-            yield sheet.wrong(("sources",), f"{source} is no publication", cure)
-
-
-def _two_that_fit_one() -> Iterator[BadSheet]:
-    """Yield platforms that are recognised by the same processors, neither of which refines the other."""
-    for one, other in combinations(traits(), 2):
-        first, second = one.match, other.match
-        shared = sorted(set(first.models) & set(second.models))
-        apart = first.steppings and second.steppings and not set(first.steppings) & set(second.steppings)
-        same = (first.vendor, first.family) == (second.vendor, second.family) and shared and not apart
-        if same and first.refines == second.refines:
-            said = f"{one.id} and {other.id} both fit {first.vendor}, family {first.family}, model {shared[0]}"
-            cure = "give match other models or steppings, or a refinement: l3, hbm or name"
-            yield read_sheet(file_of(other.id)).wrong(("match",), said, cure)
-
-
-def _processors_of_two() -> Iterator[BadSheet]:
-    """Yield processors that two sheets list, or that do not bear the names of their platform."""
-    seen: dict[str, str] = {}
-    for platform in platforms():
-        sheet = read_sheet(file_of(platform.id))
-        for name in platform.processors:
-            place = ("processors", name)
-            if name in seen:
-                yield sheet.wrong(place, f"{name} stands in the sheet of {seen[name]} too", "keep one of them")
-            elif not re.fullmatch(platform.series, name, re.IGNORECASE):
-                yield sheet.wrong(place, f"{name} is no name of series {platform.series}", "widen series, or correct the name")
-            seen[name] = platform.id
+def _not_recognised(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
+    """Yield sheets whose servers nothing recognises, or another sheet does as well, and those that fall back on none."""
+    if vendor.id == FALLBACK:
+        return
+    if not any(rule.model_fields_set for rule in vendor.match):
+        cure = "write match: [{system_vendor: [NAME IN SMBIOS]}] (dmidecode -s system-manufacturer)"
+        yield sheet.wrong(("id",), f"{vendor.name} has no match, so none of its servers is recognised", cure)
+    for other in vendors().values():
+        for number, one in enumerate(vendor.match if vendor.id < other.id else ()):
+            if any(same_servers(one, two) for two in other.match):
+                said = f"a server that this recognises is recognised by {vendor_file(other.id).name} as well"
+                yield sheet.wrong(("match", number), said, "narrow one of the two: a product goes before a vendor's name")
+    if not vendor.setup:
+        yield sheet.wrong(("id",), f"{vendor.name} does not say how its setup is reached", "write setup: KEY at boot")
+    if vendor.falls_back not in (None, *vendors()):
+        cure = did_you_mean(vendor.falls_back or "", vendors(), f"write {FALLBACK}")
+        yield sheet.wrong(("falls_back",), f"there is no sheet of {vendor.falls_back}", cure)
 
 
 def _not_held(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
@@ -168,7 +182,8 @@ def _settings_not_said(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
 
 def _asked_in_vain(expressions: Iterable[Expression]) -> Iterator[BadSheet]:
     """Yield rules that ask for a platform by its id, or for a word that is no platform's trait."""
-    known = {name: {str(getattr(each, name)) for each in traits()} for name in _ASKED} | {"scheme": set(Scheme.__members__)}
+    known = {f"platform.{name}": {str(getattr(each, name)) for each in traits()} for name in _ASKED}
+    known |= {"platform.scheme": set(Scheme.__members__), "vendor": set(vendors())}
     for file, line, rule, text in expressions:
         if re.search(r"\bplatform\.id\b", text):
             cure = "ask for traits, which later platforms have too: platform.family, platform.generation, platform.socket"
@@ -177,4 +192,5 @@ def _asked_in_vain(expressions: Iterable[Expression]) -> Iterator[BadSheet]:
             for word in re.findall(r'"([^"]*)"', words):
                 if word not in known[name]:
                     cure = did_you_mean(word, known[name], f"there are {', '.join(sorted(known[name]))}")
-                    yield BadSheet(f"{rule}: no platform has {name} {word}", file=file, place=f"line {line}", cure=cure)
+                    what = f"no platform has {name.partition('.')[2]}" if "." in name else "there is no sheet of a vendor"
+                    yield BadSheet(f"{rule}: {what} {word}", file=file, place=f"line {line}", cure=cure)

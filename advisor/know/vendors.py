@@ -4,16 +4,14 @@ import re
 from functools import cache
 from pathlib import Path
 
-from advisor.errors import BadSheet, BadValue, did_you_mean
-from advisor.know.platforms import traits
+from advisor.errors import BadValue, did_you_mean
 from advisor.know.settings import settings
-from advisor.model.audit.platform_traits import TraitQuery, maker_of
 from advisor.model.audit.rule import Publication, Publications
-from advisor.model.audit.setting import Maker
 from advisor.model.audit.vendor import Entry, Generations, Match, Vendor
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.firmware import Firmware
-from advisor.model.value import Value
+from advisor.model.hardware.platform_traits import Maker, TraitQuery, maker_of, traits
+from advisor.model.value import Keys, Value
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, read_sheet
 
@@ -47,8 +45,8 @@ def vendor_at(path: Path) -> Vendor:
         sheet = sheet._replace(data={**sheet.data, "generations": named})
     vendor = model_of(sheet, Vendor)
     if vendor.id != path.stem:
-        raise BadSheet(f"id {vendor.id} stands in a file of another name", file=str(path), cure=f"call it {vendor.id}.yaml")
-    _check(str(path), vendor)
+        raise sheet.wrong(("id",), f"id {vendor.id} stands in a file of another name", f"write id: {path.stem}")
+    _check(sheet, vendor)
     return vendor
 
 
@@ -66,22 +64,31 @@ def vendor_file(name: str) -> Path:
     return _files()[name]
 
 
-def _check(file: str, sheet: Vendor) -> None:
+def _check(sheet: Sheet, vendor: Vendor) -> None:
     """Refuse a sheet that names settings or values that the vocabulary does not have."""
     known = settings()
-    names = [*sheet.settings, *(name for absent in sheet.absent for name in absent.settings)]
-    for name in names:
+    named: list[tuple[Keys, str]] = [(("settings", name), name) for name in vendor.settings]
+    named += [
+        (("absent", i, "settings", j), name) for i, each in enumerate(vendor.absent) for j, name in enumerate(each.settings)
+    ]
+    for place, name in named:
         if name not in known:
-            raise BadSheet(f"{name} is not a setting", file=file, cure=did_you_mean(name, known, None, cutoff=0.6))
-    if wrong := [evidence.source for evidence in sheet.evidence.values() if evidence.source not in publications()]:
-        raise BadSheet(
-            f"{wrong[0]} is not a publication", file=file, cure=did_you_mean(wrong[0], publications(), "see sources.yaml")
-        )
-    for name, entries in sheet.settings.items():
-        words = [*(word for entry in entries for word in entry.values)]
-        words += [str(word) for entry in entries for word in entry.reads.values()]
-        if wrong := [word for word in words if not known[name].takes(known[name].neutral(word))]:
-            raise BadSheet(f"{wrong[0]} is not a value of {name}", file=file, cure=f"there are {', '.join(known[name].values)}")
+            cure = did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
+            raise sheet.wrong(place, f"{name[:60]} is not a setting", cure)
+    for word, evidence in vendor.evidence.items():
+        if evidence.source not in publications():
+            cure = did_you_mean(evidence.source, publications(), "see rules/sources.yaml")
+            raise sheet.wrong(("evidence", word, "source"), f"{evidence.source[:60]} is not a publication", cure)
+    for place, entry in vendor.entries():
+        setting = known[str(place[1])]
+        spoken = [
+            *(("values", word, word) for word in entry.values),
+            *(("reads", key, str(to)) for key, to in entry.reads.items()),
+        ]
+        for key, inside, word in spoken:
+            if not setting.takes(setting.neutral(word)):
+                there = did_you_mean(word, setting.values, f"there are {', '.join(setting.values)}")
+                raise sheet.wrong((*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there)
 
 
 def vendor_by_id(name: str) -> Vendor:
@@ -131,6 +138,25 @@ def _score(rule: Match, firmware: Firmware) -> int:
     )
     asked = [(weight, holds) for weight, words, holds in tests if words is not None]
     return sum(weight for weight, _ in asked) if all(holds for _, holds in asked) else 0
+
+
+def same_servers(one: Match, other: Match) -> bool:
+    """Return whether two rules recognise some server equally well: each asks for the same fields, and for words that can be one.
+
+    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("ACME Corp",)))
+    True
+    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("Acme",), product=("Anvil",)))
+    False
+    """
+    pairs = [(getattr(one, name), getattr(other, name)) for name in Match.model_fields]
+    if any((first is None) != (second is None) for first, second in pairs):
+        return False
+    return all(any(_alike(a, b) for a in first for b in second) for first, second in pairs if first is not None)
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((_plain(one), _plain(other)), key=len)
+    return long.startswith(short)
 
 
 def _begins(name: str | None, words: tuple[str, ...] | None) -> bool:

@@ -6,7 +6,16 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from advisor.errors import BadValue
@@ -147,6 +156,19 @@ _NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
 _TEXT = re.compile(rf"\s*(?:(?P<one>{_NUMBER})|(?P<low>{_NUMBER})?\.\.(?P<high>{_NUMBER})?)\s*(?P<unit>%|[A-Za-z]\S{{0,11}})\s*")
 
 
+WRITTEN: Final = {"written": True}
+"""The context of a validation of what somebody wrote by hand; a value that is read back is in base units."""
+
+
+Keys = tuple[str | int, ...]
+"""The keys and positions that lead to a value inside a record."""
+
+
+def wrong_at(place: Keys, problem: str, cure: str) -> PydanticCustomError:
+    """Return what a validator of a whole record raises: where inside it something is wrong, what, and what to write."""
+    return PydanticCustomError("wrong_at", "{problem}; {cure}", {"place": place, "problem": problem, "cure": cure})
+
+
 class Quantity(NamedTuple):
     """One number in a base unit."""
 
@@ -164,6 +186,10 @@ class Amount(Value):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, data: Any) -> Any:
+        if isinstance(data, int | float):
+            raise PydanticCustomError(
+                "no_unit", "{data} has no unit; write 244 GB/s, or 270..300 GB/s for a range", {"data": data}
+            )
         return _spoken(amount_fields)(data) if isinstance(data, str) else data
 
     @model_validator(mode="after")
@@ -199,7 +225,7 @@ def quantity(text: str) -> Quantity:
 
 
 def measured_in(unit: Unit) -> BeforeValidator:
-    """Return the validator of a field that holds one number of a base unit and may be written as a text."""
+    """Return the validator of a field that holds one number of a base unit; who writes one by hand writes its unit too."""
 
     def read(text: str) -> float:
         found = quantity(text)
@@ -207,7 +233,24 @@ def measured_in(unit: Unit) -> BeforeValidator:
             raise BadValue(f"{text[:60]!r} counts {found.unit}", cure=f"{unit} are expected here")
         return found.value
 
-    return BeforeValidator(lambda data: _spoken(read)(data) if isinstance(data, str) else data)
+    def checked(data: Any, info: ValidationInfo) -> Any:
+        if info.context == WRITTEN and isinstance(data, int | float) and not isinstance(data, bool):
+            raise ValueError(f"{data} has no unit; {unit} are expected here: write {_EXAMPLES[unit]}")
+        return _spoken(read)(data) if isinstance(data, str) else data
+
+    return BeforeValidator(checked)
+
+
+_EXAMPLES: Final[dict[Unit, str]] = {
+    "bytes": "96 MiB",
+    "bytes/s": "244 GB/s",
+    "transfers/s": "6400 MT/s",
+    "hertz": "2.4 GHz",
+    "flop/s": "1054 GFLOP/s",
+    "seconds": "90 ns",
+    "messages/s": "200 Mmsg/s",
+    "ratio": "13 %",
+}
 
 
 def _unit(text: str) -> tuple[float, Unit]:

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from advisor.judge.rulebook import Rulebook
     from advisor.know.fixes import Places
     from advisor.know.platforms import Ordered
-    from advisor.model.audit.setting import Maker, Neutral
+    from advisor.model.audit.setting import Neutral
     from advisor.model.audit.vendor import Vendor
     from advisor.model.hardware.fault_counters import Watch
     from advisor.model.hardware.firmware import Bios
     from advisor.model.hardware.layout import Layout
+    from advisor.model.hardware.platform_traits import Maker
     from advisor.model.measurement import Measurements
 
 

@@ -1,18 +1,19 @@
 """The rules: the product's own and a site's, as they are read, tried by their examples, and with what the sheets rest on."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from advisor.errors import BadValue, did_you_mean
+from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.judge.rule import Rule, Words
 from advisor.judge.rulebook import ExampleResult, Rulebook, load_rules, rule_files, run_examples, verdicts_without_example
 from advisor.judge.scope import scope_with
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
 from advisor.paths import rules as rules_folder
+from advisor.paths import template_files, template_text
 
 SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
@@ -82,7 +83,19 @@ def mistakes_between(rules: Iterable[Rule]) -> tuple[str, ...]:
 
     own = (rule for rule in rules if Path(rule.file).parent == rules_folder())
     asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in _expressions(rule))
-    return tuple(str(mistake) for mistake in mistakes(asked))
+    return tuple(str(mistake) for mistake in (*mistakes(asked), *_formats_for_nobody()))
+
+
+def _formats_for_nobody() -> Iterator[BadSheet]:
+    """Yield formats of the checklist that are for a vendor of whom there is no sheet."""
+    from advisor.know.vendors import vendors
+    from advisor.render.jinja import about
+
+    for path in template_files("checklist").values():
+        for word in about(template_text(path)).vendors:
+            if word not in vendors():
+                cure = did_you_mean(word, vendors(), f"there are {', '.join(vendors())}")
+                yield BadSheet(f"there is no sheet of a vendor {word[:40]}", file=str(path), place="line 1", cure=cure)
 
 
 def _expressions(rule: Rule) -> tuple[str, ...]:

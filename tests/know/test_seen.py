@@ -186,7 +186,7 @@ settings:
         ("[one]", "{script: [on]}", "script is of none of the generations"),
         ("[one]", "{registry of three: all}", "registry of three is not an evidence of this sheet"),
         ("[one]", "{registry of one: [sideways]}", "sideways is not a value of this entry"),
-        ("[three]", "{registry of one: all}", "platform three is in none"),
+        ("[three]", "{registry of one: all}", "three is none of this vendor's generations; there are one, two"),
     ],
 )
 def test_a_sheet_that_claims_more_than_its_evidence_covers_is_refused(platforms: str, seen: str, problem: str) -> None:

@@ -223,8 +223,9 @@ def test_a_sheet_with_a_wrong_setting_or_value_is_refused() -> None:
     """A mistyped setting is told the right one, a value that the setting lacks is named."""
     dell = vendor_by_id("dell")
     entries = dell.settings["cpu.smt"]
+    sheet = Sheet("x.yaml", {}, {})
     with pytest.raises(BadSheet, match=r"did you mean cpu\.smt"):
-        _check("x.yaml", dell.model_copy(update={"settings": {"cpu.smtt": entries}}))
+        _check(sheet, dell.model_copy(update={"settings": {"cpu.smtt": entries}}))
     wrong = entries[0].model_copy(update={"values": {"yes": "Enabled"}})
     with pytest.raises(BadSheet, match=r"yes is not a value of cpu\.smt"):
-        _check("x.yaml", dell.model_copy(update={"settings": {"cpu.smt": (wrong,)}}))
+        _check(sheet, dell.model_copy(update={"settings": {"cpu.smt": (wrong,)}}))

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from advisor.model.audit.platform_traits import NamePattern, Traits
-from advisor.model.hardware.cpu import Scheme
-from advisor.model.value import Amount, Value, measured_in
+from advisor.errors import did_you_mean
+from advisor.model.hardware.platform_traits import NamePattern, Traits
+from advisor.model.value import Amount, Keys, Value, measured_in, wrong_at
 
 Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 """What a machine is to be good at; guides disagree because they mean different work."""
@@ -103,8 +103,10 @@ _FIGURES: Final = (*_VARYING, "launched", "socket", "memory_kind", "memory_speed
 class Processor(Value):
     """One processor as its maker describes it."""
 
-    cores: int | None = None
-    dies: int | None = Field(default=None, description="compute dies of a socket; None where that is not known or does not count")
+    cores: int | None = Field(default=None, ge=1, le=4096, description="cores of a socket")
+    dies: int | None = Field(
+        default=None, ge=1, le=256, description="compute dies of a socket; None where that is not known or does not count"
+    )
     source: str = Field(description="publication")
 
 
@@ -112,16 +114,15 @@ class Platform(Traits):
     """A processor generation."""
 
     launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month")
-    flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
-    channels: int | None = Field(default=None, description="memory channels of a socket; None where models differ")
+    flops_per_cycle: float | None = Field(default=None, ge=1, le=1024, description="double-precision FLOP of a core in a cycle")
+    channels: int | None = Field(default=None, ge=1, le=64, description="memory channels of a socket; None where models differ")
     memory_kind: str | None = Field(default=None, description="DDR4, DDR5, LPDDR5X, HBM3")
     memory_speed: Transfers | None = Field(
         default=None, description="transfers a second with one DIMM a channel, of the fastest model"
     )
     memory_speed_2dpc: Transfers | None = Field(default=None, description="transfers a second with two DIMMs a channel")
     memory_speed_by_model: bool = Field(default=False, description="whether slower models run their memory slower")
-    pcie: float | None = Field(default=None, description="generation of PCI Express")
-    l3_per_die: int | None = Field(default=None, description="L3 groups of a compute die; None where the L3 is not cut by dies")
+    pcie: float | None = Field(default=None, ge=1, le=9, description="generation of PCI Express")
     sources: dict[str, str] = Field(description="publication of each figure above, by its name")
     cuts: tuple[CutOffer, ...] = Field(description="cuts that the firmware offers")
     best: tuple[Advice, ...] = Field(default=(), description="cuts that guides want; where two disagree, ours comes first")
@@ -133,26 +134,45 @@ class Platform(Traits):
     @model_validator(mode="after")
     def _is_sound(self) -> "Platform":
         """Refuse a figure without a source, and advice of a NUMA partitioning that is not offered."""
-        if self.scheme not in Scheme.__members__:
-            raise ValueError(f"scheme {self.scheme[:40]} is not one of {', '.join(Scheme.__members__)}")
         given = {name for name in _FIGURES if getattr(self, name) is not None}
         given |= {name for variant in self.variants for name in _VARYING if getattr(variant, name) is not None}
         if lacking := sorted(given - self.sources.keys()):
-            raise ValueError(f"{lacking[0]} has no source")
+            raise wrong_at(
+                (lacking[0],), f"{lacking[0]} has no source", f"write {lacking[0]}: ID, its publication, under sources"
+            )
         if idle := sorted(self.sources.keys() - given):
-            raise ValueError(f"sources names {idle[0]}, of which this sheet has no figure")
+            raise wrong_at(
+                ("sources", idle[0]),
+                f"sources names {idle[0]}, of which this sheet has no figure",
+                did_you_mean(idle[0], given, f"there are {', '.join(sorted(given))}") or "take it out",
+            )
         names = {cut.name for cut in self.cuts}
-        if wrong := [advice.cut for advice in self.best if advice.cut not in names]:
-            raise ValueError(f"best names the partitioning {wrong[0]}, which cuts does not list")
+        for number, advice in enumerate(self.best):
+            if advice.cut not in names:
+                cure = did_you_mean(advice.cut, names, f"there are {', '.join(sorted(names))}") or "correct it"
+                raise wrong_at(
+                    ("best", number, "cut"), f"best names the partitioning {advice.cut[:40]}, which cuts does not list", cure
+                )
         return self
+
+    def citations(self) -> Iterator[tuple[Keys, str]]:
+        """Yield every publication it names, with the place in its sheet."""
+        yield from ((("sources", name), source) for name, source in self.sources.items())
+        for key in ("cuts", "best", "variants", "references"):
+            yield from (((key, number, "source"), part.source) for number, part in enumerate(getattr(self, key)))
+        yield from ((("processors", name, "source"), each.source) for name, each in self.processors.items())
 
     @property
     def cited(self) -> tuple[str, ...]:
         """Every publication it names."""
-        parts: tuple[CutOffer | Advice | Variant | Reference, ...]
-        parts = (*self.cuts, *self.best, *self.variants, *self.references)
-        return (*self.sources.values(), *(part.source for part in parts))
+        return tuple(source for _, source in self.citations())
 
+
+_SAID: Final[dict[str, tuple[str, ...] | None]] = {
+    **dict.fromkeys(("flops_per_cycle", "memory_kind", "memory_speed", "pcie")),
+    "best": ("DIES", "NPS", "COD", "SNC"),
+}
+"""What every sheet says, or that it is not known, and of which schemes: without it audits and checklists are silently worse."""
 
 _CUTS_OF: Final = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
 """The cuts that every firmware of a scheme offers."""
@@ -160,6 +180,10 @@ _CUTS_OF: Final = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "
 
 def lacking(platform: Platform) -> Iterator[tuple[str, str, str]]:
     """Yield what a platform's traits demand and its sheet does not say: the key, what is wrong, and what to write."""
+    for key, of in _SAID.items():
+        if key not in platform.model_fields_set and (of is None or platform.scheme in of):
+            empty = "[]" if key == "best" else "null"
+            yield "id", f"{key} is not said", f"write it with its publication, or {key}: {empty} where nobody has published it"
     names = {cut.name for cut in platform.cuts}
     for cut in _CUTS_OF.get(platform.scheme, ()):
         if cut not in names:

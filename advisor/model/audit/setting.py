@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, RootModel, model_validator
 
 from advisor.model.hardware.layout import Confidence
+from advisor.model.hardware.platform_traits import Maker
 from advisor.model.value import Value
 
 Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
@@ -12,8 +13,6 @@ Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", 
 
 Neutral = bool | int | str
 """A value in neutral words: "on", "linear", 4."""
-
-Maker = Literal["amd", "intel", "arm"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9_]+)+$")]
 

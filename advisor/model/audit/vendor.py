@@ -1,12 +1,14 @@
 """What a vendor of servers calls each setting, where it stands in the menus, and how its tools set it."""
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from advisor.model.audit.platform_traits import TraitQuery
-from advisor.model.value import Value
+from advisor.errors import did_you_mean
+from advisor.model.hardware.platform_traits import TraitQuery
+from advisor.model.value import Keys, Value, wrong_at
 
 VendorValue = StrictBool | StrictInt | StrictStr
 """A value as the vendor's tools want it: the text "4" and the number 4 differ."""
@@ -215,20 +217,33 @@ class Vendor(Value):
 
     @model_validator(mode="after")
     def _whole(self) -> "Vendor":
-        used = [p for entries in self.settings.values() for entry in entries for p in entry.platforms]
-        used += [p for absent in self.absent for p in absent.platforms]
-        used += [p for lock in self.locks for p in lock.platforms]
-        used += [p for evidence in self.evidence.values() for p in evidence.platforms]
-        used += [p for each in self.one_time for p in each.platforms]
-        if wrong := [platform for platform in used if platform not in self.generations]:
-            raise ValueError(f"platform {wrong[0]} is in none of this vendor's generations")
-        for name, entry in ((name, entry) for name, entries in self.settings.items() for entry in entries):
+        for place, word in self._named():
+            if word not in self.generations:
+                cure = did_you_mean(word, self.generations, f"there are {', '.join(self.generations)}")
+                raise wrong_at((*place, "platforms"), f"{word[:60]} is none of this vendor's generations", cure)
+        for place, entry in self.entries():
             for seen in (*entry.seen, *(seen for need in entry.requires for seen in need.seen)):
                 if seen not in self.evidence:
-                    raise ValueError(f"{name}: {seen} is not an evidence of this sheet")
+                    cure = did_you_mean(seen, self.evidence, "list it under evidence")
+                    raise wrong_at((*place, "seen", seen), f"{place[1]}: {seen} is not an evidence of this sheet", cure)
                 if not self._both(entry.platforms, self.evidence[seen].platforms):
-                    raise ValueError(f"{name}: {seen} is of none of the generations that this entry is for")
+                    said = f"{place[1]}: {seen} is of none of the generations that this entry is for"
+                    raise wrong_at((*place, "seen", seen), said, f"it is of {', '.join(self.evidence[seen].platforms)}")
         return self
+
+    def entries(self) -> Iterator[tuple[Keys, Entry]]:
+        """Yield every entry with its place in the sheet."""
+        for name, entries in self.settings.items():
+            yield from ((("settings", name, number), entry) for number, entry in enumerate(entries))
+
+    def _named(self) -> Iterator[tuple[Keys, str]]:
+        """Yield every generation that is named, with its place in the sheet."""
+        places: list[tuple[Keys, tuple[str, ...]]] = [(place, entry.platforms) for place, entry in self.entries()]
+        places += [(("absent", number), each.platforms) for number, each in enumerate(self.absent)]
+        places += [(("locks", number), each.platforms) for number, each in enumerate(self.locks)]
+        places += [(("one_time", number), each.platforms) for number, each in enumerate(self.one_time)]
+        places += [(("evidence", name), each.platforms) for name, each in self.evidence.items()]
+        yield from ((place, word) for place, words in places for word in words)
 
     def _both(self, some: tuple[str, ...], others: tuple[str, ...]) -> bool:
         every = {platform for ids in self.generations.values() for platform in ids}

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from advisor.errors import BadValue
-from advisor.model.hardware.cpu import Scheme
+from advisor.model.hardware.platform_traits import Scheme
 from advisor.model.hardware.topology import Distances, Topology
 from advisor.model.value import Value
 

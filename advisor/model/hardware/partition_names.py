@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Scheme, advertised_cores, two_l3_a_die
+from advisor.model.hardware.cpu import advertised_cores
 from advisor.model.hardware.layout import Confidence, Cut
 from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.platform_traits import Scheme
+from advisor.model.hardware.schemes import two_l3_a_die
 from advisor.model.hardware.topology import L3, NumaNode, Topology
 
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from itertools import combinations
 
 from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.cpu import Scheme, advertised_cores, known_by_name_only, scheme
+from advisor.model.hardware.cpu import advertised_cores
 from advisor.model.hardware.layout import Cut, Layout, Smt, judge_distances
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import infer_numbering, madt_order, srat_agreement, srat_nodes
 from advisor.model.hardware.partition_names import NAMERS, Socket, View
+from advisor.model.hardware.platform_traits import Scheme
+from advisor.model.hardware.schemes import known_by_name_only, scheme
 from advisor.model.hardware.topology import Package, Topology, covered
 
 _XEON_MAX = re.compile(r"\bMax 94\d\d\b", re.ASCII)

@@ -4,15 +4,35 @@ A trait is asked for, never an id: a sheet that is added later is then served by
 """
 
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from advisor.model.audit.setting import Maker
+from advisor.errors import did_you_mean
 from advisor.model.value import Value, measured_in
+from advisor.paths import rules
+from advisor.sheets import Sheet, model_of, read_sheet
 
 Bytes = Annotated[float, measured_in("bytes")]
 CoreType = Literal["performance", "dense", "efficient"]
+Maker = Literal["amd", "intel", "arm"]
+
+
+class Scheme(StrEnum):
+    """A way of cutting a socket into NUMA nodes."""
+
+    DIES = "dies of one package, interleaved or not (EPYC 7001)"
+    NPS = "NUMA nodes per socket (EPYC 7002 and later)"
+    COD = "cluster on die (Haswell and Broadwell)"
+    SNC = "sub-NUMA clusters (Skylake and later)"
+    KNL = "cluster and memory modes (Knights Landing)"
+    FIXED = "none: the package's dies are its nodes (Opteron, A64FX)"
+    WHOLE = "none: one node a socket"
+    UNKNOWN = "not known to advisor"
 
 
 def _spelled(data: Any) -> Any:
@@ -38,6 +58,16 @@ def _is_pattern(text: str) -> str:
 
 
 NamePattern = Annotated[str, Field(max_length=120), BeforeValidator(_is_pattern)]
+
+
+def _is_scheme(text: str) -> str:
+    if text not in Scheme.__members__:
+        near = did_you_mean(text, Scheme.__members__, f"there are {', '.join(Scheme.__members__)}")
+        raise ValueError(f"{text[:40]} is no scheme; {near}")
+    return text
+
+
+SchemeName = Annotated[str, AfterValidator(_is_scheme)]
 
 
 class Match(Value):
@@ -82,7 +112,10 @@ class Traits(Value):
     socket: str | None = Field(default=None, description="SP5, LGA4677; None where models differ, or it is soldered")
     core_type: CoreType = Field(default="performance", description="dense: Zen 4c and 5c; efficient: E-cores")
     hbm_and_dimms: bool = Field(default=False, description="whether the package holds HBM beside channels of DIMMs")
-    scheme: str = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
+    scheme: SchemeName = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
+    l3_per_die: int | None = Field(
+        default=None, ge=1, le=64, description="L3 groups of a compute die; None where the L3 is not cut by dies"
+    )
     match: Match = Field(description="how it is recognised")
     series: NamePattern = Field(description="names of its processors as they stand on an order, for --cpu: EPYC 7\\w\\w2P?")
 
@@ -131,3 +164,62 @@ class TraitQuery(Value):
     def bounded(self) -> bool:
         """Return whether no later generation can ever fit."""
         return self.generation is not None and self.generation[1] is not None
+
+
+_OWN: Final = frozenset(
+    {"id", "name", "family", "generation", "launched", "match", "series", "processors", "variants", "references", "notes"}
+)
+"""What a sheet never inherits: who it is, and what was measured or sold of another."""
+
+_FARTHEST: Final = 4
+"""Sheets that inherit one from the other."""
+
+
+def platform_files() -> dict[str, Path]:
+    """Return the file of each platform."""
+    return {path.stem: path for path in sorted((rules() / "platforms").glob("*.yaml"))}
+
+
+def file_of(name: str) -> Path:
+    """Return the file of a platform that there is."""
+    return platform_files()[name]
+
+
+def with_inherited(sheet: Sheet, only: Iterable[str] = (), depth: int = 0) -> Sheet:
+    """Return a sheet with what it takes from the one it inherits; a figure of its own needs a source of its own."""
+    data = sheet.data if isinstance(sheet.data, dict) else {}
+    elder = data.get("inherits")
+    if not isinstance(elder, str):
+        return sheet
+    if elder not in platform_files():
+        raise sheet.wrong(
+            ("inherits",), f"there is no platform {elder[:40]}", did_you_mean(elder, platform_files(), "see rules/platforms")
+        )
+    if depth == _FARTHEST:
+        raise sheet.wrong(("inherits",), "too many sheets inherit one from the other", f"at most {_FARTHEST}")
+    whole = with_inherited(read_sheet(platform_files()[elder], only=only), only, depth + 1).data
+    from_elder = whole if isinstance(whole, dict) else {}
+    merged = {**{key: value for key, value in from_elder.items() if key not in _OWN}, **data}
+    sources, own = from_elder.get("sources"), data.get("sources", {})
+    if isinstance(sources, dict) and isinstance(own, dict):
+        kept = {key: source for key, source in sources.items() if key not in data and key not in _OWN}
+        merged["sources"] = {**kept, **own}
+    return sheet._replace(data=merged)
+
+
+def must_be_named(found: Traits, sheet: Sheet) -> None:
+    """Refuse a sheet whose id is not its file's name."""
+    name = Path(sheet.file).stem
+    if found.id != name:
+        raise sheet.wrong(("id",), f"the id {found.id} is not the file's name", f"write id: {name}")
+
+
+@cache
+def traits() -> tuple[Traits, ...]:
+    """Return what tells each platform from the others, by file name: far less than whole sheets to read."""
+    found = []
+    for path in platform_files().values():
+        sheet = with_inherited(read_sheet(path, only=Traits.model_fields), Traits.model_fields)
+        found.append(model_of(sheet, Traits))
+        must_be_named(found[-1], sheet)
+    return tuple(found)
