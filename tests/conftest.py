@@ -32,7 +32,10 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         if request.config.getoption("--accept"):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        assert file.exists(), f"no golden text {name}: run pytest --accept, then review it"
+        page = request.node.nodeid.partition("::")[0]
+        assert file.exists(), (
+            f"no golden text {name}: run pytest {page} --accept, and read {page.rpartition('/')[0]}/golden/{name}"
+        )
         assert file.read_text(encoding="utf-8") == text
 
     return check

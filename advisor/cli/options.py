@@ -90,7 +90,24 @@ Include = Annotated[
 VendorName = Annotated[
     str | None, typer.Option("--vendor", metavar="NAME", help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...")
 ]
-Format = Annotated[str, typer.Option("--as", metavar="FORMAT", help="txt, md, html, json, or the name of a tool's format.")]
+
+
+def _formats(beginning: str) -> list[tuple[str, str]]:
+    """Return the formats that begin so, each with what it is, for the shell's completion."""
+    from advisor.work.checklist import formats_told
+
+    return [(name, what) for name, what in formats_told().items() if name.startswith(beginning)]
+
+
+Format = Annotated[
+    str,
+    typer.Option(
+        "--as",
+        metavar="FORMAT",
+        help="txt, md, html, json, or a tool's format; --as help lists all, a line each.",
+        autocompletion=_formats,
+    ),
+]
 Todo = Annotated[bool, typer.Option("--todo", help="Leave out what is done already.")]
 
 # advisor verify

@@ -223,13 +223,29 @@ def _left(item: "Item") -> "NotWritten":
 
 
 FOLDER = "checklist"
-BUILT_IN = ("txt", "json", "plan")
-"""Formats that no template makes: what fits a terminal, and what programs read."""
+BUILT_IN = {
+    "txt": "the page as a terminal shows it",
+    "json": "the list for programs (docs/json.md)",
+    "plan": "what the files for tools are made of, as JSON",
+}
+"""Formats that no template makes."""
 
 
 def formats() -> dict[str, Path]:
     """Return every template by the name of its format."""
     return template_files(FOLDER)
+
+
+def formats_told() -> dict[str, str]:
+    """Return what each format is, in a few words: of a template it is its first line."""
+    from advisor.render.jinja import about
+
+    told = dict(BUILT_IN)
+    for name, path in formats().items():
+        head = about(template_text(path))
+        whose = f" (--vendor {', '.join(head.vendors)})" if head.vendors else ""
+        told[name] = f"{head.summary or f'{path}: its first line does not say what it is'}{whose}"
+    return told
 
 
 def template_of(name: str) -> str | None:

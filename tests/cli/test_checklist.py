@@ -11,7 +11,8 @@ from advisor.cli.main import status
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import vendor_by_id
-from advisor.work.checklist import formats
+from advisor.render.jinja import about
+from advisor.work.checklist import BUILT_IN, formats
 from advisor.work.judgement import HardwareOnOrder, judged, maker_of
 from tests.cli import said
 from tests.machines.catalogue import write_archive
@@ -201,10 +202,18 @@ def test_pages_say_to_type_what_the_scripts_would(archive: Path, capsys: Capture
             assert bool(item["fix"]["commands"]) is not bool(told), item["id"]
 
 
-@pytest.mark.parametrize("name", [name for name in formats() if name not in ("ilorest", "onecli", "sum")])
+def test_help_lists_every_format(capsys: Capture) -> None:
+    """--as help: a line each, with what it is, and the vendor whose tool it is; no machine is read."""
+    lines = printed(capsys, "--as", "help").splitlines()
+    assert [line.split()[0] for line in lines] == [*BUILT_IN, *formats()]
+    assert "racadm           a script of racadm that stages the BIOS of a Dell server (--vendor dell)" in lines
+
+
+@pytest.mark.parametrize("name", formats())
 def test_every_format_prints_and_writes(name: str, capsys: Capture, tmp_path: Path) -> None:
     """A format prints the same to the terminal as into a file."""
-    words = ("--platform", "rome", "--vendor", "dell", "--as", name)
+    (vendor,) = about(formats()[name].read_text()).vendors[:1] or ("dell",)
+    words = ("--platform", "rome", "--vendor", vendor, "--as", name)
     shown = printed(capsys, *words)
     assert status(["checklist", *words, "-o", str(tmp_path / "x")]) == 0
     assert (tmp_path / "x").read_text() == shown

@@ -29,7 +29,8 @@ from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, wished
 
 FORMATS = sorted(path.stem for path in (templates() / "checklist").glob("*.j2"))
-OF_VENDOR = {"ilorest": "hpe", "onecli": "lenovo", "sum": "supermicro"}
+HEADS = {name: jinja.about((templates() / "checklist" / f"{name}.j2").read_text()) for name in FORMATS}
+OF_VENDOR = {name: head.vendors[0] for name, head in HEADS.items() if head.vendors}
 SCRIPTS = ["racadm", "ilorest", "onecli", "sum"]
 TUNED = "/usr/lib/python3/dist-packages/tuned"
 
@@ -84,6 +85,12 @@ def hostile(vendor: str = "dell") -> Pair:
 def full(vendor: str) -> Pair:
     """Return the sample with everything that a plan leaves out unless asked."""
     return planned_sample("node042, Dell Inc. PowerEdge C6525", vendor, "unknown", "contested")
+
+
+def test_each_format_says_what_it_is_and_for_whom() -> None:
+    """The first line of a template is a comment, {#- what it is | vendors: dell -#}; a vendor is one that there is."""
+    assert [f"templates/checklist/{name}.j2" for name, head in HEADS.items() if not head.summary.strip()] == []
+    assert [(name, head.vendors) for name, head in HEADS.items() if set(head.vendors) - set(vendors())] == []
 
 
 @pytest.mark.parametrize("name", FORMATS)

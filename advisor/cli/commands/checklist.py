@@ -21,7 +21,7 @@ from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit, emit_json, say
 from advisor.errors import BadValue
 from advisor.host.files import write_file
-from advisor.work.checklist import Ordered, TuningChecklist, checklist, remarks, template_of
+from advisor.work.checklist import Ordered, TuningChecklist, checklist, formats_told, remarks, template_of
 
 
 def run(
@@ -42,6 +42,9 @@ def run(
     no_color: opt.NoColor = False,
 ) -> None:
     """Print the tuning checklist."""
+    if form == "help":
+        say("".join(f"{name:<16} {what}\n" for name, what in formats_told().items()))
+        return
     order = platform is not None or cpu is not None
     if order:
         _alone(source, measurements)
