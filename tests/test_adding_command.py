@@ -9,6 +9,7 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from tests.machines.catalogue import write_archive
+from tests.test_house import lacks
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = dict(
@@ -25,7 +26,14 @@ def copy(tmp_path: Path) -> Path:
     """Return a copy of what a checkout needs to run and to be tested."""
     for folder in ("advisor", "rules", "templates", "tests/machines", "docs"):
         copytree(ROOT / folder, tmp_path / folder, ignore=ignore_patterns("__pycache__", "pictures", "reference"))
-    for file in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/test_machines.py", "tests/test_house.py"):
+    for file in (
+        "pyproject.toml",
+        "tests/__init__.py",
+        "tests/conftest.py",
+        "tests/test_machines.py",
+        "tests/test_house.py",
+        "tests/printing.py",
+    ):
         (tmp_path / file).write_bytes((ROOT / file).read_bytes())
     write_archive("b-c6525-2x7702-nps1", tmp_path / "node.tar.gz")
     return tmp_path
@@ -48,11 +56,71 @@ def test_a_command_is_one_file(copy: Path) -> None:
     assert "sockets  " not in run(copy, "-m", "advisor", "--help").stdout
 
 
-def test_a_command_without_an_example_is_named(copy: Path) -> None:
-    """What was left out is said by the check of the house."""
+@pytest.mark.parametrize(
+    ("pattern", "new", "said"),
+    [
+        (r"Example: .*\n", "", "no line 'Example: advisor sockets ...'"),
+        (r"Example: advisor sockets", "Example: advisor socket", "no line 'Example: advisor sockets ...'"),
+        (r"Group: .*\n", "", "Group: Other is none of Look at a machine, Set it up"),
+        (r"Group: Look at", "Group: Look on", "Group: Look on a machine is none of Look at a machine"),
+        (r'(?s)^""".*?"""\n', "", "no docstring, whose first line is the help of the command"),
+        (r"def run", "def main", "no function run"),
+        (r"source: From = None", "source=None", "source, an option of run, has no type"),
+    ],
+)
+def test_what_a_command_lacks_is_named(tmp_path: Path, pattern: str, new: str, said: str) -> None:
+    """What was left out or misspelt is what the check of the house says."""
+    text, count = re.subn(pattern, new, EXAMPLES[SOCKETS])
+    file = tmp_path / "sockets.py"
+    file.write_text(text)
+    assert (count, [each for each in lacks(file) if each.startswith(said)] != []) == (1, True)
+
+
+def test_the_example_lacks_nothing(tmp_path: Path) -> None:
+    """What the page shows passes the check of the house."""
+    (tmp_path / "sockets.py").write_text(EXAMPLES[SOCKETS])
+    assert list(lacks(tmp_path / "sockets.py")) == []
+
+
+def test_the_check_of_the_house_names_the_file(copy: Path) -> None:
+    """Its failure names the file and what is missing."""
     (copy / SOCKETS).write_text(re.sub(r"Example: .*\n", "", EXAMPLES[SOCKETS]))
-    done = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_house.py", "-k", "every_command_has")
-    assert (done.returncode, "['sockets'] == []" in done.stdout) == (1, True)
+    done = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_house.py", "-k", "help_needs and sockets")
+    assert (done.returncode, "no line 'Example: advisor sockets ...'" in done.stdout, SOCKETS in done.stdout) == (1, True, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("def run(", "def main(", "this command lacks the function run"),
+        ("import counts", "import count", "this command cannot be loaded: cannot import name 'count'"),
+        ("source: From", "source: Form", "this command cannot be loaded: name 'Form' is not defined"),
+        ("return 0", "return = 0", "this command cannot be loaded: invalid syntax (sockets.py, line 22)"),
+        ('node.tar.gz\n"""', "node.tar.gz", "this command cannot be loaded: unterminated triple-quoted string literal"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_in_one_line(copy: Path, old: str, new: str, said: str) -> None:
+    """The line names the file and what is wrong; the other commands are as before."""
+    (copy / SOCKETS).write_text(EXAMPLES[SOCKETS].replace(old, new, 1))
+    done = run(copy, "-m", "advisor", "sockets", "--from", "node.tar.gz")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"advisor: {SOCKETS}: {said}")
+    assert run(copy, "-m", "advisor", "rules", "--help").returncode == run(copy, "-m", "advisor", "--help").returncode == 0
+
+
+def test_the_line_that_the_readme_lacks_is_written_out(copy: Path) -> None:
+    """The check of the pages prints it, to be pasted into the list of commands."""
+    (copy / SOCKETS).write_text(EXAMPLES[SOCKETS])
+    for file in ("README.md", "tests/test_docs.py"):
+        (copy / file).write_bytes((ROOT / file).read_bytes())
+    copytree(ROOT / "tests/render", copy / "tests/render", ignore=ignore_patterns("__pycache__", "golden"))
+    words = ("-m", "pytest", "-q", "-vv", "-p", "no:cacheprovider", "tests/test_docs.py", "-k", "readme_names")
+    line = "    advisor sockets --from node.tar.gz     # say how many sockets and cores a machine has"
+    done = run(copy, *words)
+    assert (done.returncode, line in done.stdout) == (1, True), done.stdout
+    page = copy / "README.md"
+    page.write_text(page.read_text().replace("    advisor capture -o", f"{line}\n    advisor capture -o"))
+    assert run(copy, *words).returncode == 0
 
 
 def test_a_format_of_the_checklist_is_one_template(copy: Path) -> None:
@@ -60,7 +128,42 @@ def test_a_format_of_the_checklist_is_one_template(copy: Path) -> None:
     (copy / FORMAT).write_text("{#- what to change, for a spreadsheet -#}\n" + EXAMPLES[FORMAT])
     done = run(copy, "-m", "advisor", "checklist", "--from", "node.tar.gz", "--as", "tsv")
     assert (done.returncode, done.stdout) == (0, "attribute\tnow\twanted\nNumaNodesPerSocket\t1\t4\n")
+    assert (
+        "tsv              what to change, for a spreadsheet\n" in run(copy, "-m", "advisor", "checklist", "--as", "help").stdout
+    )
     assert "did you mean tsv?" in run(copy, "-m", "advisor", "checklist", "--as", "tvs", "--from", "node.tar.gz").stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "only", "said"),
+    [
+        ("", "what_it_is", "['templates/checklist/tsv.j2'] == []"),
+        ("{#- for a spreadsheet | vendors: del -#}\n", "what_it_is", "('tsv', ('del',))"),
+        (
+            "{#- for a spreadsheet -#}\n",
+            "prints_as_it_did",
+            "no golden text checklist.tsv: run pytest tests/render/test_checklist.py --accept",
+        ),
+    ],
+)
+def test_what_a_format_lacks_is_named(copy: Path, first: str, only: str, said: str) -> None:
+    """A first line that says what it is, a vendor that is none, and the text to be read."""
+    for folder in ("tests/render", "tests/know"):
+        copytree(ROOT / folder, copy / folder, ignore=ignore_patterns("__pycache__", "seen"))
+    (copy / FORMAT).write_text(first + EXAMPLES[FORMAT])
+    words = (
+        "-m",
+        "pytest",
+        "-q",
+        "-vv",
+        "-p",
+        "no:cacheprovider",
+        "tests/render/test_checklist.py",
+        "-k",
+        f"{only} and not docs",
+    )
+    done = run(copy, *words)
+    assert (done.returncode, said in " ".join(done.stdout.split())) == (1, True), done.stdout
 
 
 def test_a_format_that_asks_for_what_is_not_there_is_refused_in_one_line(copy: Path) -> None:

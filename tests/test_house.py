@@ -1,11 +1,13 @@
 """The house's own laws, measured on its code."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from advisor.cli.main import commands
+from advisor.cli.main import GROUPS, commands
+from advisor.cli.main import _about as about_command
 from advisor.collect.sources import sources
 
 ROOT = Path(__file__).parents[1]
@@ -49,9 +51,34 @@ def test_every_source_has_its_test(name: str) -> None:
     assert (ROOT / "tests" / "collect" / f"test_{name}.py").is_file()
 
 
-def test_every_command_has_an_example_and_a_group() -> None:
-    """A command's docstring names its group and shows an example."""
-    assert [name for name, about in commands().items() if not about.examples or about.group == "Other"] == []
+COMMANDS = sorted((ROOT / "advisor/cli/commands").glob("[!_]*.py"))
+
+
+def lacks(path: Path) -> Iterator[str]:
+    """Yield what the file of a command lacks that the help needs."""
+    name, about = path.stem.replace("_", " "), about_command(path)
+    if not about.summary:
+        yield "no docstring, whose first line is the help of the command"
+    if about.group not in GROUPS:
+        yield f"Group: {about.group} is none of {', '.join(GROUPS)} (GROUPS in advisor/cli/main.py)"
+    if not any(f"advisor {name}" in example for example in about.examples):
+        yield f"no line 'Example: advisor {name} ...'"
+    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef) and node.name == "run"]
+    if not functions:
+        yield "no function run"
+    options = [each for run in functions for each in (*run.args.posonlyargs, *run.args.args, *run.args.kwonlyargs)]
+    yield from (f"{each.arg}, an option of run, has no type" for each in options if each.annotation is None)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_has_what_its_help_needs(path: Path) -> None:
+    """A docstring with a group of the help and an example of itself, and a function run whose options have types."""
+    assert list(lacks(path)) == []
+
+
+def test_every_heading_of_the_help_has_a_command() -> None:
+    """A heading that no command uses any more is named."""
+    assert [group for group in GROUPS if group not in {about.group for about in commands().values()}] == []
 
 
 PURE = ("change", "compare", "judge", "language", "launch", "model", "place", "plan", "render")

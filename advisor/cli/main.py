@@ -11,6 +11,7 @@ from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -49,11 +50,26 @@ _QUOTES = '"""'
 def _about(path: Path) -> About:
     text = path.read_text(encoding="utf-8")
     end = text.find(_QUOTES, len(_QUOTES)) + len(_QUOTES) if text.startswith(_QUOTES) else len(text)
-    doc = ast.get_docstring(ast.parse(text[:end])) or ""  # parsing the code below it would take ten times as long
+    try:
+        doc = ast.get_docstring(ast.parse(text[:end])) or ""  # parsing the code below it would take ten times as long
+    except SyntaxError:
+        doc = "This command cannot be loaded."  # which is said when it is called; the others are as before
     lines = doc.splitlines()
     marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in ("Group", "Example")}
     text = "\n".join(line for line in lines if not line.startswith(("Group: ", "Example: "))).strip()
     return About(lines[0].rstrip(".") if lines else "", "".join(marked["Group"]) or "Other", text, tuple(marked["Example"]))
+
+
+def _module(name: str) -> ModuleType:
+    """Return the module of a command; refuse, in one line, one that cannot be read or has no function to run."""
+    file, cure = f"advisor/cli/commands/{name}.py", "docs/adding.md says what a command has"
+    try:
+        module = import_module(f"advisor.cli.commands.{name}")
+    except (SyntaxError, ImportError, NameError, AttributeError, TypeError) as error:
+        raise BadInput(f"this command cannot be loaded: {error}", file=file, cure=cure) from error
+    if not callable(getattr(module, "run", None)):
+        raise BadInput("this command lacks the function run", file=file, cure=cure)
+    return module
 
 
 class CommandFolder(TyperGroup):
@@ -70,7 +86,7 @@ class CommandFolder(TyperGroup):
         about = commands().get(cmd_name)
         if about is None:
             return None
-        module = import_module(f"advisor.cli.commands.{cmd_name.replace(' ', '_')}")
+        module = _module(cmd_name.replace(" ", "_"))
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in about.examples), "", STATUS])
         kind = getattr(module, "CommandLine", None)  # of a command that reads its arguments in its own way
