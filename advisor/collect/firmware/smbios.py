@@ -51,6 +51,7 @@ _PLACEHOLDERS: Final = frozenset(
         "not provided",
         "not specified",
         "oem",
+        "super server",
         "system manufacturer",
         "system product name",
         "system version",

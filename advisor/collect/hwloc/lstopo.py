@@ -194,7 +194,7 @@ def _firmware(infos: Infos) -> Firmware | None:
         "cluster_mode": "ClusterMode",
         "memory_mode": "MemoryMode",
     }
-    facts = {field: infos[info].strip() or None for field, info in words.items() if info in infos}
+    facts = {field: clean(infos[info]) for field, info in words.items() if info in infos}
     if not facts:
         return None
     return Firmware(**facts, bios_date=iso_date(infos.get("DMIBIOSDate")))

@@ -187,8 +187,8 @@ def statements(layout: Layout, distances: Table | None = None) -> tuple[Statemen
 
 def _title(machine: Machine) -> str:
     firmware = machine.firmware
-    maker = (firmware.system_vendor if firmware else None) or ""
-    product = (firmware.product if firmware else None) or ""
+    maker = (firmware.system_vendor or firmware.board_vendor if firmware else None) or ""
+    product = (firmware.product or firmware.board if firmware else None) or ""
     known = product if product.lower().startswith(maker.lower()) else f"{maker} {product}"
     named = " · ".join(plain(part, 80) for part in (machine.name or "", known.strip()) if part)
     return named or "Machine"
