@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand
@@ -37,6 +37,12 @@ Threads = Annotated[
     int | None, typer.Option("--threads", metavar="T", min=1, help="Threads per rank, each on a core of its own.")
 ]
 Way = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.")]
+For = Annotated[
+    Literal["bandwidth", "latency", "throughput"] | None,
+    typer.Option(
+        "--for", help="Choose the strategy by what counts: memory bandwidth, latency of messages, throughput of many small jobs."
+    ),
+]
 Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
 Reserve = Annotated[int, typer.Option("--reserve", metavar="CORES", min=0, help="Cores of each node left to the system.")]
@@ -60,9 +66,7 @@ MpiLauncher = Annotated[
     str | None,
     typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=_starting),
 ]
-SlurmConf = Annotated[
-    Path | None, typer.Option("--slurm-conf", metavar="FILE", help="With lint: a slurm.conf, for srun's defaults.")
-]
+SlurmConf = Annotated[Path | None, typer.Option("--slurm-conf", metavar="FILE", help="A slurm.conf, for srun's defaults.")]
 Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form is equivalent.")]
 Wrap = Annotated[bool, typer.Option("--wrapper", help="Bind each rank with a small script instead of the launcher.")]
 Report = Annotated[bool, typer.Option("--report", help="Let the launcher print the bindings it makes.")]
@@ -78,9 +82,26 @@ BindFolder = Annotated[
 ]
 BindSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the node with its ranks as SVG into FILE.")]
 BindExplain = Annotated[bool, typer.Option("--explain", help="List every rank, every reason and every strategy.")]
+BindLine = Annotated[bool, typer.Option("--line", help="Print the command alone, on one line: for scripts.")]
+BindQuiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the command and its files, without reasons and drawing.")]
 BindCommand = Annotated[
     list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program to start.", show_default=False)
 ]
+LintWords = Annotated[list[str] | None, typer.Argument(metavar="-- LINE...", help="The command to explain.", show_default=False)]
+
+
+class JobPage(NamedTuple):
+    """What is to be printed of a job."""
+
+    line: bool
+    quiet: bool
+    explain: bool
+
+    def kind(self, *, json: bool) -> str:
+        """Return line, quiet, explain or page; refuse two of these at once."""
+        at_most_one({"--line": self.line, "--quiet": self.quiet, "--explain": self.explain})
+        at_most_one({"--json": json, "--line": self.line, "--quiet": self.quiet})
+        return next((name for name, wished in self._asdict().items() if wished), "page")
 
 
 # advisor measure

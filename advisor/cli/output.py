@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -145,17 +146,25 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
         write_file(file, chart(done.measurements, name, kind, drawing.intensity, machine=done.machine))
 
 
-def show_job(job: "BoundJob", form: Form, svg: Path | None, *, explain: bool) -> None:
-    """Print the page of a job, and draw it; as JSON line by line, for there may be half a million ranks."""
-    from advisor.render.binding.page import bind_document, bind_page, bind_svg
+def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") -> None:
+    """Print the page of a job, or its line alone, and draw it; as JSON line by line, for there may be half a million ranks."""
+    from advisor.render.binding.page import bind_document, bind_page, bind_svg, command_line, missing_files
 
+    missing = missing_files(job) if what == "line" else ()
+    if missing:
+        cure = f"add -o DIR, which writes {'it' if len(missing) == 1 else 'them'} and prints the line with the path"
+        raise BadValue(f"this line needs {' and '.join(missing)}", cure=cure)
     if svg is not None:
         write_file(svg, bind_svg(job).encode())
     if form.json:
         for line in bind_document(job):
             say(line + "\n")
+    elif what == "line":
+        say(command_line(job) + "\n")
     else:
-        emit([bind_page(job, form.width, explain=explain)], None, color=form.color, width=form.width)
+        rows = shutil.get_terminal_size().lines if sys.stdout.isatty() else None
+        page = bind_page(job, form.width, explain=what == "explain", quiet=what == "quiet", rows=rows)
+        emit([page], None, color=form.color, width=form.width)
 
 
 def show_kernels(form: Form) -> int:

@@ -21,6 +21,9 @@ STRATEGIES: Final[tuple[Strategy, ...]] = (
     "gpu-near",
 )
 
+Purpose = Literal["bandwidth", "latency", "throughput"]
+"""What counts for a job whose strategy is not named: memory bandwidth, the latency of messages, many jobs on a node."""
+
 Per = Literal["node", "socket", "numa", "l3", "core"]
 """What ranks are counted in."""
 
@@ -57,6 +60,7 @@ class JobShape(Value):
         description="threads of a rank: cores it gets for itself, or hardware threads where smt is use",
     )
     strategy: Strategy | Literal["auto"] = "auto"
+    purpose: Purpose | None = Field(default=None, description="what auto places for")
     near: DeviceName | None = Field(default=None, description="HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
     smt: Literal["skip", "use"] = Field(default="skip", description="whether second hardware threads run threads of their own")
     reserve: int = Field(default=0, ge=0, le=1 << 12, description="cores of each node left to the system: the first ones free")

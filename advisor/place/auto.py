@@ -7,7 +7,7 @@ from typing import Final
 
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import is_active
-from advisor.model.placement import Measured, NodePlan, Strategy
+from advisor.model.placement import Measured, NodePlan, Purpose, Strategy
 from advisor.place.cores import Level, core, cpus_of, l3, l3_in_node, node, parts
 from advisor.place.fill import NATURAL, JobCores
 from advisor.place.hosts import JobHosts
@@ -182,10 +182,24 @@ def _asked(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -
     del ranks, hosts, measured
     if field.near:
         yield "hca-near", f"cores near {field.near.name} were asked for"
+    if field.job.purpose:
+        yield from _for(field, field.job.purpose)
     if field.job.per == "numa":
         yield "spread-numa", "ranks are counted in NUMA nodes"
     elif field.job.per == "l3":
         yield "spread-l3", "ranks are counted in L3 groups"
+
+
+def _for(field: JobCores, purpose: Purpose) -> Iterator[Reason]:
+    """Yield the strategies that serve what the job is asked to be placed for."""
+    if purpose == "bandwidth":
+        yield "balanced", "for bandwidth: every memory and cache feeds as few ranks as possible"
+    elif purpose == "throughput":
+        yield "compact", "for throughput: the job takes as few caches and memories as it can, the others are for other jobs"
+    elif any(device.nodes for device in adapters(field.ground)):
+        yield "hca-near", "for latency: messages start on the adapter's own NUMA node and socket"
+    else:
+        yield "compact", "for latency: ranks are side by side, and no place of an adapter is known"
 
 
 def _by_device(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:

@@ -66,6 +66,11 @@ def exports(variables: Mapping[str, str], here: str = "") -> list[str]:
     return [f"export {name}={own(value)}" for name, value in sorted(variables.items())]
 
 
+def assignments(variables: Mapping[str, str]) -> list[str]:
+    """Return the words that set variables for the one command behind them."""
+    return [f"{name}={word(value)}" for name, value in sorted(variables.items())]
+
+
 def launch_script(argv: Iterable[str], variables: Mapping[str, str], about: str) -> Iterator[str]:
     """Yield the lines of a script that starts the job; words with HERE name the folder it lies in."""
     words = list(argv)

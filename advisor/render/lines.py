@@ -198,6 +198,8 @@ STYLES = {
     "low": "bold cyan",
     "info": "dim",
     "good": "green",
+    **{f"rank {at}": style for at, style in enumerate(("green", "magenta", "cyan", "yellow"))},
+    **{f"rank {at}": f"bold {style}" for at, style in enumerate(("green", "magenta", "cyan", "yellow"), start=4)},
 }
 
 _ASCII = str.maketrans({"─": "-", "│": "|", "┌": "+", "┐": "+", "└": "+", "┘": "+", "…": ".", "·": "-"})

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -101,13 +102,25 @@ def bind(
     host_options = hosts or HostOptions()
     job_hosts = hosts_of_job(host_options, command, environment, observer)
     notes: list[str] = [*host_notes(job_hosts.hosts)]
-    placement = place(
-        shape(job or JobOptions(), job_hosts, notes),
-        job_hosts.machines,
-        _measured(host_options, job_hosts),
-        allowed=job_hosts.affinity,
-    )
+    wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts)
+    placement = place(wanted, job_hosts.machines, measured, allowed=job_hosts.affinity)
+    if wanted.threads == 1 and (job is None or job.threads is None):
+        notes += _whole_node(placement, job_hosts)
     return carried(job_hosts, placement, launcher or LauncherOptions(), tuple(command), notes)
+
+
+def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
+    """Yield how many threads per rank use the whole node, where --threads was left out and cores stay idle."""
+    plan, job = max(placement.plans, key=lambda each: len(each.slots)), placement.job
+    cores = sum(1 for core in plan.topology.inside.cores if core.cpuset) - job.reserve
+    threads = cores // len(plan.slots)
+    if job.slice or threads < 2:
+        return
+    with suppress(BadValue):
+        wider = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)
+        used = sum(slot.cores for slot in max(wider.plans, key=lambda each: len(each.slots)).slots)
+        whole = "use the whole node" if used == cores else f"use {used} of its {cores} cores"
+        yield f"one thread per rank, for --threads was left out: with --threads {threads} the ranks {whole}"
 
 
 def _measured(host_options: HostOptions, job_hosts: JobHosts) -> Measured | None:

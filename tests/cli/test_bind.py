@@ -455,3 +455,74 @@ def test_lint_ends_with_1_where_something_goes_wrong(nodes: Path, capsys: Captur
     assert (status([*line, *clean]), status([*line, "mpirun", "-np", "8", "./a"])) == (0, 1)
     first, _ = capsys.readouterr().out.split("}\n{", 1)
     assert json.loads(first + "}")["schema"] == "advisor-lint/1"
+
+
+def test_the_line_alone_is_what_a_script_runs(nodes: Path, capsys: Capture) -> None:
+    """With --line nothing but the command is printed, its variables before it, on one line that a shell reads as meant."""
+    words = (*of(nodes, ROME), "--ranks", "8", "--threads", "4", "--launcher", "srun", "--launcher-version", "22.05")
+    found = document(capsys, *words, "--", "./app", "a b")
+    text = printed(capsys, *words, "--line", "--", "./app", "a b")
+    assert (text.count("\n"), shlex.split(text)) == (1, [*(f"{k}={v}" for k, v in found["env"].items()), *found["command"]])
+
+
+def test_a_line_that_needs_a_file_is_not_printed_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """A command that would fail for want of its wrapper is refused; with -o it names the file that was written."""
+    words = (*of(nodes, TWO), "--hosts", "a,b", "--ranks-per-node", "4", "--strategy", "per-hca", "--line")
+    said_of_it = "advisor: this line needs bind-wrapper.sh; add -o DIR, which writes it and prints the line with the path\n"
+    assert refused(capsys, *words, "--", "./app") == said_of_it
+    assert f"{tmp_path}/job/bind-wrapper.sh" in shlex.split(printed(capsys, *words, "-o", tmp_path / "job", "--", "./app"))
+
+
+def test_quiet_is_the_line_and_its_files(nodes: Path, capsys: Capture) -> None:
+    """With --quiet there are the command and the files to paste, no reasons and no drawing."""
+    words = (*of(nodes, NAPLES), "--ranks", "2", "--near", "mlx5_0", "--launcher", "openmpi4", "--exact", "--quiet")
+    text = printed(capsys, *words, "--", "./app")
+    line, _, files = text.partition("\n\n")
+    assert shlex.split(line.replace("\\\n", ""))[-1] == "./app"
+    assert files.splitlines() == ["cat > rankfile <<'END'", "rank 0=localhost slot=48", "rank 1=localhost slot=52", "END"]
+
+
+def test_a_line_that_needs_the_wrapper_says_so_right_below(nodes: Path, capsys: Capture) -> None:
+    """Nobody pastes a line whose wrapper is missing without having read that it is; the shell takes the remark for one."""
+    text = printed(capsys, *of(nodes, TWO), "--strategy", "per-hca", "--ranks", "4", "--width", "80", "--", "./app")
+    head = text.partition("\n\n")[0].splitlines()
+    assert head[-2:] == ["# needs bind-wrapper.sh: add -o DIR, which writes it and prints this line with", "# the path"]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "name", "strategy"),
+    [
+        ("bandwidth", ROME, "balanced"),
+        ("latency", ROME, "hca-near"),
+        ("throughput", ROME, "compact"),
+    ],
+)
+def test_a_job_is_placed_for_what_counts(purpose: str, name: str, strategy: str, nodes: Path, capsys: Capture) -> None:
+    """--for chooses the strategy: bandwidth, latency, throughput; the reason begins with it, and the name may still be given."""
+    found = document(capsys, *of(nodes, name), "--ranks", "8", "--for", purpose, "--", "./app")
+    assert (found["strategy"], found["why"][0].partition(":")[0]) == (strategy, f"for {purpose}")
+    both = refused(capsys, "--for", purpose, "--strategy", "compact", *of(nodes, name), "--", "./app")
+    assert both == "advisor: --for and --strategy both choose where ranks go; give one of the two\n"
+
+
+def test_threads_left_out_are_named(nodes: Path, capsys: Capture) -> None:
+    """Where --threads is left out and cores stay idle, how many threads use the whole node is said; else nothing is."""
+    words = (*of(nodes, ROME), "--ranks", "8")
+    hint = "one thread per rank, for --threads was left out: with --threads 16 the ranks use the whole node"
+    assert hint in document(capsys, *words, "--", "./app")["notes"]
+    assert [note for note in document(capsys, *words, "--threads", "1", "--", "./app")["notes"] if "--threads" in note] == []
+    assert [note for note in document(capsys, *of(nodes, ROME), "--", "./app")["notes"] if "--threads" in note] == []
+
+
+def test_lint_has_its_own_help(capsys: Capture) -> None:
+    """`bind lint --help` is about lint, before and after the word."""
+    assert status(["bind", "lint", "--help"]) == 0
+    assert (
+        capsys.readouterr().out.splitlines()[2].strip()
+        == "Say what an existing mpirun or srun command does, and what goes wrong."
+    )
+
+
+def test_lint_without_a_line_says_where_it_goes(capsys: Capture) -> None:
+    """No command to explain is one line with an example."""
+    assert "no command to explain; put it last, after --: advisor bind lint -- mpirun" in said.refused(capsys, "bind", "lint")

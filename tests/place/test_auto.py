@@ -4,6 +4,7 @@ import pytest
 
 from advisor.model.placement import JobShape, Measured, Strategy
 from advisor.place.place import place
+from tests.model import shapes
 from tests.place.samples import machine, placed
 
 ROME = "b-c6525-2x7702-nps4"
@@ -81,3 +82,9 @@ def test_measured_bandwidth() -> None:
         "32 ranks, 32 L3 groups: one each at most; measured: one core each gives 1.12 times the bandwidth of all",
     )
     assert place(job, [machine(ROME)], Measured(one_core_per_l3=1.0)).strategy == "balanced"
+
+
+def test_latency_without_an_adapter_is_ranks_side_by_side() -> None:
+    """Where no adapter has a known place, ranks that wait for short messages sit core beside core."""
+    made = place(JobShape(ranks=4, purpose="latency"), [shapes.machine(shapes.shape(2, 2, 2, 8))])
+    assert (made.strategy, [str(rank.slot.cpus) for rank in made.ranks()]) == ("compact", ["0", "1", "2", "3"])

@@ -8,6 +8,7 @@ from advisor.model.placement import Placement
 from advisor.render.binding.page import BoundJob, bind_document, bind_page, bind_svg
 from advisor.render.binding.ranks import plan_lines, rank_table
 from advisor.render.commandline import HERE, folded, launch_script, word
+from advisor.render.lines import STYLES
 from tests.place.samples import machine, placed
 from tests.printing import printed
 
@@ -88,12 +89,12 @@ def test_outside_the_allocation_is_drawn_in_brackets() -> None:
 
 
 def test_short_files_are_pasted_and_long_ones_named() -> None:
-    """A short file is shown as a command that makes it; of a long one it is said how it is written."""
+    """A short file is shown as a command that makes it; of a long one it is said right below the line how it is written."""
     plan = placed("a-r7425-2x7601-dell", ranks=2)
     files = {"rankfile": lambda: iter(["rank 0=a slot=0"]), "long": lambda: (f"{n}" for n in range(100))}
     text = page(told(plan, machine("a-r7425-2x7601-dell"), files=files))
     assert "cat > rankfile <<'END'\nrank 0=a slot=0\nEND\n" in text
-    assert "long: the line needs it, and it has more than 16 lines; -o DIR writes it" in text
+    assert "./app\n# needs long: add -o DIR, which writes it and prints this line with the path\n" in text
 
 
 def test_the_svg_has_every_rank() -> None:
@@ -118,3 +119,21 @@ def test_names_from_outside_do_not_steer_the_terminal() -> None:
     assert real.cpu is not None
     hostile = real.model_copy(update={"cpu": real.cpu.model_copy(update={"model_name": "\x1b[31mx"})})
     assert "\x1b" not in page(told(placed("a-r7425-2x7601-dell", ranks=2), hostile))
+
+
+def test_the_line_stands_last_where_the_drawing_scrolls_it_away() -> None:
+    """On a terminal of fewer rows than the page the command is repeated below; on a taller one, and in a file, it is not."""
+    what = told(placed("a-r7425-2x7601-dell", ranks=2), machine("a-r7425-2x7601-dell"))
+    line = "mpirun -np 2 ./app"
+    counts = [printed(bind_page(what, rows=rows), 100).count(f"{line}\n") for rows in (10, 200, None)]
+    assert (counts, printed(bind_page(what, rows=10), 100).splitlines()[-1]) == ([2, 1, 1], line)
+
+
+def test_ranks_have_colours_and_a_legend() -> None:
+    """Neighbouring ranks differ in colour in the drawing, and each has its name beside its CPUs; the legend says so."""
+    what = told(placed("b-c6525-2x7702-nps4", ranks=32), machine("b-c6525-2x7702-nps4"))
+    lines = bind_page(what).lines(100)
+    styles = {text.split()[0]: style for line in lines for text, style in line if style.startswith("rank ")}
+    assert (styles["r0"], styles["r1"], styles["r9"]) == ("rank 0", "rank 1", "rank 1")
+    assert len({STYLES[f"rank {at}"] for at in range(8)}) == 8
+    assert "Legend     rN: rank N and its CPUs; idle: CPUs without a rank; ranks have 8 colours in turn" in page(what)

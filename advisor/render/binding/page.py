@@ -1,5 +1,6 @@
 """The page of ``advisor bind``: the line to paste, why it is so, and the node drawn with its ranks in their places."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,9 +12,9 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.placement import NodePlan, Placement, Slot
 from advisor.render.binding.ranks import document_lines, rank_table
-from advisor.render.commandline import exports, folded
+from advisor.render.commandline import assignments, exports, folded, word
 from advisor.render.cpulists import listed, threads
-from advisor.render.lines import Line, Page, Span, labelled
+from advisor.render.lines import Line, Page, Span, labelled, wrapped
 from advisor.render.topology.elements import Block, Box, Device, Group, Member, Picture
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
@@ -105,6 +106,11 @@ SCHEMA: Final = "advisor-bind/1"
 SHORT: Final = 16
 """Lines of a file that is shown whole."""
 
+COLOURS: Final = 8
+"""Ranks in a row that have colours of their own."""
+
+_RANK = re.compile(r"r(\d+)(?:-\d+)? ")
+
 INLINE: Final = 256
 """Lines of a file that JSON holds whole."""
 
@@ -138,20 +144,70 @@ class BoundJob:
     """The files that were written, where they were."""
 
 
-def bind_page(told: BoundJob, width: int | None = None, *, explain: bool = False) -> Page:
-    """Return the page: the line first, then why, then rank placement; explain leaves nothing out."""
-    return Page(lambda room: _lines(told, room, explain=explain), width)
+def command_line(told: BoundJob) -> str:
+    """Return the command alone, on one line that a script can run."""
+    return " ".join([*assignments(told.variables), *map(word, told.argv)])
 
 
-def _lines(told: BoundJob, width: int, *, explain: bool) -> list[Line]:
-    result: list[Line] = [((each, ""),) for each in exports(told.variables)]
-    result += [((each, "title"),) for each in folded(told.argv, width)]
-    result += [(), *_reasons(told, width, explain=explain)]
-    result += _files(told, width)
+def missing_files(told: BoundJob) -> tuple[str, ...]:
+    """Return the files that the command needs and that are nowhere yet."""
+    return () if told.written else tuple(told.files)
+
+
+def bind_page(
+    told: BoundJob, width: int | None = None, *, explain: bool = False, quiet: bool = False, rows: int | None = None
+) -> Page:
+    """Return the page: the command first, then why, then rank placement; explain leaves nothing out.
+
+    Quiet is the command and its files alone. On a terminal of so many rows that cannot show all of it the command
+    stands once more at the end.
+    """
+
+    def lines(room: int) -> list[Line]:
+        head = list(_command(told, room))
+        body = [*head, *_files(told, room)] if quiet else [*head, *_body(told, room, explain=explain)]
+        return [*body, (), *head] if rows is not None and len(body) >= rows else body
+
+    return Page(lines, width)
+
+
+def _command(told: BoundJob, width: int) -> Iterator[Line]:
+    """Yield the command, and right below it what it needs that cannot be pasted."""
+    yield from (((each, ""),) for each in exports(told.variables))
+    yield from (((each, "title"),) for each in folded(told.argv, width))
+    long = [name for name in missing_files(told) if len(list(islice(told.files[name](), SHORT + 1))) > SHORT]
+    if long:
+        pronoun = "it" if len(long) == 1 else "them"
+        text = f"needs {' and '.join(long)}: add -o DIR, which writes {pronoun} and prints this line with the path"
+        yield from ((("# ", "warn"), *line) for line in wrapped([(text, "warn")], width - 2, indent=0))
+
+
+def _body(told: BoundJob, width: int, *, explain: bool) -> list[Line]:
+    result = [(), *_reasons(told, width, explain=explain), *_files(told, width)]
     for kind, plan, names in islice(_kinds(told.placement), None if explain else _KINDS):
         picture = with_ranks(told.machines[kind], plan.slots, ranks_title(names, len(plan.slots)))
-        result += [(), *drawn_lines(picture, width, whole=True)]
+        result += [(), *map(_coloured, drawn_lines(picture, width, whole=True)), *_legend(picture, len(plan.slots), width)]
     return [*result, (), *rank_table(told.placement, width, whole=explain)]
+
+
+def _coloured(line: Line) -> Line:
+    """Return a line of the drawing with each rank in its colour."""
+    return tuple(_rank_span(*span) for span in line)
+
+
+def _rank_span(text: str, style: str) -> Span:
+    rank = None if style else _RANK.match(text)
+    return (text, f"rank {int(rank[1]) % COLOURS}") if rank else (text, style)
+
+
+def _legend(picture: Picture, ranks: int, width: int) -> list[Line]:
+    """Return what the names and colours in a drawing mean."""
+    says = [member.says or "" for box in picture.boxes() for member in box.members()]
+    parts = ["rN: rank N and its CPUs"] if ranks > 1 else ["r0: the rank and its CPUs"]
+    parts += ["+: their second hardware threads"] if any("+" in each for each in says) else []
+    parts += ["idle: CPUs without a rank"] if any("idle" in each for each in says) else []
+    parts += [f"ranks have {COLOURS} colours in turn"] if ranks > 1 else []
+    return labelled("Legend", [("; ".join(parts), "dim")], width, _ROOM)
 
 
 def _kinds(placement: Placement) -> Iterator[tuple[int, NodePlan, list[str | None]]]:
@@ -194,9 +250,7 @@ def _files(told: BoundJob, width: int) -> Iterator[Line]:
     for name, lines in told.files.items():
         first = list(islice(lines(), SHORT + 1))
         if len(first) > SHORT:
-            text = f"{name}: the line needs it, and it has more than {SHORT} lines; -o DIR writes it"
-            yield from labelled("File", [(text, "")], width, _ROOM)
-            continue
+            continue  # the command says that it needs it
         yield ()
         yield ((f"cat > {name} <<'END'", ""),)
         yield from (((line, ""),) for line in first)

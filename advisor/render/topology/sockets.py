@@ -35,6 +35,9 @@ COLOURS = {
     "port down": ("#fde2df", "#d64535"),
 }
 
+RANKS = ("#ffd8a6", "#bfe3c8", "#e6cdf0", "#bfe2ee", "#f6efa9", "#f3c6d6", "#d5d9f5", "#e3dccb")
+"""Fills of the cores of one rank and the next ones; each core has its rank's name, too."""
+
 PAD, HEAD = 10, 30
 CORES = 144
 """Up to so many cores of a member are drawn as squares."""
@@ -159,7 +162,9 @@ def _colours(group: Group) -> tuple[str, str]:
 
 
 def _core(core: CpuSet, size: CellSize, mark: str, *, denied: bool) -> Tile:
-    colours = COLOURS["outside the allocation" if denied else "core with ranks" if mark else "core"]
+    fill, stroke = COLOURS["outside the allocation" if denied else "core with ranks" if mark else "core"]
+    rank = mark.split(" ", maxsplit=1)[0].removeprefix("r")
+    colours = (RANKS[int(rank) % len(RANKS)] if rank.isdecimal() and not denied else fill, stroke)
     lines = _core_lines(core, mark)
     top = (size.height - 12 * len(lines)) / 2 + 10
     fonts = (MARK if mark else SMALL, *[SMALL] * (len(lines) - 1))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.render.topology.elements import Block, Picture, Statement, collapsed
 from advisor.render.topology.picture import guesses, store_text
-from advisor.render.topology.sockets import COLOURS, CellSize, block, cell_size, chips
+from advisor.render.topology.sockets import COLOURS, RANKS, CellSize, block, cell_size, chips
 from advisor.render.topology.tiles import (
     Font,
     Tile,
@@ -150,9 +150,10 @@ def _legend(seen: Picture, room: float) -> Tile:
     font, x, y, parts = Font(11, "#52606d"), 0.0, 0.0, []
     for name in _used(seen):
         fill, stroke = COLOURS[name]
-        size = 22 + 0.88 * width_of(name, font) + 16
+        words = f"{name}, {len(RANKS)} colours in turn" if name == "core with ranks" else name
+        size = 22 + 0.88 * width_of(words, font) + 16
         if x + size > room:
             x, y = 0.0, y + 20
-        parts.append(rect(16, 12, fill, stroke, x=x, y=y + 2) + text(x + 22, y + 12, name, font, room))
+        parts.append(rect(16, 12, fill, stroke, x=x, y=y + 2) + text(x + 22, y + 12, words, font, room))
         x += size
     return Tile(room, y + 18, "".join(parts))

@@ -54,6 +54,8 @@ class JobOptions:
     smt: str = "skip"
     reserve: int = 0
     part: str | None = None
+    purpose: str | None = None
+    """What auto places for: bandwidth, latency, throughput."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,8 @@ def shape(job_options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> Job
         raise BadValue(f"--{one} and --{other} both give the number of ranks", cure="give one of the two")
     per, count = job_options.ranks_per or (None, 1)
     must_be_one_of("strategy", job_options.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
+    if job_options.purpose and job_options.strategy != "auto":
+        raise BadValue("--for and --strategy both choose where ranks go", cure="give one of the two")
     twice = [name for name, count in Counter(hosts.names).items() if count > 1]
     if twice:
         raise BadValue(f"the host {twice[0]} occurs twice", cure="name each once; --ranks-per-node says how many ranks it gets")
@@ -200,6 +204,7 @@ def shape(job_options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> Job
         "per_count": count,
         "threads": job_options.threads or _threads(hosts, job_hosts.machines[0], job_options.smt, notes),
         "strategy": job_options.strategy,
+        "purpose": job_options.purpose,
         "near": job_options.near,
         "smt": job_options.smt,
         "reserve": job_options.reserve,
