@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.launch.failures import why_failed
 from advisor.launch.launchers.wrapper import FILE as WRAPPER
 from advisor.render.commandline import word
 from advisor.work import SILENT, Observer
@@ -188,7 +189,7 @@ def _launched(line: Line, timeout: float, observer: Observer) -> "tuple[Gathered
         raise CannotWork(f"{argv[0]} {why}; load the module of the MPI that the plan is for, or name its path")
     gathered = listener.gathered()
     if not gathered.ranks:
-        raise CannotWork(f"no rank has reported{_alone(gathered)}; {_how(ran, timeout)}")
+        raise CannotWork(f"no rank has reported{_alone(gathered)}; {_how(ran, timeout, ' '.join(line.argv))}")
     return gathered, ran
 
 
@@ -198,9 +199,11 @@ def _alone(gathered: "GatheredReports") -> str:
     return f", but {gathered.damaged} damaged lines" if gathered.damaged else ""
 
 
-def _how(ran: "Ran", timeout: float) -> str:
+def _how(ran: "Ran", timeout: float, line: str = "") -> str:
     from advisor.host.base import Why
 
+    if ran.why is None and (known := why_failed(ran.err.decode("utf-8", "replace"), line)):
+        return known
     said = _last(ran.err)
     if ran.why is Why.TIMEOUT:
         return f"the launcher was ended after {timeout:g} s (--timeout){said}"

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
+from tests.fakenode import hydra
+from tests.fakenode.run import PROGRAMS
 
 Capture = pytest.CaptureFixture[str]
 PLAN = {
@@ -79,6 +81,70 @@ def test_a_real_launch_that_binds_otherwise_is_told(mpirun: str, plan: str, caps
     causes = [[(cause["id"], cause["ranks"]) for cause in each["causes"]] for each in (loose, few, piled)]
     wide = "unbound" if len(os.sched_getaffinity(0)) == os.cpu_count() else causes[0][0][0]
     assert causes == [[(wide, "0-1")], [("missing", "1")], [("stacked", "1")]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            ["--host", "localhost:1", "-np", "2", "{}"],
+            (
+                "the launcher has fewer slots than the 2 that it is asked for; run this inside the job, or give each host"
+                " its slots: --host NAME:RANKS, or NAME slots=RANKS in the host file"
+            ),
+        ),
+        (
+            ["--host", "NODE1:2", "-np", "2", "{}"],
+            (
+                "NODE1 only stands for a host whose name was not known; plan again with --hosts, or inside the job:"
+                " advisor bind --hosts a,b -o DIR"
+            ),
+        ),
+        (
+            ["--host", "no-such-host:2", "-np", "2", "{}"],
+            "no host no-such-host is known here; check the names with getent hosts no-such-host, and plan again with --hosts",
+        ),
+        (
+            ["-np", "1", "./nosuch", "{}"],
+            "./nosuch cannot be started on a host; give its path, the same on every host, or load its module there",
+        ),
+    ],
+)
+def test_a_real_launcher_that_starts_nothing_says_why(
+    line: list[str], message: str, mpirun: str, plan: str, capsys: Capture
+) -> None:
+    """Slots, hosts that only stand for hosts, hosts that nobody knows, a missing program: one line with the cure."""
+    if "such-host" in message or "NODE1" in message:
+        shutil.which("ssh") or pytest.skip("ssh is not installed")
+    assert status(["verify", "--plan", plan, "--timeout", "60", "--", mpirun, *line]) == 2
+    assert capsys.readouterr().err == f"advisor: no rank has reported; {message}\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused")
+def test_a_launcher_that_refuses_root_is_named(mpirun: str, plan: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """Open MPI starts nothing as root unless it is told twice: the line says both."""
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.delenv(name)
+    assert status(["verify", "--plan", plan, "--", mpirun, "-np", "2", "{}"]) == 2
+    why = "mpirun refuses to start as root; run it as another user, or in a container set OMPI_ALLOW_RUN_AS_ROOT=1 and"
+    assert capsys.readouterr().err == f"advisor: no rank has reported; {why} OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+
+
+@pytest.mark.parametrize("launcher", ["openmpi5", "mpich", "intelmpi"])
+def test_other_launchers_name_the_host_that_is_none(
+    launcher: str, plan: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Open MPI 5, MPICH and Intel MPI, each in its own words, fail for the same host; what is said of it names that host."""
+    assert hydra  # its import makes MPICH and Intel MPI known
+    program = PROGRAMS[launcher]()
+    if not program or not shutil.which("ssh"):
+        pytest.skip(f"{launcher} or ssh is not installed")
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    hosts = ["--host", "no-such-host:2"] if launcher == "openmpi5" else ["-hosts", "no-such-host"]
+    assert status(["verify", "--plan", plan, "--", program, *hosts, "-n", "2", "{}"]) == 2
+    cause = "Intel MPI cannot start on no-such-host;" if launcher == "intelmpi" else "no host no-such-host is known here;"
+    assert f"advisor: no rank has reported; {cause}" in capsys.readouterr().err
 
 
 def test_what_bind_writes_is_proven(mpirun: str, tmp_path: Path, capsys: Capture) -> None:

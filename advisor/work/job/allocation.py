@@ -11,6 +11,7 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
+from advisor.launch.failures import PLACEHOLDERS
 from advisor.launch.registry import launchers
 
 MOST: Final = 1 << 16
@@ -111,7 +112,7 @@ def placeholders(count: int, command: Iterable[str]) -> Allocated:
     if count == 1:
         return Allocated()
     words = " ".join(command)
-    prefix = next(prefix for prefix in ("NODE", "HOST", "PLACE", "ADVISORNODE") if prefix not in words or prefix[0] == "A")
+    prefix = next(prefix for prefix in PLACEHOLDERS if prefix not in words or prefix[0] == "A")
     names = tuple(f"{prefix}{number:0{len(str(count))}}" for number in range(1, count + 1))
     return Allocated(
         names, placeholder=prefix, notes=(f"{names[0]}..{names[-1]} stand for the hosts, whose names are not known",)
