@@ -50,7 +50,7 @@ def test_a_complaint_is_a_cause_and_a_cure(complaint: str, expected: str) -> Non
 
 
 def test_a_placeholder_is_known_by_the_line() -> None:
-    """ssh writes names small: node1 is a placeholder where the line says NODE1, and else a host."""
+    """Ssh writes names small: node1 is a placeholder where the line says NODE1, and else a host."""
     complaint = "ssh: Could not resolve hostname node1: Name or service not known"
     said = [why_failed(complaint, line) or "" for line in ("mpirun --host NODE1:2 ./a", "mpirun --host node1:2 ./a")]
     assert [each.partition(" ")[0] for each in said] == ["NODE1", "no"]
