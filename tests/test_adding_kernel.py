@@ -110,7 +110,12 @@ def test_its_figures_are_compared(project: Path, measured: Path) -> None:
     [
         ("update   updates/s       1 ", "update                   1 ", 7, "update has no unit"),
         (" * parts: core numa socket machine\n", "", 1, "no line 'parts: '"),
-        ("0  random updates, table", "random updates", 7, "update: flops is random, and neither a number nor -"),
+        (
+            "0  random updates, table",
+            "random updates",
+            7,
+            "update has 3 of the numbers arrays, read, written, flops, then 'random'",
+        ),
     ],
 )
 def test_what_its_header_comment_lacks_is_named(project: Path, old: str, new: str, line: int, said: str) -> None:
@@ -131,8 +136,8 @@ def test_what_its_header_comment_lacks_is_named(project: Path, old: str, new: st
             "unit of update is updates/s in its header comment and seconds in its --list",
         ),
         (
-            " * arguments: --bytes SIZE, --seconds S",
-            " * arguments: --bytes SIZE",
+            " * arguments: --bytes SIZE, --seconds S\n",
+            " * arguments: --bytes SIZE\n",
             "its header comment lacks the argument --seconds S",
         ),
         ('"update", "updates/s");', '"change", "updates/s");', "the variant change, which its header comment does not name"),

@@ -18,6 +18,9 @@ from advisor.paths import kernels
 
 PARTS: Final[tuple[KernelPart, ...]] = get_args(KernelPart)
 _COLUMNS: Final = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
+_AMOUNTS: Final = ("arrays", "read", "written", "flops")
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII | re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"\d{1,9}|-", re.ASCII)
 _FIRST: Final = re.compile(r"/\* ([a-z][a-z0-9_]*): (\S.*)")
 _LARGEST: Final = 1 << 20
 
@@ -61,6 +64,11 @@ def read_header(file: Path) -> KernelSheet:
     return _Header(file, text).sheet()
 
 
+def _is_row(line: str) -> bool:
+    """Whether a line belongs to the table: text has one blank before it, rows more."""
+    return bool(re.match(r"(?:  |\t| \t)\s*\S", line))
+
+
 class _Header:
     """The lines of a header comment, and the place of each mistake in them."""
 
@@ -72,11 +80,9 @@ class _Header:
     def sheet(self) -> KernelSheet:
         """Return all that the comment says."""
         name, summary = self._first()
-        parts = self._parts()
+        arguments, parts = self._arguments(), self._parts()
         variants = tuple(self._variants())
-        return KernelSheet(
-            name=name, summary=summary, arguments=self._list("arguments"), parts=parts, mpi=self.mpi, variants=variants
-        )
+        return KernelSheet(name=name, summary=summary, arguments=arguments, parts=parts, mpi=self.mpi, variants=variants)
 
     def _first(self) -> tuple[str, str]:
         match = _FIRST.fullmatch(self.lines[0]) if self.lines else None
@@ -89,9 +95,18 @@ class _Header:
         at = self._line_of(key)
         if at is None:
             return ()
-        more = takewhile(lambda line: line.startswith("   ") and line.strip(), self.lines[at + 1 :])
+        more = takewhile(lambda line: line.startswith("   ") and tuple(line.split()) != _COLUMNS, self.lines[at + 1 :])
         text = " ".join([self.lines[at].partition(":")[2], *more])
         return tuple(" ".join(entry.split()) for entry in text.split(",") if entry.strip())
+
+    def _arguments(self) -> tuple[str, ...]:
+        at, found = self._line_of("arguments"), self._list("arguments")
+        if not found:
+            raise self._wrong((at or 0) + 1, "no line 'arguments: ', those of its own, or 'arguments: none'")
+        wrong = next((each for each in found if found != ("none",) and not each.startswith("--")), None)
+        if wrong is not None:
+            raise self._wrong((at or 0) + 1, f"arguments: {wrong[:40]} does not begin with --")
+        return () if found == ("none",) else found
 
     def _parts(self) -> tuple[KernelPart, ...]:
         found = " ".join(self._list("parts")).split()
@@ -110,23 +125,33 @@ class _Header:
         head = next((at for at, line in enumerate(self.lines) if tuple(line.split()) == _COLUMNS), None)
         if head is None:
             raise self._wrong(1, f"no table of what it can measure, with the columns '{' '.join(_COLUMNS)}'")
-        rows = list(takewhile(lambda line: line.strip(), self.lines[head + 1 :]))
+        rows = list(takewhile(_is_row, self.lines[head + 1 :]))
         if not rows:
-            raise self._wrong(head + 1, "no variant stands in the table")
+            raise self._wrong(head + 1, "no variant stands in the table below this line")
+        seen: set[str] = set()
         for at, row in enumerate(rows, head + 2):
-            yield self._variant(at, row.split(maxsplit=len(_COLUMNS) - 1))
+            variant = self._variant(at, row.split(maxsplit=len(_COLUMNS) - 1))
+            if variant.name in seen:
+                raise self._wrong(at, f"{variant.name} stands twice in the table")
+            seen.add(variant.name)
+            yield variant
 
     def _variant(self, at: int, words: Sequence[str]) -> Variant:
         name = words[0]
+        if not _NAME.fullmatch(name):
+            raise self._wrong(at, f"{name[:40]!a} is no name of a variant: letters, digits, - and _ such as triad-nt")
         if len(words) < 2 or re.fullmatch(UNIT, words[1]) is None:
             lacks = "has no unit" if len(words) < 2 or words[1].isdecimal() else f"has the unit {words[1][:20]}"
             raise self._wrong(at, f"{name[:40]} {lacks}: it is seconds, hertz, or something a second such as bytes/s")
-        if len(words) < len(_COLUMNS):
-            raise self._wrong(at, f"{name[:40]} has no {_COLUMNS[len(words)]}; its row wants {' '.join(_COLUMNS)}")
-        amounts = dict(zip(_COLUMNS[2:6], words[2:6], strict=True))
-        wrong = next((key for key, word in amounts.items() if not word.isdecimal() and (word != "-" or key == "arrays")), None)
-        if wrong is not None:
-            raise self._wrong(at, f"{name[:40]}: {wrong} is {amounts[wrong][:20]}, and neither a number nor -")
+        amounts = dict(zip(_AMOUNTS, words[2:6], strict=False))
+        many = len(list(takewhile(_AMOUNT.fullmatch, amounts.values())))
+        if many < len(_AMOUNTS):
+            said = f", then {words[2 + many][:20]!a}" if len(words) > 2 + many else ""
+            raise self._wrong(at, f"{name[:40]} has {many} of the numbers {', '.join(_AMOUNTS)}{said}: a number or - for each")
+        if amounts["arrays"] == "-":
+            raise self._wrong(at, f"{name[:40]} has no number of arrays: 0 where it has none to speak of")
+        if len(words) < len(_COLUMNS) or not words[6].partition(",")[0].strip():
+            raise self._wrong(at, f"{name[:40]} has no iteration, which up to a comma is its title in tables")
         costs = {key: None if word == "-" else int(word) for key, word in amounts.items()}
         try:
             return Variant.model_validate({"name": name, "unit": words[1], "iteration": words[6], **costs})

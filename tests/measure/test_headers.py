@@ -55,7 +55,18 @@ def test_the_title_is_the_iteration_up_to_a_comma() -> None:
         ("triad    bytes/s  ", "triad              ", 8, "triad has no unit: it is seconds, hertz, or something a second"),
         ("bytes/s ", "MB ", 8, "triad has the unit MB: it is seconds, hertz, or something a second"),
         ("2  a = b + s*c, as STREAM does", "2", 8, "triad has no iteration"),
-        ("      2  a", "      x  a", 8, "triad: flops is x, and neither a number nor -"),
+        ("      2  a", "      x  a", 8, "triad has 3 of the numbers arrays, read, written, flops, then 'x'"),
+        ("      2  a = b + s*c, as STREAM does", "", 8, "triad has 3 of the numbers arrays, read, written, flops: a number"),
+        (
+            " * arguments: --bytes SIZE, --seconds S,\n *   --walk\n",
+            "",
+            1,
+            "no line 'arguments: ', those of its own, or 'arguments: none'",
+        ),
+        ("--seconds S", "seconds S", 3, "arguments: seconds S does not begin with --"),
+        ("triad  ", "tri+ad ", 8, "'tri+ad' is no name of a variant"),
+        ("2  a = b + s*c, as", "2  , as", 8, "triad has no iteration, which up to a comma is its title"),
+        (" *   trip     seconds", " *   triad    seconds", 9, "triad stands twice in the table"),
     ],
 )
 def test_what_is_left_out_is_named(tmp_path: Path, old: str, new: str, line: int, problem: str) -> None:
@@ -63,6 +74,30 @@ def test_what_is_left_out_is_named(tmp_path: Path, old: str, new: str, line: int
     with pytest.raises(BadInput) as caught:
         read(tmp_path, HEADER.replace(old, new))
     assert str(caught.value).startswith(f"{tmp_path}/small.c: line {line}: {problem}")
+
+
+GUPS = (Path(__file__).parents[2] / "docs" / "examples" / "gups.c").read_text(encoding="utf-8")
+NEEDED = {1: "the first line", 3: "no line 'arguments: '", 4: "no line 'parts: '", 6: "no table", 7: "no variant stands"}
+"""The lines of the example's header that have to be there, and how it is said."""
+
+
+@pytest.mark.parametrize("line", range(1, 13))
+def test_a_line_of_the_example_that_is_left_out_is_named_or_was_not_needed(tmp_path: Path, line: int) -> None:
+    """Each line of its header on its own: an empty one and the text below the table change nothing that is read."""
+    lines = GUPS.split("\n")
+    (tmp_path / "gups.c").write_text(GUPS, encoding="utf-8")
+    whole = read_header(tmp_path / "gups.c")
+    (tmp_path / "gups.c").write_text("\n".join(lines[: line - 1] + lines[line:]), encoding="utf-8")
+    if line not in NEEDED:
+        assert read_header(tmp_path / "gups.c") == whole
+        return
+    with pytest.raises(BadInput, match=NEEDED[line]):
+        read_header(tmp_path / "gups.c")
+
+
+def test_a_kernel_without_arguments_of_its_own_says_so(tmp_path: Path) -> None:
+    """arguments: none."""
+    assert read(tmp_path, HEADER.replace("--bytes SIZE, --seconds S,\n *   --walk\n", "none\n")).arguments == ()
 
 
 def test_one_wrong_header_hides_no_other_kernel(tmp_path: Path) -> None:
