@@ -13,7 +13,6 @@ from advisor.cli.main import status
 from advisor.errors import CannotWork
 from advisor.measure.kernel_tasks import Request
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions, Measurements, Result, identity_of
 from advisor.work import Observer
 from advisor.work import hpl as efficiency_run
 from advisor.work import measure as measuring
@@ -21,6 +20,7 @@ from advisor.work import network as network_run
 from advisor.work.machine import read_machine
 from advisor.work.measure import Measured, read_measurements
 from tests.machines.catalogue import write_archive
+from tests.measuring import one_result, one_run
 
 Capture = pytest.CaptureFixture[str]
 OWN = os.uname().nodename
@@ -28,18 +28,7 @@ OWN = os.uname().nodename
 
 def measured(machine: Machine, kernel: str, **more: Any) -> Measured:
     """Return one value of a kernel."""
-    known = {
-        "part": "machine",
-        "cpus": (0,),
-        "values": (1e10, 1e10, 1e10),
-        "unit": "bytes/s",
-        "kernel": kernel,
-        "variant": "load",
-    }
-    made = Result.model_validate({**known, "task": f"{kernel}/part/machine", "purpose": "part", **more})
-    under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
-    found = Measurements(advisor="0", machine=identity_of(machine), conditions=under, results=(made,))
-    return Measured(found, machine=machine)
+    return Measured(one_run([one_result(**{"kernel": kernel, "values": (1e10,) * 3, **more})], machine), machine=machine)
 
 
 HPL: dict[str, Any] = {

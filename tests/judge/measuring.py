@@ -8,7 +8,8 @@ from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import plan
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
-from advisor.model.measurement import Conditions, Measurements, Result, Task, Unit, identity_of
+from advisor.model.measurement import Measurements, Result, Task, Unit
+from tests.judge.sending import measurements
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,8 @@ def measured(machine: Machine, world: World | None = None, what: str = "quick") 
     """Return what a machine would measure."""
     told, topology = world or World(), machine.topology
     assert topology is not None
-    return Measurements(
-        advisor="0",
-        machine=identity_of(machine),
-        conditions=Conditions(
-            started="2026-11-21T14:05:33+01:00", idle=told.idle, busy=() if told.idle else ("user alice runs xhpl on 32 CPUs",)
-        ),
-        results=tuple(each for task in plan(machine, Request(what)).tasks for each in _results(task, told, topology)),
-    )
+    results = (each for task in plan(machine, Request(what)).tasks for each in _results(task, told, topology))
+    return measurements(machine, results, idle=told.idle)
 
 
 def result(task: Task, variant: str, unit: Unit, value: float, apart: float, **more: object) -> Result:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from advisor.measure.network import NetworkRun, network_runs
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions, Measurements, Result, identity_of
+from advisor.model.measurement import Measurements, Result
+from tests.measuring import one_run
 
 ARTICLE = {"local": 12.3e9, "same-socket": 12.1e9, "other-socket": 6.8e9}
 """[000] Table 2: all cores of a NUMA node of two R7425 with EDR, by their distance from the adapter."""
@@ -40,8 +41,7 @@ def sent(machine: Machine, fabric: Fabric | None = None, hca: str = "mlx5_0") ->
 
 def measurements(machine: Machine, results: Iterable[Result], *, idle: bool | None = True) -> Measurements:
     """Return results as one run."""
-    under = Conditions(started="2026-11-21T14:05:33+01:00", idle=idle, busy=() if idle else ("user alice runs xhpl on 32 CPUs",))
-    return Measurements(advisor="0", machine=identity_of(machine), conditions=under, results=tuple(results))
+    return one_run(results, machine, idle=idle, busy=() if idle else ("user alice runs xhpl on 32 CPUs",))
 
 
 def spread(value: float, apart: float, repeats: int = 5) -> tuple[float, ...]:

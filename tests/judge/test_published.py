@@ -11,8 +11,9 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import Memory, SocketMemory
 from advisor.model.hardware.operating_system import Environment
 from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements, Result
+from advisor.model.measurement import Measurements
 from tests.judge.measuring import World, measured
+from tests.measuring import one_result
 from tests.model.shapes import NAPLES, ROME, shape
 
 
@@ -115,10 +116,8 @@ def test_each_name_of_a_pattern_is_compared(benchmark: str) -> None:
 def latency(value: float) -> Measurements:
     """Return measurements of a latency alone."""
     whole = measured(machine())
-    made = Result(
-        task="x", kernel="memlat", purpose="matrix", variant="chase", part="numa", index=0, cpus=(0,), memory=0, distance="local",
-        unit="seconds", values=(value,) * 3,
-    )  # fmt: skip
+    place = {"part": "numa", "index": 0, "memory": 0, "distance": "local"}
+    made = one_result(kernel="memlat", purpose="matrix", variant="chase", unit="seconds", values=(value,) * 3, **place)
     return whole.model_copy(update={"results": (made,)})
 
 

@@ -7,8 +7,9 @@ from advisor.model.audit.measured_facts import Caches
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Environment
 from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Conditions, Identity, Measurements, Result
+from advisor.model.measurement import Measurements
 from tests.judge.measuring import neighbours
+from tests.measuring import one_result, one_run
 from tests.model.shapes import shape
 
 NEAR, FAR = 40e-9, 110e-9
@@ -23,13 +24,10 @@ def case(l3: int, *, virtual: str = "none") -> Case:
 def run(times: dict[tuple[int, int], float]) -> Measurements:
     """Return the measurements of some round trips, each repeated with a disturbed one."""
     made = tuple(
-        Result(
-            task="c2c", kernel="c2c", purpose="map", variant="ping-pong", part="pair", cpus=pair, unit="seconds",
-            values=(time, time * 1.02, time * 6),
-        )
-        for pair, time in times.items()
-    )  # fmt: skip
-    return Measurements(advisor="0", machine=Identity(), conditions=Conditions(started="2026-11-21", idle=True), results=made)
+        one_result(kernel="c2c", purpose="map", variant="ping-pong", part="pair", cpus=pair, unit="seconds", values=repeats)
+        for pair, repeats in ((pair, (time, time * 1.02, time * 6)) for pair, time in times.items())
+    )
+    return one_run(made)
 
 
 def every(size: int, count: int = 8) -> dict[tuple[int, int], float]:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def built(kernel: str, *flags: str, compiler: str = "cc") -> str:
     program = _workshop() / "-".join((compiler, kernel, *(flag.strip("-") for flag in flags)))
     recipe = Recipe(kernels(), Compiler((compiler,), ""), (*STRICT, "-O2", *flags))
     done = subprocess.run(recipe.argv(kernel, program), capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
     return str(program)
 
 
@@ -47,6 +48,32 @@ def run(
 
 def results(kernel: str, *arguments: str) -> list[dict[str, Any]]:
     """Return what a kernel that ends well says."""
-    done = run(kernel, *arguments)
+    return good(run(kernel, *arguments))
+
+
+def good(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """Return the results of a run, which ended well and complained of nothing."""
     assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@dataclass(frozen=True)
+class Quick:
+    """A kernel with arguments that make it quick, on the first CPU that we may use unless told otherwise."""
+
+    kernel: str
+    always: tuple[str, ...]
+
+    def built(self, compiler: str, *flags: str) -> str:
+        """Return its program, compiled quickly too."""
+        return built(self.kernel, "-O1", *flags, compiler=compiler)
+
+    def run(self, *words: str, program: str = "", under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        """Return what it said, perhaps under another program."""
+        where = () if "--cpus" in words else ("--cpus", str(CPUS[0]))
+        line = [*under, program or self.built("cc"), *self.always, *where, *words]
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=LIMIT)
+
+    def lines(self, *words: str, program: str = "", under: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+        """Return the results of a run that was good."""
+        return good(self.run(*words, program=program, under=under))

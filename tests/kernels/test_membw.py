@@ -5,16 +5,12 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from advisor.measure.build import Compiler, Recipe
-from advisor.paths import kernels
-from tests.kernels.plain import STRICT
+from tests.kernels.plain import Quick
 
 QUICK = ("--bytes", "384KiB", "--repeats", "2", "--seconds", "0.0001", "--trial-seconds", "0.00001")
 REGULAR = ["load", "store", "copy", "scale", "add", "triad", "update"]
@@ -28,30 +24,8 @@ ONE = "1-near-none-0"
 """A shape without trials."""
 
 
-@cache
-def built(compiler: str, *flags: str) -> str:
-    """Return the program that a compiler made of the source; skips where it is not here."""
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    program = Path(tempfile.mkdtemp(prefix="advisor-membw-")) / "membw"
-    line = Recipe(kernels(), Compiler((compiler,), ""), (*STRICT, "-O1", *flags)).argv("membw", program)
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return str(program)
-
-
-def run(*words: str, program: str = "", under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Return what the program said, with the first CPU that we may use unless told otherwise."""
-    where = () if "--cpus" in words else ("--cpus", str(CPUS[0]))
-    line = [*under, program or built("cc"), *QUICK, *where, *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=100)
-
-
-def lines(*words: str, program: str = "", under: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return the results of a run that was good."""
-    done = run(*words, program=program, under=under)
-    assert (done.returncode, done.stderr) == (0, "")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+QUICKLY = Quick("membw", QUICK)
+built, run, lines = QUICKLY.built, QUICKLY.run, QUICKLY.lines
 
 
 def names(found: list[dict[str, Any]]) -> list[str]:

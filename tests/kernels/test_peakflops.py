@@ -5,16 +5,12 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from advisor.measure.build import Compiler, Recipe
-from advisor.paths import kernels
-from tests.kernels.plain import STRICT
+from tests.kernels.plain import Quick
 
 QUICK = ("--repeats", "2", "--seconds", "0.001")
 RATES = ["fma", "muladd", "add", "mul", "chain"]
@@ -27,30 +23,8 @@ WIDTHS = {"scalar": 0, "sse2": 16, "avx2": 32, "avx512": 64, "neon": 16}
 HERE = [isa for isa, flag in {"scalar": "fma", "sse2": "sse2", "avx2": "avx2", "avx512": "avx512f"}.items() if flag in FLAGS]
 
 
-@cache
-def built(compiler: str, *flags: str) -> str:
-    """Return the program that a compiler made of the source; skips where it is not here."""
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    program = Path(tempfile.mkdtemp(prefix="advisor-peakflops-")) / "peakflops"
-    line = Recipe(kernels(), Compiler((compiler,), ""), (*STRICT, "-O1", *flags)).argv("peakflops", program)
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return str(program)
-
-
-def run(*words: str, program: str = "", under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Return what the program said, with the first CPU that we may use unless told otherwise."""
-    where = () if "--cpus" in words else ("--cpus", str(CPU))
-    line = [*under, program or built("cc"), *QUICK, *where, *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=100)
-
-
-def lines(*words: str, program: str = "", under: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return the results of a run that was good."""
-    done = run(*words, program=program, under=under)
-    assert (done.returncode, done.stderr) == (0, "")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+QUICKLY = Quick("peakflops", QUICK)
+built, run, lines = QUICKLY.built, QUICKLY.run, QUICKLY.lines
 
 
 def names(found: list[dict[str, Any]]) -> list[str]:

@@ -9,6 +9,7 @@ from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import Plan, plan
 from advisor.measure.resources import Resources
 from advisor.model.measurement import Result, Task
+from tests.measuring import one_result
 from tests.place.samples import machine
 
 NAPLES, ROME = "a-r7425-2x7601-dell", "b-c6525-2x7702-nps4"
@@ -34,9 +35,8 @@ def task(**fields: Any) -> Task:
 
 def result(**fields: Any) -> Result:
     """Return a result of that task."""
-    usual: dict[str, Any] = {"task": "membw/part/numa/0/load", "kernel": "membw", "purpose": "part", "variant": "load"}
-    usual |= {"part": "numa", "index": 0, "cpus": (0, 1), "memory": 0, "distance": "local", "unit": "bytes/s", "values": (1e10,)}
-    return Result(**(usual | fields))
+    usual: dict[str, Any] = {"task": "membw/part/numa/0/load", "part": "numa", "index": 0, "cpus": (0, 1), "memory": 0}
+    return one_result(**(usual | {"distance": "local"} | fields))
 
 
 def line(**fields: Any) -> bytes:

@@ -7,7 +7,8 @@ import pytest
 
 from advisor.errors import AdvisorError
 from advisor.measure.before_after import before_setup, compare_runs, significance, sizes_argument
-from advisor.model.measurement import Conditions, Identity, Measurements, Result
+from advisor.model.measurement import Identity, Measurements, Result
+from tests.measuring import one_result, one_run
 
 ONE_START = (
     "one start of a setting: its repeats are alike, and another start of the same can differ from all of them; "
@@ -20,15 +21,14 @@ NINE = tuple(0.98 + 0.005 * at for at in range(9))
 def result(size: int, rate: float, repeats: tuple[float, ...] = NINE, **told: Any) -> Result:
     """Return what all cores sent in messages of one size: ``rate`` messages a second."""
     details = {"hca": "mlx5_0", "hosts_named": "n1,n2", "launcher": "openmpi4 4.1.4", "across": 8, "pairs": 64, **told}
-    known: dict[str, Any] = {"kernel": "mbw_mr", "purpose": "network", "part": "machine", "cpus": (0,), "unit": "bytes/s"}
+    known: dict[str, Any] = {"task": "mbw_mr/network/mlx5_0/machine", "kernel": "mbw_mr", "purpose": "network"}
     values = tuple(rate * size * each for each in repeats)
-    return Result(task="mbw_mr/network/mlx5_0/machine", variant="mbw_mr", bytes=size, values=values, details=details, **known)
+    return one_result(variant="mbw_mr", bytes=size, values=values, details=details, **known)
 
 
 def run(*results: Result, idle: bool | None = True, busy: tuple[str, ...] = (), day: int = 20, name: str = "n1") -> Measurements:
     """Return a run of some day in November."""
-    under = Conditions(started=f"2026-11-{day}T12:00:00+00:00", idle=idle, busy=busy)
-    return Measurements(advisor="0", machine=Identity(name=name), conditions=under, results=results)
+    return one_run(results, Identity(name=name), started=f"2026-11-{day}T12:00:00+00:00", idle=idle, busy=busy)
 
 
 def small(rate: float, **more: Any) -> Result:
@@ -138,8 +138,8 @@ def test_sizes_as_the_kernel_is_asked() -> None:
 def part(values: tuple[float, ...] = NINE, **more: Any) -> Result:
     """Return what a kernel of one's own gave on all cores."""
     known: dict[str, Any] = {"task": "gups/kernel/machine/update", "kernel": "gups", "purpose": "kernel", "variant": "update"}
-    known |= {"part": "machine", "cpus": (0, 1), "unit": "updates/s", "bytes": 1 << 28, "values": values}
-    return Result(**(known | more))
+    known |= {"cpus": (0, 1), "unit": "updates/s", "bytes": 1 << 28, "values": values}
+    return one_result(**(known | more))
 
 
 def times(rate: float) -> tuple[float, ...]:

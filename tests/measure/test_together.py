@@ -3,20 +3,19 @@
 from typing import Any
 
 from advisor.measure.run import merge_runs
-from advisor.model.measurement import Conditions, Identity, Measurements, Missing, Result
+from advisor.model.measurement import Measurements, Missing, Result
+from tests.measuring import one_result, one_run
 
 
 def result(task: str, value: float, **more: Any) -> Result:
     """Return one value."""
-    known = {"kernel": "membw", "purpose": "part", "variant": "load", "part": "machine", "cpus": (0,), "unit": "bytes/s"}
-    return Result.model_validate({**known, "task": task, "values": (value,), **more})
+    return one_result(task=task, values=(value,), **more)
 
 
 def run(*results: Result, started: str = "2026-11-20T12:00:00+00:00", lacks: tuple[str, ...] = (), **under: Any) -> Measurements:
     """Return a run."""
-    conditions = Conditions.model_validate({"started": started, "idle": True, "seconds": 2.0, **under})
-    missing = tuple(Missing(task=task, why="stopped by Ctrl-C") for task in lacks)
-    return Measurements(advisor="0", machine=Identity(), conditions=conditions, results=results, missing=missing)
+    missing = (Missing(task=task, why="stopped by Ctrl-C") for task in lacks)
+    return one_run(results, missing=missing, **{"started": started, "seconds": 2.0, **under})
 
 
 LATER = "2026-11-20T14:30:00+02:00"

@@ -2,17 +2,15 @@
 
 import pytest
 
-from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Purpose, Result
+from advisor.model.measurement import Distance, Measurements, Purpose, Result
 from advisor.model.measurement_statistics import fastest, measured_for_placement, one_core_per_l3, spread_of
 from advisor.model.placement import Measured
+from tests.measuring import one_result, one_run
 
 
 def result(variant: str, *values: float, cpus: int = 8, purpose: Purpose = "part") -> Result:
     """Return a bandwidth of the whole machine."""
-    return Result(
-        task=f"membw/{purpose}", kernel="membw", purpose=purpose, variant=variant, part="machine", cpus=tuple(range(cpus)),
-        unit="bytes/s", values=values,
-    )  # fmt: skip
+    return one_result(purpose=purpose, variant=variant, cpus=tuple(range(cpus)), values=values)
 
 
 def messages(distance: Distance, value: float, way: str = "") -> Result:
@@ -23,7 +21,7 @@ def messages(distance: Distance, value: float, way: str = "") -> Result:
 
 def run(*results: Result) -> Measurements:
     """Return measurements."""
-    return Measurements(advisor="0", machine=Identity(), conditions=Conditions(started="x", idle=True), results=results)
+    return one_run(results)
 
 
 def test_the_better_stores() -> None:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from advisor.model.measurement import Conditions, Identity, Measurements, Result
+from advisor.model.measurement import Result
 from advisor.render.measured.flops import hpl_tables
+from tests.measuring import one_result, one_run
 
 DETAILS = {
     "n": 86400,
@@ -21,16 +22,13 @@ DETAILS = {
 def run(**fields: Any) -> Result:
     """Return one run."""
     details = {**DETAILS, **fields.pop("details", {})}
-    found: dict[str, Any] = {"task": "hpl/hpl/machine/lu", "kernel": "hpl", "purpose": "hpl", "variant": "lu", "part": "machine"}
-    found |= {"cpus": (0,), "unit": "flop/s", "values": (1133e9,), "details": details}
-    return Result(**(found | fields))
+    found: dict[str, Any] = {"task": "hpl/hpl/machine/lu", "kernel": "hpl", "purpose": "hpl", "variant": "lu", "unit": "flop/s"}
+    return one_result(**(found | {"values": (1133e9,), "details": details} | fields))
 
 
 def shown(*runs: Result, width: int = 120) -> list[str]:
     """Return the sections of some runs as plain lines."""
-    under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
-    measured = Measurements(advisor="0", machine=Identity(), conditions=under, results=runs)
-    return [" ".join("".join(words for words, _ in line).split()) for line in hpl_tables(measured, width)]
+    return [" ".join("".join(words for words, _ in line).split()) for line in hpl_tables(one_run(runs), width)]
 
 
 def text(**fields: Any) -> list[str]:

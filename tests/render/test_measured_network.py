@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from advisor.model.measurement import Conditions, Identity, Measurements, Result
+from advisor.model.measurement import Result
 from advisor.render.lines import Line
 from advisor.render.measured.network import tables
+from tests.measuring import one_result, one_run
 
 ARTICLE = (6.9, 6.8, 6.8, 6.8, 12.1, 12.2, 12.3, 12.1)
 """[000] Table 2: GB/s of eight cores of each NUMA node to those of the other host's; the adapter is at node 6."""
@@ -14,9 +15,9 @@ def result(variant: str, size: int, value: float, **fields: Any) -> Result:
     """Return three repeats that agree to a percent."""
     own = fields.pop("details", {})
     details = {"hca": "mlx5_0", "hosts_named": "n1,n2", "launcher": "openmpi4 4.1.4", "across": 8, "pairs": 8, **own}
-    known: dict[str, Any] = {"kernel": "mbw_mr", "purpose": "network", "part": "numa", "cpus": (0,), "bytes": size}
+    known: dict[str, Any] = {"kernel": "mbw_mr", "purpose": "network", "part": "numa", "bytes": size, "task": str(fields)}
     known |= {"unit": "seconds" if variant == "latency" else "bytes/s", "values": (0.99 * value, value, 1.01 * value)}
-    return Result(**(known | {"variant": variant, "details": details, "task": str(fields)} | fields))
+    return one_result(**(known | {"variant": variant, "details": details} | fields))
 
 
 def parts() -> list[Result]:
@@ -47,9 +48,7 @@ def pairs() -> list[Result]:
 
 def text(results: list[Result]) -> list[str]:
     """Return the tables as plain lines."""
-    under = Conditions(started="2026-11-21T12:00:00+00:00", idle=True)
-    measured = Measurements(advisor="0", machine=Identity(), conditions=under, results=tuple(results))
-    return [_plain(line) for line in tables(measured, 120)]
+    return [_plain(line) for line in tables(one_run(results), 120)]
 
 
 def _plain(line: Line) -> str:
