@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from advisor.work import document as document
     from advisor.work.audit import MeasureNow as MeasureNow
     from advisor.work.audit import audit as audit
-    from advisor.work.audit import explain as explain
     from advisor.work.bind import bind as bind
     from advisor.work.bind import lint_line as lint_line
     from advisor.work.checklist import Ordered as Ordered
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from advisor.work.measure import wished as wished
     from advisor.work.network import NetworkOptions as NetworkOptions
     from advisor.work.network import measure_network as measure_network
+    from advisor.work.rules import explain as explain
     from advisor.work.rules import rulebook as rulebook
     from advisor.work.verify import running as running
     from advisor.work.verify import verify as verify
@@ -44,7 +44,7 @@ __version__ = "0.2.0"
 _HOMES: Final = {
     "errors": ("AdvisorError",),
     "work": ("Observer", "document"),
-    "work.audit": ("MeasureNow", "audit", "explain"),
+    "work.audit": ("MeasureNow", "audit"),
     "work.bind": ("bind", "lint_line"),
     "work.checklist": ("Ordered", "checklist"),
     "work.hpl": ("measure_hpl",),
@@ -54,7 +54,7 @@ _HOMES: Final = {
     "work.machine": ("captured", "read_machine", "topology"),
     "work.measure": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "work.network": ("NetworkOptions", "measure_network"),
-    "work.rules": ("rulebook",),
+    "work.rules": ("explain", "rulebook"),
     "work.verify": ("running", "verify"),
     "work.whatif": ("before_after", "diff", "whatif"),
 }

@@ -14,6 +14,7 @@ from advisor.render.audit.findings import Asker
 from advisor.render.audit.screen import HEIGHT, Shown, screen
 from advisor.render.lines import text_of
 from advisor.render.topology.picture import picture
+from advisor.work.bios import BiosInput, plan_of
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import read_machine
 from tests.conftest import Golden
@@ -36,7 +37,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "b-c6525-2x7402-nps4": {},
     "b-c6525-2x7452-nps4": {},
     "b-c6525-2x7502-nps4": {},
-    "b-c6525-2x7702-l3numa": {"numa-l3-as-node": 1},
+    "b-c6525-2x7702-l3numa": {"numa-nps-beneath-l3": 1, "numa-l3-as-node": 1},
     "b-c6525-2x7702-nps1": CUT_LOW,
     "b-c6525-2x7702-nps2": CUT_LOW,
     "b-c6525-2x7702-nps4": {},
@@ -200,7 +201,8 @@ def test_without_measurements_one_thing_lacks(shelf: Path) -> None:
 def first_screen(found: Judgement, width: int = 80) -> list[str]:
     """Return the first screen of an audit, without colours."""
     seen = picture(found.machine, found.layout)
-    shown = Shown(found.audit, found.machine, found.layout, found.case.measured, Asker(("--from", "node.tar.gz")))
+    asker, plan = Asker(("--from", "node.tar.gz")), plan_of(found, BiosInput())
+    shown = Shown(found.audit, found.machine, found.layout, found.case.measured, asker, plan)
     return [text_of(line).rstrip() for line in screen(shown, seen, width)]
 
 

@@ -9,7 +9,7 @@ from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.topology import Counts, Topology, counts
 from advisor.model.value import Value
-from advisor.render.audit.findings import missing_facts
+from advisor.render.audit.unseen import missing_facts
 
 TOPOLOGY_SCHEMA: Final = "advisor-topology/1"
 AUDIT_SCHEMA: Final = "advisor-audit/1"

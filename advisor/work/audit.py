@@ -1,16 +1,19 @@
-"""Audits a machine: reads it, measures what is asked for, judges it; and explains how one rule came to its verdict."""
+"""Audits a machine: reads it, measures what is asked for, judges it."""
 
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.work import SILENT, Observer
+from advisor.work.bios import BiosInput
 
 if TYPE_CHECKING:
-    from advisor.model.audit.findings import Audit, Explanation
+    from advisor.model.audit.findings import Audit
+    from advisor.model.audit.plan import Plan
     from advisor.model.audit.platform import Scope
     from advisor.model.audit.rule import Severity
     from advisor.model.hardware.machine import Machine
@@ -51,11 +54,25 @@ class Audited:
     judgement: "Judgement"
     audit: "Audit"
     measured: Measuring
+    given: "BiosInput" = BiosInput()  # noqa: RUF009 - a frozen value
+    """What --bios gave, with which files for tools are made."""
 
     @property
     def machine(self) -> "Machine":
         """The machine as it was read."""
         return self.judgement.machine
+
+    @cached_property
+    def plan(self) -> "Plan":
+        """What files for tools would write here: that of ``advisor checklist`` for the same inputs."""
+        from advisor.work.bios import plan_of
+
+        return plan_of(self.judgement, self.given)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each rule that found something, by which every command takes it; topics renumber nothing."""
+        return {own[0].id: number for number, own in enumerate(self.judgement.audit.by_rule, 1)}
 
     def reaches(self, severity: "Severity") -> bool:
         """Return whether a finding is as severe as this, or worse."""
@@ -86,33 +103,11 @@ def audit(
 
     Nothing is measured unless ``measure`` says what. ``topics`` keeps the rules of some topics, and the settings they look at.
     """
-    measured, judgement = _judged(source, scope, site=site, bios=bios, files=measurements, observer=observer, measure=measure)
-    return Audited(judgement, _of_topics(judgement, topics) if topics else judgement.audit, measured)
+    found = judge_source(source, scope, site=site, bios=bios, files=measurements, observer=observer, measure=measure)
+    return replace(found, audit=_of_topics(found.judgement, topics)) if topics else found
 
 
-def explain(
-    rule: str,
-    source: str | None = None,
-    scope: "Scope" = "mpi",
-    *,
-    site: Sequence[Path] = (),
-    bios: Sequence[Path] = (),
-    measurements: Sequence[Path] = (),
-    subject: str | None = None,
-    observer: Observer = SILENT,
-) -> "Explanation":
-    """Return how a rule, or that of a finding by its number, came to its verdict: every value, and where it was read."""
-    from advisor.errors import must_be_one_of
-    from advisor.work.judgement import explained
-    from advisor.work.rules import rulebook
-
-    if not rule.isdecimal():
-        must_be_one_of("rule", rule, (each.id for each in rulebook(site).rules), "see advisor rules list")
-    _, judgement = _judged(source, scope, site=site, bios=bios, files=measurements, observer=observer)
-    return explained(judgement, rule, subject)
-
-
-def _judged(
+def judge_source(
     source: str | None,
     scope: "Scope",
     *,
@@ -121,7 +116,7 @@ def _judged(
     files: Sequence[Path],
     observer: Observer,
     measure: MeasureNow | None = None,
-) -> "tuple[Measuring, Judgement]":
+) -> Audited:
     """Read, measure and judge, with a look at the counters of faults before and after."""
     from advisor.work.bios import bios_of
     from advisor.work.judgement import judged
@@ -134,7 +129,8 @@ def _judged(
     if measure is not None and source is None and (not files or measure.network is not None or measure.hpl):
         found = measured_now(machine, measure, measured.measurements, observer)
         measured = found if found.files else found._replace(files=measured.files)
-    return measured, judged(machine, scope, site, bios=given, measurements=measured.measurements, watch=watching.ended())
+    result = judged(machine, scope, site, bios=given.bios, measurements=measured.measurements, watch=watching.ended())
+    return Audited(result, result.audit, measured, given)
 
 
 def _of_topics(result: "Judgement", topics: Sequence[str]) -> "Audit":

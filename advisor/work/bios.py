@@ -1,4 +1,4 @@
-"""The BIOS that --bios gives: read as its controller tells it, with pending settings and a registry, and fitted to a machine."""
+"""The BIOS that --bios gives: read with pending settings and a registry, fitted to a machine; and the plan of both."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,9 +8,13 @@ from advisor.errors import BadInput
 from advisor.work import SILENT, Observer
 
 if TYPE_CHECKING:
+    from advisor.know.benchmarks import Known
+    from advisor.model.audit.checklist import Checklist
+    from advisor.model.audit.plan import Plan, WantedSetting
     from advisor.model.audit.vendor import Vendor
     from advisor.model.hardware.firmware import Bios, Firmware, Registry
     from advisor.model.hardware.machine import Machine
+    from advisor.work.judgement import Judgement
 
 
 _LARGEST = 4 << 20
@@ -103,8 +107,8 @@ def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, 
     return found.text
 
 
-def bios_of(files: "Iterable[Path]", machine: "Machine", observer: Observer = SILENT) -> "Bios | None":
-    """Return the BIOS that --bios gives for a machine; refuse one that cannot be this machine's, say what may not be."""
+def bios_of(files: "Iterable[Path]", machine: "Machine", observer: Observer = SILENT) -> "BiosInput":
+    """Return what --bios gives for a machine; refuse a BIOS that cannot be this machine's, say what may not be."""
     from advisor.know.platforms import match_platform
     from advisor.know.vendors import match_vendor
 
@@ -113,7 +117,7 @@ def bios_of(files: "Iterable[Path]", machine: "Machine", observer: Observer = SI
     line = must_fit(given, match_vendor(machine.firmware), platform.id if platform else None, machine.firmware)
     if line:
         observer.say(line)
-    return given.bios
+    return given
 
 
 def with_apply_time(vendor: "Vendor", given: "BiosInput") -> "Vendor":
@@ -132,3 +136,42 @@ def with_apply_time(vendor: "Vendor", given: "BiosInput") -> "Vendor":
 def with_bios(given: "BiosInput", own: "Bios | None") -> "BiosInput":
     """Return what is given, or else what the machine's own capture has."""
     return given if given.bios is not None or own is None else given._replace(bios=own)
+
+
+class Made(NamedTuple):
+    """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
+
+    checklist: "Checklist"
+    wishes: "tuple[WantedSetting, ...]"
+    words: "Vendor"
+    bios: "Bios | None"
+
+
+def listed(result: "Judgement", words: "Vendor", given: "BiosInput") -> Made:
+    """Return the checklist of a judged machine in a vendor's words."""
+    from advisor.know.checklist import Sheets, checklist_with
+    from advisor.know.settings import settings
+    from advisor.know.vendors import publications
+    from advisor.work.judgement import maker_of, named
+
+    machine, platform = result.machine, result.platform
+    bios, maker = given.bios or machine.bios, maker_of(platform)
+    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result), found=result.places)
+    return Made(*checklist_with(result.audit, sheets, named(machine)), words, bios)
+
+
+def plan_of(result: "Judgement", given: "BiosInput") -> "Plan":
+    """Return the plan of a judged machine in its own vendor's words: that of ``advisor checklist`` for the same inputs."""
+    from advisor.work.checklist import planned
+
+    made = listed(result, result.vendor, given)
+    return planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios))
+
+
+def _known(result: "Judgement") -> "Known":
+    """Return what decides which published results are likest this machine."""
+    from advisor.know.benchmarks import Known
+
+    cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
+    virtual = environment is not None and environment.virtual not in (None, "none")
+    return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)

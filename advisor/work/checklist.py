@@ -11,17 +11,14 @@ from advisor import __version__
 from advisor.errors import BadValue, must_be_one_of
 from advisor.paths import template_files, template_text
 from advisor.work import SILENT, Observer
+from advisor.work.bios import Made, listed
 
 if TYPE_CHECKING:
-    from advisor.know.benchmarks import Known
     from advisor.model.audit.checklist import Checklist, Item
-    from advisor.model.audit.plan import Include, NotWritten, Plan, WantedSetting
+    from advisor.model.audit.plan import Include, Plan, WantedSetting
     from advisor.model.audit.platform import Scope
     from advisor.model.audit.vendor import Redfish, Vendor
-    from advisor.model.hardware.firmware import Bios
-    from advisor.model.hardware.machine import Machine
     from advisor.work.bios import BiosInput
-    from advisor.work.judgement import Judgement
 
 
 class Ordered(NamedTuple):
@@ -97,18 +94,9 @@ def checklist(
     return TuningChecklist(with_plan(made.checklist, plan, made.words), plan, with_apply_time(made.words, given))
 
 
-class _Made(NamedTuple):
-    """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
-
-    checklist: "Checklist"
-    wishes: "tuple[WantedSetting, ...]"
-    words: "Vendor"
-    bios: "Bios | None"
-
-
 def _of_order(
     order: Ordered, words: "Vendor | None", scope: "Scope", *, site: Sequence[Path], given: "BiosInput", observer: Observer
-) -> _Made:
+) -> Made:
     from advisor.know.checklist import Sheets, checklist_with
     from advisor.know.platforms import platform_on_order
     from advisor.know.settings import settings
@@ -117,12 +105,13 @@ def _of_order(
     from advisor.work.judgement import HardwareOnOrder, judged, maker_of
 
     platform, model = platform_on_order(order.platform, order.cpu)
-    _warn(must_fit(given, words, platform.id), observer)
+    if line := must_fit(given, words, platform.id):
+        observer.say(line)
     words = words or vendor_by_id(FALLBACK)
     result = judged(HardwareOnOrder(platform, words, model), scope, site, bios=given.bios)
     maker, published = maker_of(platform), publications()
     sheets = Sheets(settings(), words, published, given.bios, maker, result.hints, platform=platform, decided=result.decided)
-    return _Made(*checklist_with(result.audit, sheets), words, None)
+    return Made(*checklist_with(result.audit, sheets), words, None)
 
 
 def _of_machine(
@@ -134,27 +123,17 @@ def _of_machine(
     given: "BiosInput",
     observer: Observer,
     files: Sequence[Path],
-) -> _Made:
-    from advisor.know.checklist import Sheets, checklist_with
-    from advisor.know.settings import settings
-    from advisor.know.vendors import publications
+) -> Made:
     from advisor.work.bios import must_fit
-    from advisor.work.judgement import judged, maker_of
+    from advisor.work.judgement import judged
     from advisor.work.machine import read_machine
     from advisor.work.measure import measurements_from
 
     machine = read_machine(source, observer)
     result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(files, machine))
-    words, bios = words or result.vendor, given.bios or machine.bios
-    _warn(must_fit(given, words, result.audit.platform_id, machine.firmware), observer)
-    maker, platform = maker_of(result.platform), result.platform
-    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result), found=result.places)
-    return _Made(*checklist_with(result.audit, sheets, _named(machine)), words, bios)
-
-
-def _warn(line: str | None, observer: Observer) -> None:
-    if line:
+    if line := must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware):
         observer.say(line)
+    return listed(result, words or result.vendor, given)
 
 
 def _included(words: Sequence[str]) -> "list[Include]":
@@ -162,22 +141,6 @@ def _included(words: Sequence[str]) -> "list[Include]":
 
     asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words]
     return [word for word in INCLUDES if word in asked]
-
-
-def _known(result: "Judgement") -> "Known":
-    """Return what decides which published results are likest this machine."""
-    from advisor.know.benchmarks import Known
-
-    cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
-    virtual = environment is not None and environment.virtual not in (None, "none")
-    return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
-
-
-def _named(machine: "Machine") -> str:
-    """Return the machine in words: its name and what it was sold as."""
-    firmware = machine.firmware
-    sold = " ".join(part for part in (firmware.system_vendor, firmware.product) if part) if firmware else ""
-    return ", ".join(part for part in (machine.name, sold) if part) or "this machine"
 
 
 SYSTEM = ("boot", "os", "fabric", "scheduler", "mpi", "job")
@@ -193,18 +156,22 @@ def planned(
     order: bool = False,
 ) -> "Plan":
     """Return the plan of a checklist's wishes."""
+    from advisor.model.audit.plan import NotWritten
+    from advisor.plan import make
     from advisor.plan.draft import FirmwareState
-    from advisor.plan.make import plan_of, system_of
 
     ground = FirmwareState(
         vendor, checklist.platform_id, given.bios, given.registry, frozenset(include), order=order and given.bios is None
     )
     told = [f"{item.title}: {item.fix.text} ({item.id})" for item in _states(checklist, SYSTEM)]
-    return plan_of(
+    return make.plan_of(
         wishes,
         ground,
-        states=[_left(item) for item in _states(checklist, ("bios",))],
-        system=system_of(wishes, told, ground.include, order=ground.order),
+        states=[
+            NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
+            for item in _states(checklist, ("bios",))
+        ],
+        system=make.system_of(wishes, told, ground.include, order=ground.order),
         machine=checklist.machine,
         platform=checklist.platform,
         scope=checklist.scope,
@@ -214,12 +181,6 @@ def planned(
 def _states(checklist: "Checklist", where: Iterable[str]) -> "list[Item]":
     """Return the lines that are no setting and are not so."""
     return [item for item in checklist.items if item.setting is None and item.done is False and item.fix.where in where]
-
-
-def _left(item: "Item") -> "NotWritten":
-    from advisor.model.audit.plan import NotWritten
-
-    return NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
 
 
 FOLDER = "checklist"

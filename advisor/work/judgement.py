@@ -26,6 +26,7 @@ from advisor.work.rules import rulebook
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from advisor.judge.rule import Rule
     from advisor.judge.rulebook import Rulebook
     from advisor.know.fixes import Places
     from advisor.know.platforms import Ordered
@@ -184,13 +185,10 @@ def _asked_of_order(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
     return tuple(each for each in found if _of_order(each, ground.platform))
 
 
-def explained(judgement: Judgement, name: str, subject: str | None = None) -> Explanation:
-    """Return how a rule came to its verdict, on one subject where one is named; a number is a finding's in the audit."""
+def explained(judgement: Judgement, rule: "Rule", subject: str | None = None) -> Explanation:
+    """Return how a rule came to its verdict, on one subject where one is named."""
     from advisor.judge.explain import explain
 
-    name = _numbered(judgement.audit, name) if name.isdecimal() else name
-    must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
-    rule = next(each for each in judgement.book.rules if each.id == name)
     asked = tuple(ask(rule, judgement.case, env_of(judgement.case, settings())))
     if subject is not None:
         names = [each.subject for each in asked if each.subject]
@@ -198,6 +196,13 @@ def explained(judgement: Judgement, name: str, subject: str | None = None) -> Ex
         must_be_one_of("subject", subject, names, there)
         asked = tuple(each for each in asked if each.subject == subject)
     return explain(rule, asked, judgement.origins, judgement.case.scope)
+
+
+def rule_named(judgement: Judgement, name: str) -> "Rule":
+    """Return the rule of an id, or of a finding by the number that the audit of the same inputs gives it."""
+    name = _numbered(judgement.audit, name) if name.isdecimal() else name
+    must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
+    return next(each for each in judgement.book.rules if each.id == name)
 
 
 def _numbered(audit: Audit, number: str) -> str:
@@ -286,3 +291,10 @@ def _hints(platform: Platform | None, scope: Scope) -> dict[str, str]:
     cut = next((advice.cut for advice in platform.best if scope in advice.scopes), None)
     name = _CUT_SETTING.get(platform.scheme)
     return {name: f"{cut}, or the highest below it that the setup menu offers"} if name and cut else {}
+
+
+def named(machine: Machine) -> str:
+    """Return the machine in words: its name and what it was sold as."""
+    firmware = machine.firmware
+    sold = " ".join(part for part in (firmware.system_vendor, firmware.product) if part) if firmware else ""
+    return ", ".join(part for part in (machine.name, sold) if part) or "this machine"

@@ -1,10 +1,11 @@
-"""The rules: the product's own and a site's, as they are read, tried by their examples, and with what the sheets rest on."""
+"""The rules: the product's own and a site's, as they are read, tried by their examples, and one explained on a machine."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.judge.rule import Rule, Words
@@ -14,6 +15,14 @@ from advisor.know.settings import settings
 from advisor.know.vendors import publications
 from advisor.paths import rules as rules_folder
 from advisor.paths import template_files, template_text
+from advisor.work import SILENT, Observer
+
+if TYPE_CHECKING:
+    from advisor.model.audit.findings import Explanation, Finding
+    from advisor.model.audit.platform import Scope
+    from advisor.model.audit.rule import RuleText
+    from advisor.render.audit.explain import Told
+    from advisor.work.audit import Audited
 
 SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
@@ -125,3 +134,95 @@ def sheets_checked() -> SheetsChecked:
     named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
     shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
     return SheetsChecked(len(makers), len(platforms()), len(named), shown)
+
+
+_FIGURES: Final = {
+    "cut": ("triad",), "bandwidth": ("triad",), "distance": ("latency",), "compute": ("flops",), "hpl": ("hpl", "flops"),
+    "messages": ("messages",), "preferred": ("messages",), "quick": ("triad", "latency", "flops"),
+}  # fmt: skip
+"""Benchmark -> the figures of the whole machine that it gives."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One rule on one machine: its verdicts with all that belongs to them, and how it came to them."""
+
+    explanation: "Explanation"
+    audited: "Audited"
+    rule: "RuleText"
+    subject: str | None = None
+    """The only subject that is asked about; None for all."""
+
+    @property
+    def verdicts(self) -> "tuple[Finding, ...]":
+        """What the rule says of each subject."""
+        told = (each for each in self.audited.audit.findings if each.id == self.rule.id)
+        return tuple(each for each in told if self.subject in (None, each.subject))
+
+    def told(self, words: tuple[str, ...] = ()) -> "Told":
+        """Return what its page is made of; ``words`` are the options with which other commands look at the same."""
+        from advisor.know.benchmarks import BENCHES, bench_of
+        from advisor.know.vendors import publications
+        from advisor.render.audit.explain import Told
+        from advisor.render.audit.findings import Asker
+
+        setting = next(iter(self.rule.set), None)
+        bench = bench_of((self.rule.id,), setting, self.verdicts[0].where)
+        return Told(
+            rule=self.rule,
+            verdicts=self.verdicts,
+            explanation=self.explanation,
+            audit=self.audited.judgement.audit,
+            plan=self.audited.plan,
+            publications=publications(),
+            measured=self.audited.judgement.case.measured,
+            asker=Asker(words),
+            number=self.audited.numbers.get(self.rule.id),
+            benchmark=BENCHES[bench].command if bench else None,
+            shows=_FIGURES.get(bench or "", ()),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor explain --json``."""
+        from advisor.render.schema import explain_document
+
+        return explain_document(self.explanation)
+
+
+def explain_rule(
+    rule: str,
+    source: str | None = None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    subject: str | None = None,
+    observer: Observer = SILENT,
+) -> Explained:
+    """Return what a rule, or that of a finding by its number, says of a machine, and how it came to that."""
+    from advisor.errors import must_be_one_of
+    from advisor.work.audit import judge_source
+    from advisor.work.judgement import explained, rule_named
+
+    if not rule.isdecimal():
+        must_be_one_of("rule", rule, (each.id for each in rulebook(site).rules), "see advisor rules list")
+    found = judge_source(source, scope, site=site, bios=bios, files=measurements, observer=observer)
+    asked = rule_named(found.judgement, rule)
+    return Explained(explained(found.judgement, asked, subject), found, asked.text, subject)
+
+
+def explain(
+    rule: str,
+    source: str | None = None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    subject: str | None = None,
+    observer: Observer = SILENT,
+) -> "Explanation":
+    """Return how a rule, or that of a finding by its number, came to its verdict: every value, and where it was read."""
+    given: dict[str, Any] = {"site": site, "bios": bios, "measurements": measurements, "subject": subject, "observer": observer}
+    return explain_rule(rule, source, scope, **given).explanation

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_a_finding_is_named_by_its_number(given: list[str], capsys: pytest.Captu
     assert status(["audit", *given]) == 0
     assert "\n 1 HIGH   NUMA partitioning is NPS1" in capsys.readouterr().out
     assert status(["explain", "1", *given]) == 0
-    assert capsys.readouterr().out.startswith("numa-nps-below-best: ")
+    assert capsys.readouterr().out.startswith(" 1 HIGH   NUMA partitioning is NPS1")
     assert status(["explain", "99", *given]) == 2
     assert "no finding 99: this audit has findings 1 to " in capsys.readouterr().err
 
@@ -78,7 +79,7 @@ def explained(arguments: list[str], capsys: Capture) -> str:
 
 def test_every_value_and_where_it_was_read(given: list[str], capsys: Capture) -> None:
     """Each expression stands with its parts, their values, and where each fact was read."""
-    text = explained(["numa-nps-below-best", *given], capsys)
+    text = explained(["numa-nps-below-best", "--trace", *given], capsys)
     wanted = (
         "FINDING",
         "layout.cut.nodes_per_socket < best = true",
@@ -91,13 +92,13 @@ def test_every_value_and_where_it_was_read(given: list[str], capsys: Capture) ->
 
 def test_subjects_alike_are_told_once(given: list[str], capsys: Capture) -> None:
     """Of subjects with the same verdict one is explained, the others are named."""
-    text = explained(["site-cut", *given], capsys)
+    text = explained(["site-cut", "--trace", *given], capsys)
     assert (text.count("socket 0: PASS"), "the same verdict for socket 1" in text) == (1, True)
 
 
 def test_one_subject(given: list[str], capsys: Capture) -> None:
     """--subject explains the one that it names, and refuses one that there is not."""
-    assert "socket 1: PASS" in explained(["site-cut", "--subject", "socket 1", *given], capsys)
+    assert "socket 1: PASS" in explained(["site-cut", "--trace", "--subject", "socket 1", *given], capsys)
     assert status(["explain", "site-cut", "--subject", "socket 7", *given]) == 2
     assert "did you mean socket" in capsys.readouterr().err
 
@@ -116,7 +117,7 @@ def test_why_a_list_passed(given: list[str], capsys: Capture) -> None:
 
 def test_why_it_cannot_be_told(given: list[str], capsys: Capture) -> None:
     """Of an unknown verdict it says which fact lacks, why, and what would make it known."""
-    text = " ".join(explained(["site-unknown", *given], capsys).split())
+    text = " ".join(explained(["site-unknown", "--trace", *given], capsys).split())
     assert [
         word for word in ("UNKNOWN", "cpu.base_hz = unknown", "lacks 1 fact", "-> see the data sheet") if word not in text
     ] == []
@@ -149,3 +150,73 @@ def test_output_goes_to_a_file(given: list[str], tmp_path: Path, capsys: Capture
     """-o writes the explanation and prints nothing."""
     assert explained(["site-cut", "-o", str(tmp_path / "x.txt"), *given], capsys) == ""
     assert "site-cut" in (tmp_path / "x.txt").read_text()
+
+
+PARTS = (
+    *("SEEN", "WHY", "COST", "FIX", "   run", "   then", "   menu", "   name", "CHECK"),
+    *("UNDO", "LEAVE IT", "GUIDES", "SOURCES", "MORE"),
+)
+
+
+def test_a_finding_is_one_page_in_the_order_in_which_it_is_asked(given: list[str], capsys: Capture) -> None:
+    """What it means, costs, how to fix, check and undo it, when to leave it, guides, sources; no expression of the rule."""
+    text = explained(["1", *given], capsys)
+    starts = [next((at for at, line in enumerate(text.splitlines()) if line.startswith(f"{part} ")), -1) for part in PARTS]
+    assert (starts, -1 in starts) == (sorted(starts), False)
+    assert [word for word in (" = true", "let ", "==", "{") if word in text] == []
+
+
+@pytest.mark.parametrize("width", ["40", "80", "250"])
+def test_the_page_of_a_finding_says_what_a_sysadmin_types(width: str, given: list[str], capsys: Capture) -> None:
+    """The vendor's line and its undo, the menu, the cost with its source and the command that measures it, at any width."""
+    text = " ".join(explained(["1", *given[:-1], width], capsys).replace("\\\n", " ").split())
+    wanted = (
+        "NPS (NUMA nodes per socket) 1 -> 4; takes effect after a reboot",
+        "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4",
+        "Processor Settings > NUMA Nodes Per Socket: 4",
+        "13 % of STREAM triad, NPS4 against NPS1 on EPYC 7002, published [dell-rome-2019]",
+        "not measured on this machine; before and after: advisor measure membw",
+        "racadm set BIOS.ProcSettings.NumaNodesPerSocket 1",
+        "weka-nps-discussion: NPS1 is normally recommended",
+        "https://www.dell.com/support/kbdoc/en-us/000137696",
+    )
+    assert [word for word in wanted if word not in text] == []
+
+
+def test_an_unknown_verdict_says_first_what_would_make_it_known(given: list[str], capsys: Capture) -> None:
+    """The way to know it stands below the name, with the fact that it shows."""
+    lines = explained(["power-cstates-off", *given], capsys).splitlines()
+    first = next(line for line in lines[1:] if not line.startswith(" "))
+    assert (lines[0].startswith("NOT KNOWN perhaps: C-states are off"), first.startswith("TO KNOW ")) == (True, True)
+
+
+@pytest.mark.parametrize(("rule", "word"), [("site-cut", "PASS"), ("numa-cod-off", "NOT HERE")])
+def test_what_is_well_or_does_not_apply_takes_few_lines(rule: str, word: str, given: list[str], capsys: Capture) -> None:
+    """A word, what it rests on, and the way to every value."""
+    text = explained([rule, *given], capsys)
+    assert (text.startswith(word), len(text.splitlines()) <= 8, "SEEN " in text, "--trace" in text) == (True,) * 4
+
+
+def test_what_no_script_writes_is_by_hand_on_the_screen_and_the_page(tmp_path: Path, capsys: Capture) -> None:
+    """Guides differ on SMT: the script leaves it out, the audit and the page say so, and what would add it."""
+    write_archive("a-r7425-2x7601-dell-smt", tmp_path / "node.tar.gz")
+    source = ["--from", str(tmp_path / "node.tar.gz")]
+    assert "nothing is to be written" in printed(capsys, "checklist", "--as", "racadm", *source)
+    assert "fix    by hand, guides differ: F2 at boot" in printed(capsys, "audit", *source, "--width", "80")
+    page = printed(capsys, "explain", "1", *source, "--width", "200")
+    assert "none writes it, do it by hand: guides differ (advisor checklist --include contested adds it, marked)" in page
+    assert "racadm" not in page.partition("GUIDES")[0].partition("CHECK")[0]
+
+
+def test_a_number_is_that_of_the_screen_whatever_topics_it_shows(given: list[str], capsys: Capture) -> None:
+    """A screen of one topic renumbers nothing: explain, which knows no topics, takes the same number."""
+    screen = printed(capsys, "audit", "--topic", "os", *given)
+    number = re.findall(r"(\d+) vm.swappiness", screen)[0]
+    assert int(number) > 1
+    assert "vm.swappiness" in explained([number, *given], capsys).splitlines()[0]
+
+
+def test_the_next_command_sees_the_same(given: list[str], capsys: Capture) -> None:
+    """What the screen says to type next names the rules, scope and BIOS that it was given: numbers stay the same."""
+    words = " ".join(printed(capsys, "audit", "--scope", "hpl", *given).replace("\\\n", " ").split())
+    assert f"advisor explain 1 --from {given[1]} --scope hpl --rules {given[3]}" in words

@@ -8,7 +8,7 @@ from advisor.model.audit.findings import Audit, Evidence, Fix, Lack, Row, Want
 from advisor.model.audit.measured_facts import Compared, MeasuredFacts, Speed
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.layout import Layout
-from advisor.model.hardware.machine import Gap, Machine
+from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine
 from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
 from advisor.render.audit.screen import HEIGHT, Shown
@@ -132,7 +132,7 @@ def test_what_the_next_boot_brings_is_said() -> None:
 
 
 def test_unknown_bios_settings_take_one_item() -> None:
-    """However many settings only the BIOS knows, they are one item that says how to see them."""
+    """However many settings only the BIOS knows, checks count, and one command shows them."""
     lacks = tuple(
         Lack(
             fact=f"setting.cpu.x{at}",
@@ -142,7 +142,7 @@ def test_unknown_bios_settings_take_one_item() -> None:
         for at in range(40)
     )
     audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=lacks),), settings=())
-    assert "NOT SEEN  40 settings of the BIOS: advisor audit --bios FILE\n" in screen(audit)
+    assert "NOT SEEN  1 check: 1 advisor audit --bios FILE\n" in screen(audit)
 
 
 def test_waived_and_broken_are_shown() -> None:
@@ -162,7 +162,7 @@ def test_nothing_found_is_said_with_what_was_asked() -> None:
     """A machine without findings gets a good word that says how much was answered, and never that all is well."""
     sound = tuple(audits.finding(f"os-{at}", "low", "pass") for at in range(9))
     audit = Audit(scope="mpi", findings=(*sound, audits.finding("x-y", "low", "unknown")), settings=())
-    assert "NOTHING TO FIX  9 checks answered for mpi; 1 need more facts\n" in screen(audit)
+    assert "NOTHING TO FIX  9 checks answered for mpi, 1 need more facts\nCHECKED   9 passed: os 9\n" in screen(audit)
 
 
 def test_where_little_is_known_that_stands_first() -> None:
@@ -173,6 +173,25 @@ def test_where_little_is_known_that_stands_first() -> None:
     assert ("LITTLE IS KNOWN  1 of 10 checks" in text, "NOTHING TO FIX" in text) == (True, False)
 
 
+def test_what_was_not_seen_adds_up_to_what_needs_more_facts() -> None:
+    """A check that waits for several commands counts once, where most wait; what nobody can know is among the others."""
+    lacks = [("ask c",), ("ask c", "ask d"), ("ask d",), (NOT_OFFERED,), ()]
+    made = tuple(
+        audits.finding(f"x-{at}", "low", "unknown", lacks=tuple({"fact": "a", "why": "b", "help": each} for each in helps))
+        for at, helps in enumerate(lacks)
+    )
+    text = screen(Audit(scope="mpi", findings=made, settings=()))
+    assert "NOT SEEN  5 checks: 2 ask c · 1 ask d · 2 by other means, see -v\n" in text
+    assert "5 need more facts" in text
+
+
+def test_a_bios_that_was_given_is_not_asked_for_again() -> None:
+    """A setting that the given attributes do not have says so."""
+    lack = {"fact": "setting.x", "why": "y", "help": "give the BIOS attributes: advisor audit --bios FILE (a)"}
+    audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=(lack,)),), settings=())
+    assert "1 not in the BIOS attributes given\n" in screen(audit, asker=Asker(("--bios", "b.json")))
+
+
 def test_most_waited_for_comes_first() -> None:
     """What would settle most rules stands first among what could not be seen, with how many wait."""
     lacks = tuple(
@@ -180,12 +199,12 @@ def test_most_waited_for_comes_first() -> None:
         for at in range(3)
     )
     text = screen(Audit(scope="mpi", findings=lacks, settings=(), unseen=(Gap(fact="d", why="e", help="ask f"),)))
-    assert "NOT SEEN  2 checks: ask c · 1 check: ask d\n" in text
+    assert "NOT SEEN  3 checks: 2 ask c · 1 ask d\n" in text
 
 
 @pytest.mark.parametrize(
     ("live", "wanted"),
-    [(True, "14 checks: advisor measure --quick\n"), (False, "14 checks: on it, advisor measure --quick\n")],
+    [(True, "14 checks: 14 advisor measure --quick\n"), (False, "14 checks: 14 advisor measure --quick, on it\n")],
 )
 def test_a_remedy_knows_which_machine_it_is_for(live: bool, wanted: str) -> None:
     """What must be run on the machine of a capture says that it is there."""

@@ -66,8 +66,8 @@ def run(
         topics=topic or (),
         observer=Terminal(details=sys.stderr.isatty()),
     )
-    again, tables = _again(found, source, scope), full or hpl or network is not None
-    form = Form(output, json, width, not no_color)
+    again = opt.same_view(source, scope, {"--rules": rules, "--bios": bios, "--measurements": found.measured.files})
+    tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
     show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
 
@@ -79,12 +79,6 @@ def _together(asked: "MeasureNow", others: dict[str, bool]) -> None:
         for other, is_other in others.items():
             opt.at_most_one({other: is_other, name: is_given})
     opt.at_most_one({"--measurements": not asked.own, "--full": asked.full})
-
-
-def _again(found: "Audited", source: str | None, scope: str) -> tuple[str, ...]:
-    """Return the options with which another command looks at the same machine for the same work."""
-    files = (word for file in found.measured.files for word in ("--measurements", str(file)))
-    return (*(() if source is None else ("--from", source)), *(("--scope", scope) if scope != "mpi" else ()), *files)
 
 
 def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
@@ -100,8 +94,8 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     if verbose:
         steps = _steps(found, again)
         return whole_audit_page(found.audit, found.machine, layout, publications(), added=added, steps=steps, width=width)
-    asker = Asker(again)
-    return audit_page(Shown(found.audit, found.machine, layout, found.judgement.case.measured, asker), added=added, width=width)
+    shown = Shown(found.audit, found.machine, layout, found.judgement.case.measured, Asker(again), found.plan, found.numbers)
+    return audit_page(shown, added=added, width=width)
 
 
 def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":

@@ -1,24 +1,30 @@
-"""Explain the verdict of a rule: every expression with its values, and where each was read.
+"""Explain a finding on one page: what it means here, what it costs, how to fix, check and undo it, when to leave it.
 
-RULE is the number that an audit gives a finding, or the id of a rule. Each part of an expression is shown with its value;
-the part that decided is highlighted, the rest is dim. For an unknown verdict it lists the missing facts and how to get
-them. --why-not shows only what decided where nothing was found: why the rule passed, does not apply, or is unknown.
+RULE is the number that an audit gives a finding, or the id of a rule; give the audit's options too. The fix is in the
+words of the server's vendor: line, menu, attribute, what moves along and what must restart. Of a verdict that is not known
+it says first what would make it known. --trace shows every expression of the rule with its values, and where each was
+read; --why-not only what decided where nothing was found.
 
 Group: Explain
 Example: advisor explain 1
 Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
+Example: advisor explain 1 --trace
 Example: advisor explain numa-nps-below-best --why-not
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width
+from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
 from advisor.cli.output import Form, Terminal, show
-from advisor.work.audit import explain
+from advisor.work.rules import Explained, explain_rule
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
+Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with its values, and where each was read.")]
 WhyNot = Annotated[bool, typer.Option("--why-not", help="Show only what decided where there is no finding.")]
 
 
@@ -31,14 +37,15 @@ def run(
     bios: Bios = None,
     measurements: MeasurementsOption = None,
     subject: Subject = None,
+    trace: Trace = False,
     why_not: WhyNot = False,
     json: Json = False,
     output: Output = None,
     width: Width = None,
     no_color: NoColor = False,
 ) -> None:
-    """Show how a rule came to its verdict."""
-    found = explain(
+    """Say all of a finding on one page."""
+    found = explain_rule(
         rule,
         source,
         scope,
@@ -48,8 +55,15 @@ def run(
         subject=subject,
         observer=Terminal(),
     )
-    from advisor.render.rule import explain_page
-    from advisor.render.schema import explain_document
-
     form = Form(output, json, width, not no_color)
-    show(form, lambda: explain_document(found), lambda: explain_page(found, why_not=why_not, width=width))
+    again = same_view(source, scope, {"--rules": rules, "--bios": bios, "--measurements": measurements})
+    show(form, found.document, lambda: _page(found, again, width, trace=trace, why_not=why_not))
+
+
+def _page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":
+    from advisor.render.audit.explain import finding_page
+    from advisor.render.rule import explain_page
+
+    if trace or why_not:
+        return explain_page(found.explanation, why_not=why_not, width=width)
+    return finding_page(found.told(again), width)

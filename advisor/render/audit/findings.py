@@ -1,21 +1,42 @@
-"""Findings in words and numbers: cost, evidence, fix; verdicts counted; what could not be learnt, and what would show it."""
+"""A finding in words and numbers: number, cost, evidence, fix, undo."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from advisor.language.units import count, plain
-from advisor.model.audit.findings import Audit, Cost, Evidence, Finding
-from advisor.model.audit.measured_facts import MEASURED
-from advisor.model.hardware.machine import NOT_OFFERED
-from advisor.render.lines import Line, Span, wrapped
+from advisor.model.audit.findings import Audit, Cost, Evidence, Finding, Want
+from advisor.model.audit.planned import Planned
+from advisor.render.lines import Span
 
 LONGEST = 400
 
+ROOM = 10
+"""Columns of the word that stands before a section, or of number and severity before a finding."""
+
+FEW = 3
+"""So many words before a colon are the name of a thing, not what is so of it."""
+
 STEPS = 2
 """So many steps of a fix stand in one line; more are counted."""
+
+
+class Asker(NamedTuple):
+    """Who reads the screen: of which machine, and what it was given already."""
+
+    words: tuple[str, ...] = ()
+    """What the commands to go on with need to see the same: ``--from node.tar.gz``."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it is this machine."""
+        return "--from" not in self.words
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files of measurements."""
+        return tuple(value for option, value in pairwise(self.words) if option == "--measurements")
 
 
 class Group(NamedTuple):
@@ -46,9 +67,10 @@ def mark(severity: str) -> str:
 
 def cost_words(cost: Cost) -> str:
     """Return what it costs and its source: ``13 % of STREAM triad, published [dell-rome-2019]``."""
-    part = "some" if cost.gain is None else f"{100 * cost.gain:.2g} %" if cost.gain < 1 else f"{100 * cost.gain:.0f} %"
+    part = "" if cost.gain is None else f"{100 * cost.gain:.2g} % of " if cost.gain < 1 else f"{100 * cost.gain:.0f} % of "
     source = f" [{cost.ref}]" if cost.ref else ""
-    return f"{part} of {plain(cost.of)}, {cost.basis}{source}"
+    how_much = "; how much here is not known" if cost.gain is None else ""
+    return f"{part}{plain(cost.of)}, {cost.basis}{source}{how_much}"
 
 
 def evidence_words(one: Evidence, longest: int = LONGEST) -> str:
@@ -67,138 +89,82 @@ def fix_words(finding: Finding) -> str:
     return "; ".join(texts[:STEPS]) + more
 
 
-@dataclass
-class MissingFacts:
-    """What one cure would make known: facts by what stood in the way, and the rules that wait for them."""
-
-    help: str
-    facts: dict[str, list[str]] = field(default_factory=dict)
-    """Names of facts, by what stood in the way."""
-    rules: dict[str, None] = field(default_factory=dict)
-
-    def add(self, fact: str, why: str) -> None:
-        """Take in a fact and why it is not known."""
-        names = self.facts.setdefault(plain(why), [])
-        name = plain(fact, 80)
-        if name not in names:
-            names.append(name)
+def gain(head: Finding) -> str:
+    """Return what it costs; empty where nothing is known of that."""
+    return "" if head.cost is None else cost_words(head.cost)
 
 
-def missing_facts(audit: Audit) -> tuple[MissingFacts, ...]:
-    """Return what is not known by its cure, that for which most rules wait first, what nobody can offer last."""
-    found: dict[str, MissingFacts] = {}
-    for gap in audit.unseen:
-        found.setdefault(gap.help, MissingFacts(plain(gap.help))).add(gap.fact, gap.why)
-    gaps = frozenset(found)
-    for finding in audit.findings:
-        for lack in finding.lacks:
-            one = found.setdefault(lack.help, MissingFacts(plain(lack.help)))
-            one.rules[finding.id] = None
-            if lack.help not in gaps:
-                one.add(lack.fact, lack.why)
-    return tuple(sorted(found.values(), key=lambda one: (one.help == NOT_OFFERED, -len(one.rules))))
+def restart(*findings: Finding) -> str:
+    """Return what the fixes need to take effect, the hardest of them; empty where that is nothing."""
+    steps = {step.reboot for finding in findings for step in finding.fix}
+    return "power cycle" if "power-cycle" in steps else "reboot" if "yes" in steps else ""
 
 
-def unknown_facts(audit: Audit, width: int) -> list[Line]:
-    """Return a section of what could not be learnt, every fact and rule by name; empty where nothing lacks."""
-    result = [line for one in missing_facts(audit) for line in wrapped(_spans(one), width)]
-    return [(), (("What could not be seen, and what would show it", "heading"),), *result] if result else []
+def changed(audit: Audit, wants: Iterable[Want], *, explained: bool = False) -> str | None:
+    """Return what would be set: ``NPS 1 -> 4``; None where no setting's value is known."""
+    rows = {row.name: row for row in audit.settings}
+    named = [(rows.get(want.setting), want.value) for want in wants]
+    said = [
+        f"{plain(row.heading if explained else row.term, 80)} {plain(row.current, 30)} -> {plain(value, 30)}"
+        for row, value in named
+        if row is not None and row.current is not None and value is not None
+    ]
+    return ", ".join(said) or None
 
 
-def _spans(one: MissingFacts) -> list[Span]:
-    what = "; ".join(f"{_named(names)}: {why}" for why, names in one.facts.items())
-    waits = f" [{count(len(one.rules), 'rule')}: {', '.join(one.rules)}]" if one.rules else ""
-    if one.help == NOT_OFFERED:
-        return [(f"- {what}: {NOT_OFFERED}{waits}", "dim")]
-    return [(f"- {what} ", ""), ("-> ", "dim"), (one.help, "title"), (waits, "dim")]
+def lead(number: int, head: Finding) -> Span:
+    """Return what stands before a finding: its number, by which every command takes it, and its severity."""
+    return f"{number:>2} {head.severity.upper():<{ROOM - 3}}", head.severity
 
 
-def _named(names: Iterable[str]) -> str:
-    """Return names of facts, those of one section together."""
-    sections: dict[str, list[str]] = {}
-    for name in dict.fromkeys("nothing was measured" if name == MEASURED else name for name in names):
-        sections.setdefault(name.partition(".")[0], []).append(name)
-    return ", ".join(name for own in sections.values() for name in own)
+def fix_rows(head: Finding, planned: Planned, vendor: str | None) -> Iterator[tuple[str, str]]:
+    """Yield how to fix it: the vendor's line that a script would hold, else why it is done by hand; then the way by the menus."""
+    then = f", then {restart(head)}" if restart(head) else ""
+    command = planned.changes[0].command if planned.changes else None
+    menus = fix_words(head).removeprefix("BIOS: ")
+    if command is not None and len(head.fix) == 1:
+        yield "fix", f"{command}{then}"
+        yield "or", menus
+        return
+    commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
+    if commands and len(head.fix) == 1:
+        yield "fix", "; ".join(commands) + then
+        return
+    caveat = _caveat(head, vendor)
+    why = "" if caveat else f", {re.split(r'[:(;]', planned.by_hand)[0].strip()}"
+    hand = f"by hand{why}: " if planned.by_hand else ""
+    yield "fix", f"{hand}{menus}{f' ({caveat})' if caveat else ''}{then}"
 
 
-class Asker(NamedTuple):
-    """Who reads the screen: of which machine, and what it was given already."""
-
-    words: tuple[str, ...] = ()
-    """What the commands to go on with need to see the same: ``--from node.tar.gz``."""
-
-    @property
-    def live(self) -> bool:
-        """Whether it is this machine."""
-        return "--from" not in self.words
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Files of measurements."""
-        return tuple(value for option, value in pairwise(self.words) if option == "--measurements")
+def _caveat(head: Finding, vendor: str | None) -> str:
+    """Return what must be known of a way through menus that is not this vendor's own."""
+    if all(step.where != "bios" for step in head.fix):
+        return ""
+    if vendor is None:
+        return "the usual names: this server's vendor is not known"
+    notes = (note for step in head.fix if step.attribute is None for note in step.notes)
+    return next((note for note in notes if "usual name" in note or "not known" in note), "")
 
 
-def unseen_items(audit: Audit, asker: Asker) -> list[str]:
-    """Return what could not be learnt with what would show it, that for which most rules wait first."""
-    found: dict[str, tuple[set[str], set[str]]] = {}
-    for one in missing_facts(audit):
-        if one.help == NOT_OFFERED or not one.rules:
-            continue
-        rules, facts = found.setdefault(_cure(one.help, asker), (set(), set()))
-        rules.update(one.rules)
-        facts.update(name for names in one.facts.values() for name in names)
-    ordered = sorted(found.items(), key=lambda each: -len(each[1][0]))
-    return [f"{_what(facts, rules, cure)}: {cure}" for cure, (rules, facts) in ordered]
+def undo_words(head: Finding) -> str:
+    """Return how to undo it; empty where there is nothing to undo."""
+    text = head.undo or next((step.undo for step in head.fix if step.undo), "")
+    return "" if text.startswith("nothing") else text
 
 
-def _what(facts: set[str], rules: set[str], cure: str) -> str:
-    settings = sum(name.startswith("setting.") for name in facts)
-    if "--bios" in cure and settings == len(facts):
-        return f"{count(settings, 'setting')} of the BIOS"
-    return count(len(rules), "check")
+def subjects(found: Sequence[Finding]) -> str:
+    """Return the things that it is so of, where the claim names but one of several."""
+    names = [plain(finding.subject, 40) for finding in found[1:] if finding.subject]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"; so {'are' if len(names) > 1 else 'is'} {', '.join(names[:3])}{more}" if names else ""
 
 
-def _cure(text: str, asker: Asker) -> str:
-    """Return the command of a cure without the words around it; what must run on another machine says so."""
-    command = next((part for part in re.split(r": |, or ", text) if re.match(r"(sudo )?advisor ", part)), None)
-    if command is None:
-        return "advisor has no data for this processor" if text == "add it to rules/platforms" else text
-    short = re.split(r" \(|, ", command)[0]
-    if asker.live or "--bios" in short:
-        return short
-    return f"on it, {'sudo advisor capture' if re.match(r'sudo|advisor (audit|capture)', short) else short}"
-
-
-def answered_and_open(audit: Audit) -> tuple[int, int]:
-    """Return how many rules have an answer, and how many lack facts for one."""
-    verdicts = _by_verdict(audit)
-    return verdicts.get("pass", 0) + verdicts.get("finding", 0) + verdicts.get("waived", 0), verdicts.get("unknown", 0)
-
-
-_WORST = ("finding", "error", "unknown", "waived", "pass", "not-applicable")
-
-
-def _by_verdict(audit: Audit) -> Mapping[str, int]:
-    """Return how many rules came to each verdict; a rule of several subjects counts once, by the worst of them."""
-    worst: dict[str, int] = {}
-    for finding in audit.findings:
-        worst[finding.id] = min(worst.get(finding.id, len(_WORST)), _WORST.index(finding.verdict))
-    numbers: dict[str, int] = {}
-    for at in worst.values():
-        numbers[_WORST[at]] = numbers.get(_WORST[at], 0) + 1
-    return numbers
-
-
-def tally(audit: Audit) -> Iterator[str]:
-    """Yield how many rules came to what; the numbers add up to that of the rules."""
-    numbers = _by_verdict(audit)
-    minor = sum(own[0].severity == "info" for own in audit.by_rule)
-    said = {
-        "passed": numbers.get("pass", 0), "to fix": numbers.get("finding", 0) - minor, "to consider": minor,
-        "waived": numbers.get("waived", 0), "broken": numbers.get("error", 0), "need more facts": numbers.get("unknown", 0),
-        "not for this machine": numbers.get("not-applicable", 0),
-    }  # fmt: skip
-    head = f"{sum(numbers.values())} for {audit.scope}: "
-    kept = [f"{number} {what}" for what, number in said.items() if number or what == "to fix"]
-    yield head + kept[0]
-    yield from kept[1:]
+def in_short(head: Finding) -> str:
+    """Return a finding in a few words: its claim up to what explains it; its title where that is a name alone."""
+    claim = plain(head.claim or head.title, 200)
+    first = re.split(r"[;:] |, which", claim)[0]
+    if len(first.split()) > FEW or first == claim:
+        return first
+    about = plain(head.subject, 40) if head.subject else ""
+    title = plain(head.title, 100)
+    return f"{title} ({about})" if about and about not in title else title

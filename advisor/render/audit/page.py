@@ -13,9 +13,9 @@ from advisor.model.hardware.devices import Link
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Facts, Machine
 from advisor.model.value import Value
-from advisor.render.audit.findings import unknown_facts
 from advisor.render.audit.screen import Shown, rules_line, screen
 from advisor.render.audit.summary import whole
+from advisor.render.audit.unseen import unknown_facts
 from advisor.render.audit.verdicts import all_settings, full_findings, other_verdicts
 from advisor.render.commandline import folded, word
 from advisor.render.lines import Line, Page, Span, labelled, wrapped

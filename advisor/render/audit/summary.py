@@ -1,10 +1,11 @@
 """The machine in two lines, or in all; and what was inferred of how the firmware cut it."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from advisor.language.units import binary, clock, count, memory_clock, plain, throughput
+from advisor.language.units import binary, clock, count, duration, memory_clock, plain, throughput
+from advisor.model.audit.measured_facts import Compared, MeasuredFacts
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import Dimm, SocketMemory
@@ -35,11 +36,22 @@ def identity(machine: Machine, layout: Layout, seen: Picture, width: int, room: 
     """Return what machine this is, in a line or two, and what limits the view of it."""
     name = re.sub(r"\s*\b(Inc|Corp|Corporation|Co|Ltd)\b\.?,?", "", seen.title)
     known = not seen.processors.startswith("processor not known")
-    processor = [" ".join(re.sub(_DULL, "", seen.processors).split())] if known else []
+    processor = [_processor(machine, seen)] if known else []
     devices = [re.sub(r" active\b|, rate \?( active)?", "", each) for each in adapters_in_words(machine)][:2]
     words = " · ".join((name, ", ".join((*processor, *_size(machine, layout))), *devices))
     notes = [line for note in seen.notes for line in labelled("NOTE", [(note, "warn")], width, room)]
     return [*wrapped([(words, "title")], width), *notes]
+
+
+def _processor(machine: Machine, seen: Picture) -> str:
+    """Return the processors by the name that people know; a sample that calls itself 0000 by its family and model."""
+    words = " ".join(re.sub(_DULL, "", seen.processors).split())
+    cpu = machine.cpu
+    if re.search("[A-Za-z]{3}", words):
+        return words
+    number = f"{words.partition(' x')[0]} x " if " x" in words else ""
+    known = cpu is not None and cpu.family is not None and cpu.model is not None
+    return f"{number}processor {f'of family {cpu.family} model {cpu.model}' if cpu and known else 'without a name'}"
 
 
 def _size(machine: Machine, layout: Layout) -> Iterator[str]:
@@ -216,3 +228,42 @@ def _limits(limits: Limits) -> Iterator[str]:
             yield f"{name} {'unlimited' if value < 0 else binary(value)}"
     if limits.files is not None:
         yield f"open files {'unlimited' if limits.files < 0 else limits.files}"
+
+
+def figures(measured: MeasuredFacts) -> dict[str, str]:
+    """Return the figures of the whole machine by what they are of, each beside what is published or could be."""
+    found: dict[str, str] = {}
+    whole = measured.machine
+    if whole is not None and whole.triad:
+        found["triad"] = f"triad {throughput(whole.triad)}{_beside(measured.published, 'triad', whole.triad, whole.ceiling)}"
+    elif whole is not None and whole.load:
+        found["triad"] = f"load {throughput(whole.load)}{_beside(measured.published, 'load', whole.load, whole.ceiling)}"
+    if whole is not None and whole.latency:
+        beside = _beside(measured.published_latency, "latency", whole.latency, None)
+        found["latency"] = f"latency {duration(whole.latency)}{beside}"
+    if measured.flops:
+        share = f", {100 * measured.flops.share:.0f} % of peak" if measured.flops.share else ""
+        found["flops"] = f"{measured.flops.rate / 1e12:.3g} TFLOP/s{share}"
+    if measured.hpl and measured.hpl.rate:
+        found["hpl"] = f"HPL {measured.hpl.rate / 1e12:.3g} TFLOP/s"
+    each = [f"{adapter.name} {throughput(adapter.bandwidth)} one way" for adapter in measured.adapters if adapter.bandwidth]
+    if each:
+        found["messages"] = " · ".join(each)
+    busy = ", on a busy machine" if measured.idle is False else ""
+    return {**found, "when": f"measured {plain(measured.when, 40)}{busy}"}
+
+
+def _share(value: float, low: float, high: float) -> str:
+    """Return ``56 % of the 270-300 GB/s``, of rates and of times; the share is that of the lower end."""
+    write = throughput if low > 1 else duration
+    span = write(high) if low == high else f"{write(low).partition(' ')[0]}-{write(high)}"
+    return f"{100 * value / low:.0f} % of the {span}"
+
+
+def _beside(published: Sequence[Compared], what: str, value: float, ceiling: float | None) -> str:
+    """Return how a figure stands to what was published for such a machine, or else to what its DIMMs could carry."""
+    one = next((each for each in published if what in each.name and "machine" in each.name and each.value == value), None)
+    if one is not None and (one.low or one.high):
+        low, high = one.low or one.high or 0.0, one.high or one.low or 0.0
+        return f", {_share(value, low, high)} published [{one.ref}]"
+    return f", {100 * value / ceiling:.0f} % of what the DIMMs carry" if ceiling else ""

@@ -1,0 +1,173 @@
+"""What an audit could answer and what not: verdicts counted, what passed, what lacks, and what would show it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from advisor.language.units import count, plain
+from advisor.model.audit.findings import Audit, Finding
+from advisor.model.audit.measured_facts import MEASURED
+from advisor.model.audit.rule import SEVERITIES
+from advisor.model.hardware.machine import NOT_OFFERED
+from advisor.render.audit.findings import Asker
+from advisor.render.lines import Line, Span, wrapped
+
+
+@dataclass
+class MissingFacts:
+    """What one cure would make known: facts by what stood in the way, and the rules that wait for them."""
+
+    help: str
+    facts: dict[str, list[str]] = field(default_factory=dict)
+    """Names of facts, by what stood in the way."""
+    rules: dict[str, None] = field(default_factory=dict)
+
+    def add(self, fact: str, why: str) -> None:
+        """Take in a fact and why it is not known."""
+        names = self.facts.setdefault(plain(why), [])
+        name = plain(fact, 80)
+        if name not in names:
+            names.append(name)
+
+
+def missing_facts(audit: Audit) -> tuple[MissingFacts, ...]:
+    """Return what is not known by its cure, that for which most rules wait first, what nobody can offer last."""
+    found: dict[str, MissingFacts] = {}
+    for gap in audit.unseen:
+        found.setdefault(gap.help, MissingFacts(plain(gap.help))).add(gap.fact, gap.why)
+    gaps = frozenset(found)
+    for finding in audit.findings:
+        for lack in finding.lacks:
+            one = found.setdefault(lack.help, MissingFacts(plain(lack.help)))
+            one.rules[finding.id] = None
+            if lack.help not in gaps:
+                one.add(lack.fact, lack.why)
+    return tuple(sorted(found.values(), key=lambda one: (one.help == NOT_OFFERED, -len(one.rules))))
+
+
+def unknown_facts(audit: Audit, width: int) -> list[Line]:
+    """Return a section of what could not be learnt, every fact and rule by name; empty where nothing lacks."""
+    result = [line for one in missing_facts(audit) for line in wrapped(_spans(one), width)]
+    return [(), (("What could not be seen, and what would show it", "heading"),), *result] if result else []
+
+
+def _spans(one: MissingFacts) -> list[Span]:
+    what = "; ".join(f"{_named(names)}: {why}" for why, names in one.facts.items())
+    waits = f" [{count(len(one.rules), 'rule')}: {', '.join(one.rules)}]" if one.rules else ""
+    if one.help == NOT_OFFERED:
+        return [(f"- {what}: {NOT_OFFERED}{waits}", "dim")]
+    return [(f"- {what} ", ""), ("-> ", "dim"), (one.help, "title"), (waits, "dim")]
+
+
+def _named(names: Iterable[str]) -> str:
+    """Return names of facts, those of one section together."""
+    sections: dict[str, list[str]] = {}
+    for name in dict.fromkeys("nothing was measured" if name == MEASURED else name for name in names):
+        sections.setdefault(name.partition(".")[0], []).append(name)
+    return ", ".join(name for own in sections.values() for name in own)
+
+
+def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:
+    """Return ways to learn more, each with how many checks wait for it, most first.
+
+    A check that waits for several is counted once, with the way that most wait for: together they are those that need more facts.
+    """
+    waiting: dict[str, set[str]] = {}
+    for rule, own in _unknown_rules(audit).items():
+        for lack in (lack for finding in own for lack in finding.lacks):
+            waiting.setdefault(NOBODY if lack.help == NOT_OFFERED else _cure(plain(lack.help), asker), set()).add(rule)
+        if not any(finding.lacks for finding in own):
+            waiting.setdefault(NOBODY, set()).add(rule)
+    result: list[tuple[str, int]] = []
+    while waiting:
+        cure = max(waiting, key=lambda each: (each != NOBODY, len(waiting[each])))
+        rules = waiting.pop(cure)
+        result += [(cure, len(rules))] if rules else []
+        for others in waiting.values():
+            others.difference_update(rules)
+    return result
+
+
+NOBODY = "cannot be known here"
+"""Where no source on any machine has the fact."""
+
+
+def _unknown_rules(audit: Audit) -> dict[str, list[Finding]]:
+    """Return the rules that lack facts for an answer, with the verdicts that wait."""
+    worst = _worst(audit)
+    found: dict[str, list[Finding]] = {}
+    for finding in audit.findings:
+        if worst[finding.id] == finding.verdict == "unknown":
+            found.setdefault(finding.id, []).append(finding)
+    return found
+
+
+def unseen_words(ways: Sequence[tuple[str, int]], shown: int) -> str:
+    """Return how many checks need more facts, and how many of them each command answers; the numbers add up."""
+    told = [(cure, number) for cure, number in ways if cure != NOBODY][:shown]
+    left = sum(number for _, number in ways) - sum(number for _, number in told)
+    items = [f"{number} {cure}" for cure, number in told] + ([f"{left} by other means, see -v"] if left else [])
+    return f"{count(sum(number for _, number in ways), 'check')}: {' · '.join(items)}"
+
+
+def _cure(text: str, asker: Asker) -> str:
+    """Return the command of a cure without the words around it; what must run on another machine says so."""
+    command = next((part for part in re.split(r": |, or ", text) if re.match(r"(sudo )?advisor ", part)), None)
+    if command is None:
+        return "advisor has no data for this processor" if text == "add it to rules/platforms" else text
+    short = re.split(r" \(|, ", command)[0]
+    if "--bios" in short:
+        return "not in the BIOS attributes given" if "--bios" in asker.words else short
+    if asker.live:
+        return short
+    return f"{'sudo advisor capture' if re.match(r'sudo|advisor (audit|capture)', short) else short}, on it"
+
+
+def answered_and_open(audit: Audit) -> tuple[int, int]:
+    """Return how many rules have an answer, and how many lack facts for one."""
+    verdicts = _by_verdict(audit)
+    return verdicts.get("pass", 0) + verdicts.get("finding", 0) + verdicts.get("waived", 0), verdicts.get("unknown", 0)
+
+
+_WORST = ("finding", "error", "unknown", "waived", "pass", "not-applicable")
+
+
+def _worst(audit: Audit) -> dict[str, str]:
+    """Return the verdict of each rule; one of several subjects has the worst of theirs."""
+    worst: dict[str, int] = {}
+    for finding in audit.findings:
+        worst[finding.id] = min(worst.get(finding.id, len(_WORST)), _WORST.index(finding.verdict))
+    return {rule: _WORST[at] for rule, at in worst.items()}
+
+
+def _by_verdict(audit: Audit) -> Mapping[str, int]:
+    """Return how many rules came to each verdict."""
+    return Counter(_worst(audit).values())
+
+
+def passed(audit: Audit) -> list[str]:
+    """Return how many checks passed, by topic, and the settings that are as wanted, the weightiest first."""
+    worst, topics = _worst(audit), {finding.id: finding.topic for finding in audit.findings}
+    numbers = Counter(topics[rule] for rule, verdict in worst.items() if verdict == "pass")
+    weight = {finding.id: SEVERITIES.index(finding.severity) for finding in audit.findings}
+    met = [row for row in audit.settings if row.met and row.current is not None]
+    met.sort(key=lambda row: min((weight.get(rule, len(SEVERITIES)) for rule in row.rules), default=len(SEVERITIES)))
+    told = f"{numbers.total()} passed: {', '.join(f'{topic} {number}' for topic, number in numbers.most_common())}"
+    said = (f"{plain(row.term, 60)}{'' if row.term.endswith('=') else ' '}{plain(row.current or '', 30)}" for row in met)
+    return [told, *said] if numbers else []
+
+
+def tally(audit: Audit) -> Iterator[str]:
+    """Yield how many rules came to what; the numbers add up to that of the rules."""
+    numbers = _by_verdict(audit)
+    minor = sum(own[0].severity == "info" for own in audit.by_rule)
+    said = {
+        "passed": numbers.get("pass", 0), "to fix": numbers.get("finding", 0) - minor, "to consider": minor,
+        "waived": numbers.get("waived", 0), "broken": numbers.get("error", 0), "need more facts": numbers.get("unknown", 0),
+        "not for this machine": numbers.get("not-applicable", 0),
+    }  # fmt: skip
+    head = f"{sum(numbers.values())} for {audit.scope}: "
+    kept = [f"{number} {what}" for what, number in said.items() if number or what == "to fix"]
+    yield head + kept[0]
+    yield from kept[1:]
