@@ -192,7 +192,7 @@ def _each(placement: Placement, change: Callable[[Slot], Mapping[str, object]]) 
 
 
 def article(hca: str | None, machines: Iterable[Machine]) -> dict[str, str]:
-    """Return what article [000] sets for benchmarks between two hosts, as far as it is still there and this adapter's.
+    """Return what dell-naples-2018 sets for benchmarks between two hosts, as far as it is still there and this adapter's.
 
     HCOLL off, and of Mellanox adapters the accelerated reliable transport; FCA and btl_openib are gone from Open MPI.
     """

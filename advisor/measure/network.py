@@ -1,4 +1,4 @@
-"""What to measure between two hosts, part by part as article [000] does, and what of the kernel's answer is believed.
+"""What to measure between two hosts, part by part as dell-naples-2018 does, and what of the kernel's answer is believed.
 
 The first half of the ranks is on one host and the second on the other: rank i sends to rank i + n/2.
 """
@@ -21,7 +21,7 @@ REPEATS: Final = 9
 _REPEAT, _START = 0.05, 4.0
 _MIB: Final = 1 << 20
 FEW: Final = 2
-"""Ranks in each NUMA node where all nodes take part: [000]'s last line."""
+"""Ranks in each NUMA node where all nodes take part: the last line of Table 2 in dell-naples-2018."""
 
 Per = Literal["numa", "socket", "machine"]
 _KINDS: Final[tuple[Per, ...]] = ("numa", "socket", "machine")

@@ -1,6 +1,6 @@
 """Before and after: two machines side by side, what another setting would change, measured runs before and after a change."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.measurement_statistics import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
 from advisor.model.value import Value
 from advisor.render.commandline import word
+from advisor.render.cpulists import numbered
 from advisor.render.lines import Line, Page, wrapped
 from advisor.render.measured.figures import (
     Cell,
@@ -44,34 +45,63 @@ def _lines(difference: Difference, width: int) -> list[Line]:
     lines: list[Line] = [((f"{plain(difference.before)} -> {plain(difference.after)}", "title"),)]
     if difference.same:
         return [*lines, (("Nothing differs that could be read on both.", ""),)]
-    lines += _section("Hardware and firmware", difference.identity, width)
+    return [*lines, *_changes(difference, width)]
+
+
+def _changes(difference: Difference, width: int) -> list[Line]:
+    lines = _section("Hardware and firmware", difference.identity, width)
     lines += _section("Topology", difference.topology, width)
     if difference.renumbered:
         words = f"{count(difference.renumbered, 'CPU number')} now mean another core: bindings by number must be rewritten"
         lines += wrapped([("! ", "warn"), (words, "")], width)
-    lines += _section("Settings", difference.settings, width)
-    lines += _section("Adapters and accelerators", difference.devices, width)
+    lines += _section("Settings", difference.settings, width, "not known")
+    lines += _section("Adapters and accelerators", tuple(_devices(difference.devices)), width)
     lines += _section("Other facts", difference.facts, width)
-    lines += _findings("Findings gained", "+", "down", difference.gained, width)
-    lines += _findings("Findings lost", "-", "dim", difference.lost, width)
+    lines += _findings("New findings", "+", "down", difference.gained, width)
+    lines += _findings("Findings that are gone", "-", "dim", difference.lost, width)
     return lines
 
 
-def _section(heading: str, changes: tuple[Change, ...], width: int) -> list[Line]:
+def _devices(changes: tuple[Change, ...]) -> Iterator[Change]:
+    """Yield what differs of devices; where one is in one line: ``mlx5_0 is at  NUMA node 1 -> one of NUMA nodes 4-7``."""
+    kept = {change.name: change for change in changes}
+    for name, change in kept.items():
+        device, inside, fact = name.partition(".locality.")
+        if not inside:
+            yield change
+        elif fact == "numa_nodes":
+            unsure = kept.get(f"{device}.locality.one_of")
+            sides = (_at(change.before, unsure.before if unsure else None), _at(change.after, unsure.after if unsure else None))
+            title = f"{change.title.removesuffix(' NUMA nodes')} is at"
+            yield change.model_copy(update={"title": title, "before": sides[0], "after": sides[1]})
+        elif f"{device}.locality.numa_nodes" not in kept:
+            yield change.model_copy(update={"title": change.title.replace("on one of them only", "on one node, not known which")})
+
+
+def _at(nodes: str | None, one_of: str | None) -> str | None:
+    """Return where a device is in words; None where that is not known."""
+    if nodes is None:
+        return None
+    many = "," in nodes
+    numbers = numbered(tuple(int(each) for each in nodes.split(","))) if many else nodes
+    return f"{'one of ' if one_of == 'yes' else ''}NUMA node{'s' if many else ''} {numbers}"
+
+
+def _section(heading: str, changes: tuple[Change, ...], width: int, nothing: str = _NOTHING) -> list[Line]:
     if not changes:
         return []
     room = min(40, max(len(change.title) for change in changes)) + 2
     lines: list[Line] = [(), ((heading, "heading"),)]
     for change in changes:
         label = plain(change.title, 60)
-        sides = [(_side(change.before), "dim"), (" -> ", "dim"), (_side(change.after), "")]
+        sides = [(_side(change.before, nothing), "dim"), (" -> ", "dim"), (_side(change.after, nothing), "")]
         spans = [(f"{label:<{room - 1}} ", "label"), *sides]
         lines += wrapped(spans, width, indent=room)
     return lines
 
 
-def _side(text: str | None) -> str:
-    return _NOTHING if text is None else plain(text, _LONGEST)
+def _side(text: str | None, nothing: str) -> str:
+    return nothing if text is None else plain(text, _LONGEST)
 
 
 def _findings(heading: str, sign: str, style: str, changes: Iterable[FindingChange], width: int) -> list[Line]:
@@ -128,10 +158,10 @@ def whatif_page(found: WhatIf, written: str | None = None, width: int | None = N
 
 
 def _whatif_lines(found: WhatIf, written: str | None, width: int) -> list[Line]:
+    title: Line = ((f"{plain(found.difference.before)} with {found.assumption.text}, after the restart", "title"),)
     if found.told.same and not found.unknown:
-        title = f"{plain(found.difference.before)} -> {plain(found.difference.after)}"
-        return [((title, "title"),), (("The machine has these settings already: nothing would change.", ""),)]
-    lines = difference_page(found.told).lines(width)
+        return [title, (("The machine has these settings already: nothing would change.", ""),)]
+    lines = [title, *_changes(found.told, width)]
     if found.unknown:
         lines += [(), (("Assumed or not known before the restart", "heading"),)]
         for gap in found.unknown:

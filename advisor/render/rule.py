@@ -1,7 +1,7 @@
 """A rule as a page: in Markdown for everybody, and on one machine with every value filled in and where it was read."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from advisor.language.units import count, plain
 from advisor.model.audit.findings import Answer, Explanation, Part, Step
@@ -121,6 +121,26 @@ def _lacks(answer: Answer, width: int) -> list[Line]:
         words = f"{plain(lack.fact, 80)}: {plain(lack.why)} "
         result += wrapped([(head, ""), (words, ""), ("-> ", "dim"), (plain(lack.help), "title")], width, indent=len(head) + 2)
     return result
+
+
+ID, SEVERITY, TOPIC = 44, 8, 12
+"""Columns of a list of rules, where it has room for them."""
+
+WIDE = 100
+"""So many columns hold a rule with its title on one line."""
+
+
+def rules_page(rules: Sequence[tuple[RuleText, str]], width: int | None = None) -> Page:
+    """Return rules with their topics, one a line, or on a narrow page with the title below."""
+    return Page(lambda room: [line for text, topic in rules for line in _listed(text, topic, room)], width)
+
+
+def _listed(text: RuleText, topic: str, width: int) -> list[Line]:
+    if width >= WIDE:
+        name, weight = (f"{text.id:<{ID}} ", "title"), (f"{text.severity:<{SEVERITY}}", text.severity)
+        return wrapped([name, weight, (f"{topic:<{TOPIC}} {plain(text.title)}", "")], width, indent=ID + SEVERITY + TOPIC + 2)
+    short = wrapped([(f"{text.id} ", "title"), (f"({text.severity}, {topic})", "dim")], width, indent=4)
+    return [*short, *wrapped([("    ", ""), (plain(text.title), "")], width, indent=4)]
 
 
 def rule_page(text: RuleText, topic: str, where: str, publications: Mapping[str, Publication] | None = None) -> str:

@@ -94,7 +94,7 @@ class Experiment:
         return spelled(made)
 
     def _settings(self, hca: str | None) -> Mapping[str, str]:
-        """Return what article [000] sets, for an adapter that UCX can be given; nothing without one."""
+        """Return what dell-naples-2018 sets, for an adapter that UCX can be given; nothing without one."""
         if hca is None or not self.asked:
             return {}
         known = article(hca, self.job_hosts.machines)

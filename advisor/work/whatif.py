@@ -1,7 +1,7 @@
 """Compares: a machine with what other BIOS settings would make of it, two machines, and messages before and after a change."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from advisor.model.measurement import Measurements
     from advisor.model.measurement_statistics import BeforeAfter
     from advisor.render.difference import WhatIf
+    from advisor.work.judgement import Judgement
     from advisor.work.network import Experiment
 
 
@@ -26,21 +27,70 @@ def whatif(
     scope: "Scope" = "mpi",
     *,
     site: Iterable[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
     observer: Observer = SILENT,
 ) -> "WhatIf":
-    """Return what other BIOS settings would change before the restart; they may be given as a text: ``nps=4,smt=off``."""
+    """Return what other BIOS settings would change before the restart.
+
+    They may be given as a text, ``nps=4,smt=off``; so may what a finding wants, by the number that the audit of the same
+    inputs gives it, or its rule: ``1``.
+    """
     from advisor.compare.audits import difference
-    from advisor.model.hardware.layout import parse_assumption
     from advisor.render.difference import WhatIf
+    from advisor.work.bios import bios_of
     from advisor.work.judgement import judged
 
-    wish, rules = parse_assumption([assumption]) if isinstance(assumption, str) else assumption, tuple(site)
-    machine = read_machine(source, observer)
+    rules, machine = tuple(site), read_machine(source, observer)
+    given = bios_of(bios, machine, observer).bios
+    machine = machine.model_copy(update={"bios": given}) if given is not None else machine
+    a = judged(machine, scope, rules)
+
+    def audited() -> "Judgement":
+        """Return the audit whose numbers findings have: with what was measured, and counters that rise."""
+        from advisor.work.audit import judge_source
+
+        return judge_source(source, scope, site=rules, bios=bios, files=measurements, observer=observer).judgement
+
+    wish = _wish(assumption, rules, audited) if isinstance(assumption, str) else assumption
     after = changed(machine, wish)
-    a, b = (judged(each, scope, rules) for each in (machine, after))
+    b = judged(after, scope, rules)
     names = (source or "this machine", f"assumed: {wish.text}")
     found = difference(names, (machine, after), (a.layout, b.layout), (a.audit, b.audit))
     return WhatIf(assumption=wish, source=source, difference=found, before=machine.gaps, machine=after)
+
+
+def _wish(text: str, site: tuple[Path, ...], audited: "Callable[[], Judgement]") -> "Assumption":
+    """Return the settings that a text names, or that the findings want which it names by number or rule."""
+    from advisor.model.hardware.layout import parse_assumption
+    from advisor.work.rules import rulebook
+
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    rules = {rule.id for rule in rulebook(site).rules} if any("-" in word and "=" not in word for word in words) else set()
+    named = {word for word in words if word.isdecimal() or word in rules}
+    judgement = audited() if named else None
+    return parse_assumption(_wanted_by(word, judgement) if judgement and word in named else word for word in words)
+
+
+def _wanted_by(name: str, judgement: "Judgement") -> str:
+    """Return what a finding wants of the settings that can be foreseen, as a text; refuse one that wants none of them."""
+    from advisor.work.judgement import rule_named
+
+    rule = rule_named(judgement, name).id
+    fields = {setting: field for field, setting in _SETTINGS.items()}
+    wants = [want for finding in judgement.audit.found if finding.id == rule for want in finding.wants if want.value is not None]
+    texts = [f"{fields[want.setting]}={_spelled(want.setting, want.value or '')}" for want in wants if want.setting in fields]
+    if not texts:
+        cure = "name a setting, such as nps=4; advisor explain has the fix"
+        raise BadValue(f"{name}: {rule} is fixed by no setting that can be foreseen here", cure=cure)
+    return ",".join(dict.fromkeys(texts))
+
+
+def _spelled(setting: str, value: str) -> str:
+    """Return a setting's value as an assumption writes it: 2 of snc2, on of cod."""
+    if setting == "cpu.snoop_mode":
+        return "on" if value == "cod" else "off"
+    return value.removeprefix("snc") if setting == "cpu.snc" else value
 
 
 def diff(

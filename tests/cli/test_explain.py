@@ -220,3 +220,13 @@ def test_the_next_command_sees_the_same(given: list[str], capsys: Capture) -> No
     """What the screen says to type next names the rules, scope and BIOS that it was given: numbers stay the same."""
     words = " ".join(printed(capsys, "audit", "--scope", "hpl", *given).replace("\\\n", " ").split())
     assert f"advisor explain 1 --from {given[1]} --scope hpl --rules {given[3]}" in words
+
+
+@pytest.mark.parametrize("width", ["40", "80", "120"])
+def test_the_list_of_rules_fits_the_terminal(width: str, capsys: Capture) -> None:
+    """Every rule with its severity, topic and title, on one line or two; none is wider than asked."""
+    lines = printed(capsys, "rules", "list", "--topic", "numa", "--width", width).splitlines()
+    text = " ".join(" ".join(lines).split())
+    assert [line for line in lines if len(line) > max(int(width), 48)] == []
+    assert "numa-nps-below-best" in text
+    assert "NUMA nodes per socket (NPS) below the best value for this work" in text

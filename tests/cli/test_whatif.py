@@ -29,9 +29,11 @@ def test_the_page_says_before_and_after(nps1: Path, capsys: Capture) -> None:
         "- high   numa-nps-below-best",
         "? hcas.locality: the present NUMA partitioning is coarser and does not show which: mlx5_0 on one of nodes 4-7",
         "--nps 4 --smt off --enumeration linear -o after.json",
+        " with nps=4,smt=off,enumeration=linear, after the restart",
     )
     assert [words for words in wanted if words not in text] == []
-    assert "not there" not in [line for line in text.splitlines() if "mlx5_0" in line]
+    assert "mlx5_0 is at NUMA node 1 -> one of NUMA nodes 4-7" in " ".join(text.split())
+    assert [words for words in ("not there", "one of them only", "inferred", "…") if words in text] == []
 
 
 def test_the_file_is_what_every_other_command_reads(nps1: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -53,6 +55,22 @@ def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Ca
     assert (found["schema"], found["text"], found["assumption"]) == ("advisor-whatif/1", "l3-as-node=on", {"l3_as_node": True})
     assert sorted(found) == ["assumption", "difference", "machine", "schema", "text", "unknown"]
     assert machine_from_json(text.encode(), "after.json") == assumed(read_machine(str(nps1)), ["l3-as-node=on"])
+
+
+@pytest.mark.parametrize("wish", [["nps=4"], ["1"], ["numa-nps-below-best"], ["--nps", "4"]])
+def test_a_wish_is_a_setting_or_a_finding(wish: list[str], nps1: Path, capsys: Capture) -> None:
+    """What people type: the setting as text or option, the finding by its number on the screen, or by its rule."""
+    assert status(["whatif", *wish, "--from", str(nps1), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == "nps=4"
+
+
+def test_a_finding_that_no_setting_fixes_is_refused(nps1: Path, capsys: Capture) -> None:
+    """One line that names the finding and what to write."""
+    assert status(["whatif", "os-swappiness", "--from", str(nps1)]) == 2
+    assert capsys.readouterr().err == (
+        "advisor: os-swappiness: os-swappiness is fixed by no setting that can be foreseen here; name a setting, such as nps=4; "
+        "advisor explain has the fix\n"
+    )
 
 
 def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:

@@ -24,13 +24,13 @@ def test_each_section_has_a_heading_and_stays_in_its_width() -> None:
         lost=(FindingChange(id="numa-nps-below-best", severity="high", claim="socket 0 is cut NPS1 " * 5, now="unknown"),),
     )
     lines = drawn(difference, 60)
-    assert [line for line in lines if line in ("Topology", "Settings", "Findings lost", "Findings gained")] == [
+    assert [line for line in lines if line in ("Topology", "Settings", "Findings that are gone", "New findings")] == [
         "Topology",
         "Settings",
-        "Findings lost",
+        "Findings that are gone",
     ]
     assert "cut  NPS1 -> NPS4" in lines
-    assert "NUMA nodes per socket  1 -> not there" in lines
+    assert "NUMA nodes per socket  1 -> not known" in lines
     assert any("62 CPU numbers" in line for line in lines)
     assert max(map(len, lines)) <= 60
 

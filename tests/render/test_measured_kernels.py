@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from rich.console import RenderableType
 
 from advisor.model.measurement import KernelSheet, Measurements, Variant
@@ -51,3 +52,11 @@ def test_the_list_names_variants_units_and_costs() -> None:
         "update updates/s 1 8 8 - random updates, x ^= r",
         "! kernels/x.c: line 7: update has no unit",
     ]
+
+
+@pytest.mark.parametrize("width", [64, 80, 250])
+def test_the_list_cuts_no_sentence(width: int) -> None:
+    """What an iteration does is broken into lines where it does not fit: nothing is cut."""
+    long = GUPS.variants[0].model_copy(update={"iteration": "one update of a random element, then of the next one, " * 3})
+    said = text(kernels_page([GUPS.model_copy(update={"variants": (long,)})]), width).replace("\n", " ")
+    assert ("…" in said, said.count("random element")) == (False, 3)

@@ -1,7 +1,7 @@
 """Measure messages between two hosts, near the adapter and far from it: bandwidth, message rate, latency.
 
-Measures what article [000] found by hand: the bandwidth and message rate of every NUMA node, every socket and all cores,
-what distance from the adapter costs, and the share of line rate. The plan comes from the machine, the commands from
+Measures what distance from the adapter costs: the bandwidth and message rate of every NUMA node, every socket and all cores,
+and the share of line rate. The plan comes from the machine, the commands from
 advisor bind, and every rank reports where it really ran: results from elsewhere are rejected. The kernel is built with
 the mpicc beside the launcher, and must be where both hosts see it: in your home, or in --kernels DIR. Under Slurm the
 hosts are those of the job. Both hosts are taken to be like this one, unless --from says otherwise. With one host or none

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli.options import Json, Rules, Topic
-from advisor.cli.output import emit_json, say
+from advisor.cli.options import Json, NoColor, Rules, Topic, Width
+from advisor.cli.output import emit, emit_json, say
 from advisor.work.rules import mistakes_between, rules_named, sheets_checked, tried
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def run(
     rules: Rules = None,
     topic: Topic = None,
     json: Json = False,
+    width: Width = None,
+    no_color: NoColor = False,
 ) -> int:
     """List, show, test or check rules."""
     chosen = rules_named(rules or (), [*(names or []), *(topic or [])])
@@ -60,7 +62,9 @@ def run(
 
         say("\n\n".join(rule_page(rule.text, rule.topic, rule.where) for rule in chosen) + "\n")
     else:
-        say("".join(f"{rule.id:44} {rule.text.severity:7} {rule.topic:12} {rule.text.title}\n" for rule in chosen))
+        from advisor.render.rule import rules_page
+
+        emit([rules_page([(rule.text, rule.topic) for rule in chosen], width)], None, color=not no_color, width=width)
     return 0
 
 

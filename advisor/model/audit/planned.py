@@ -29,7 +29,7 @@ def planned_for(plan: Plan, finding: Finding) -> Planned:
     """Return what files for tools hold of a finding's settings, and why they leave out the others."""
     names = dict.fromkeys(want.setting for want in finding.wants)
     changes = tuple(each for each in plan.writes if not names.keys().isdisjoint(each.settings))
-    kept = tuple(each for each in plan.system.kept if each.active and each.setting in names)
+    kept = tuple(each for each in plan.system.kept if each.active and not each.done and each.setting in names)
     written = {name for change in changes for name in change.settings} | {each.setting for each in kept}
     if plan.system.profile is not None:
         written |= {want.setting for want in finding.wants if want.value == plan.system.profile}

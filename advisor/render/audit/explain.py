@@ -220,8 +220,14 @@ _SURE = {False: " (from the vendor's documents; not seen in its attribute regist
 
 
 def _adds(reason: str) -> str:
+    """Return how files for tools are made to hold it all the same; empty where nothing makes them."""
+    open_here = reason.endswith("its present value is not known")
     word = (
-        "contested" if reason.startswith("guides differ") else "unknown" if reason == "its present value is not known" else None
+        "unknown"
+        if open_here
+        else "contested"
+        if reason.startswith(("guides differ", "a guide wants", "worth considering"))
+        else ""
     )
     return f" (advisor checklist --include {word} adds it, marked)" if word else ""
 

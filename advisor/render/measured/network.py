@@ -1,4 +1,4 @@
-"""What messages between two hosts give on a terminal: the tables of article [000], with the adapter's place marked."""
+"""What messages between two hosts give on a terminal: tables as in dell-naples-2018, with the adapter's place marked."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

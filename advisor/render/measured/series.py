@@ -15,7 +15,7 @@ from advisor.language.units import plain
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Distance, KernelSheet, Measurements, Order, Part, Purpose, Result, Unit
-from advisor.render.lines import Line, wrapped
+from advisor.render.lines import Line, width_of, wrapped
 from advisor.render.measured.figures import (
     DISTANCES,
     Bar,
@@ -266,11 +266,15 @@ def _kernel(sheet: KernelSheet, width: int) -> list[Line]:
             plain(each.name, 40),
             plain(each.unit, 40),
             *map(_amount, (each.arrays, each.read, each.written, each.flops)),
-            each.iteration,
         ]
         for each in sheet.variants
     ]
-    return [*heading(sheet.name, f"{sheet.summary}, {where}", width), *table(_COLUMNS, rows, width, "llrrrrl", short=6)]
+    told = [_COLUMNS[-1], *(each.iteration for each in sheet.variants)]
+    lines = table(_COLUMNS[:-1], rows, width, "llrrrr")
+    result = heading(sheet.name, f"{sheet.summary}, {where}", width)
+    for line, words in zip(lines, told, strict=True):
+        result += wrapped([*line, (f"  {plain(words, 400)}", "")], width, indent=min(width_of(line) + 2, max(4, width - 24)))
+    return result
 
 
 def _amount(number: int | None) -> str:

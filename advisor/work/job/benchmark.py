@@ -1,4 +1,4 @@
-"""The lines that show what a fabric or a memory gives, place by place: those of article [000], for any machine."""
+"""The lines that show what a fabric or a memory gives, place by place: those of dell-naples-2018, for any machine."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
