@@ -1,7 +1,7 @@
 """What an attribute registry makes of a set of writes: which it refuses, and what changes along with them."""
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,22 +86,14 @@ def _apply(rule: Dependency, registry: Registry, values: dict[str, Scalar | None
 
 
 def _holds(terms: tuple[Term, ...], registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
-    """Return whether the terms hold; where the registry does not say how they are joined, values of one attribute are choices."""
-    told = [_term(term, registry, values, flags) for term in terms]
-    if all(term.joined is None for term in terms[1:]):
-        return all(any(_of(name, terms, told)) for name in dict.fromkeys(term.attribute for term in terms))
-    result = told[0]
-    for term, so in zip(terms[1:], told[1:], strict=True):
-        result = (result or so) if term.joined == "OR" else (result and so)
-    return result
-
-
-def _of(name: str, terms: tuple[Term, ...], told: list[bool]) -> Iterable[bool]:
-    """Return whether an attribute's conditions hold: one of several equalities, and all others together."""
-    mine = [(term, so) for term, so in zip(terms, told, strict=True) if term.attribute == name]
-    equal = [so for term, so in mine if term.condition == "EQU"]
-    rest = all(so for term, so in mine if term.condition != "EQU")
-    return [so and rest for so in equal] or [rest]
+    """Return whether the terms hold; what is left unjoined is a choice."""
+    stack: list[bool] = []
+    for term in terms:
+        stack.append(_term(term, registry, values, flags))
+        for joined in term.joined[: len(stack) - 1]:
+            last, before = stack.pop(), stack.pop()
+            stack.append((before and last) if joined == "AND" else (before or last))
+    return any(stack)
 
 
 def _term(term: Term, registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:

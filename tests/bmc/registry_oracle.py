@@ -57,7 +57,7 @@ def joined(truths: list[bool | None], operators: list[str | None]) -> bool | Non
             if each and len(stack) > 1:
                 top = stack.pop()
                 stack.append(JOIN[each](stack.pop(), top))
-    return reduce(both, stack)
+    return reduce(either, stack)
 
 
 class Oracle:
@@ -94,7 +94,7 @@ class Oracle:
         return words.get(str(value), value)
 
     def illegal(self, name: str, value: Any) -> str | None:
-        """Return why a value can never be written, or None."""
+        """Return why a value can never be written, or None; texts whose expression repeats groups are not told apart here."""
         about = self.attributes.get(name)
         if about is None:
             return "is not in the registry"

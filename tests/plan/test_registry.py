@@ -1,3 +1,5 @@
+import pytest
+
 from advisor.plan.registry import moved, settle, static
 from tests.know.listed import asks
 from tests.plan.made import DELL, PROFILE, change, choice, depends, plan, registry, written
@@ -17,20 +19,53 @@ def test_what_changes_along_is_told_without_what_is_contradicted_before() -> Non
     assert moved(PROFILE, {**DELL, "ProcCStates": "Enabled"}, {"LogicalProc": "Disabled"}) == {}
 
 
-def test_values_of_one_attribute_are_choices_where_the_registry_does_not_join_them() -> None:
-    """Two equalities of one attribute can never both hold: either is meant; conditions of two attributes must both hold."""
-    known = registry(
-        [choice("A", "1", "2", "3"), choice("B", "on", "off"), choice("T", "x", "y")],
-        [
-            depends("T", "ReadOnly", True, ("A", "EQU", "1"), ("A", "EQU", "2")),
-            depends("T", "Hidden", True, ("A", "EQU", "1"), ("B", "EQU", "on")),
-            depends("T", "GrayOut", True, ("A", "EQU", "3"), ("B", "EQU", "on"), joined="OR"),
-        ],
-    )
-    assert settle(known, {"A": "2", "B": "off"}, {}).refuses("T") == ("ReadOnly",)
-    assert settle(known, {"A": "1", "B": "off"}, {}).refuses("T") == ("ReadOnly",)
-    assert settle(known, {"A": "3", "B": "off"}, {}).refuses("T") == ("GrayOut",)
-    assert set(settle(known, {"A": "1", "B": "on"}, {}).refuses("T")) == {"ReadOnly", "GrayOut", "Hidden"}
+def test_conditions_are_joined_as_each_maker_writes_it() -> None:
+    """Dell says nothing and means any; HPE writes the operator to those before, Lenovo that to the next, Supermicro postfix."""
+    on = [("A", "EQU", "on"), ("B", "EQU", "on"), ("C", "EQU", "on")]
+    written = {
+        "dell": (None, None, None),
+        "hpe": (None, "AND", "OR"),
+        "lenovo": ("AND", "OR", None),
+        "supermicro": (None, None, "OR,AND"),
+    }
+    states = {"only a": ("on", "off", "off"), "a and b": ("on", "on", "off"), "only c": ("off", "off", "on")}
+    told = {
+        maker: [name for name, state in states.items() if _locks(on, how, dict(zip("ABC", state, strict=True)))]
+        for maker, how in written.items()
+    }
+    assert told == {
+        "dell": ["only a", "a and b", "only c"],
+        "hpe": ["a and b", "only c"],
+        "lenovo": ["a and b", "only c"],
+        "supermicro": ["a and b"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "fits"),
+    [
+        ("10.1.2.3", r"^(\d{1,3}\.){3}\d{1,3}$", True),
+        ("Banana", r"^(\d{1,3}\.){3}\d{1,3}$", False),
+        ("a" * 40, "^a{1,30}$", False),
+        ("a" * 30, "^(a+)+$", False),
+        ("a" * 5, "^(?:a{2,}b|a{5})$", True),
+        ("a", "(", False),
+        ("a", "a" * 3000, False),
+    ],
+)
+def test_a_text_must_match_its_expression(text: str, expression: str, fits: bool) -> None:
+    """A text outside the expression or the length is not taken; nor is one that only an endless search could judge."""
+    about = {"AttributeName": "T", "Type": "String", "MinLength": 1, "MaxLength": 30, "ValueExpression": expression}
+    assert registry([about]).attributes["T"].takes(text) is fits
+
+
+def _locks(terms: list[tuple[str, str, str]], how: tuple[str | None, ...], present: dict[str, str]) -> bool:
+    """Return whether terms that are joined in some way make T read-only."""
+    rule = depends("T", "ReadOnly", True, *terms)
+    for term, joined in zip(rule["Dependency"]["MapFrom"], how, strict=True):
+        term["MapTerms"] = joined
+    known = registry([choice(name, "on", "off") for name in "ABCT"], [rule])
+    return settle(known, present, {}).refuses("T") == ("ReadOnly",)
 
 
 def test_conditions_in_the_menus_words_are_understood() -> None:

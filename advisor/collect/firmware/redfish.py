@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -145,6 +145,9 @@ def _tells(value: Scalar | None) -> bool:
 _MOST_ATTRIBUTES: Final = 10_000
 """Attributes, values or dependencies of one registry; the largest seen has 738."""
 _LONGEST_NAME: Final = 200
+_LONGEST_EXPRESSION: Final = 2000
+"""Letters of a regular expression; the longest seen has 796."""
+_NEVER: Final = "(?!)"
 
 
 def parse_either(text: str, file: str) -> Bios | Registry:
@@ -212,7 +215,17 @@ def _registry_attributes(found: list[Any]) -> Iterator[Attribute]:
             flags=tuple(flag for flag in FLAGS if _truth(each.get(flag)) is True),
             lower=_whole(each.get("LowerBound")),
             upper=_whole(each.get("UpperBound")),
+            shortest=_whole(each.get("MinLength")),
+            longest=_whole(each.get("MaxLength")),
+            expression=_expression(each.get("ValueExpression")),
         )
+
+
+def _expression(value: Any) -> str | None:
+    """Return a regular expression; of one that is too long, one that fits nothing."""
+    if not isinstance(value, str):
+        return None
+    return value if len(value) <= _LONGEST_EXPRESSION else _NEVER
 
 
 def _values(found: Any) -> Iterator[Allowed]:
@@ -244,20 +257,31 @@ def _dependencies(found: list[Any]) -> Iterator[Dependency]:
                 target=rule["MapToAttribute"],
                 property=rule["MapToProperty"],
                 value=_scalar(rule.get("MapToValue")),
-                terms=tuple(_term(term) for term in rule["MapFrom"]),
+                terms=tuple(_terms(rule["MapFrom"])),
             )
-        except (KeyError, TypeError, ValidationError):
+        except (AttributeError, KeyError, TypeError, ValidationError):
             continue  # a dependency that cannot be read decides nothing
 
 
-def _term(term: Mapping[str, Any]) -> Term:
-    return Term(
-        attribute=term["MapFromAttribute"],
-        property=term["MapFromProperty"],
-        condition=term["MapFromCondition"],
-        value=_scalar(term.get("MapFromValue")),
-        joined=term.get("MapTerms"),
-    )
+def _terms(found: Sequence[Mapping[str, Any]]) -> Iterator[Term]:
+    """Yield the conditions of a dependency, in postfix however the maker writes how they are joined.
+
+    Supermicro writes postfix ("OR,AND" joins twice), HPE the operator to those before, Lenovo that to the next, and Dell nothing:
+    any of them is enough there. Read so, all 33 flags that an R750 publishes come out as published; with all needed, 24 do.
+    """
+    told = [term.get("MapTerms") for term in found]
+    if not any(told):
+        told = [None, *["OR"] * (len(found) - 1)]
+    elif told[0]:
+        told = [None, *told[:-1]]
+    for term, joined in zip(found, told, strict=True):
+        yield Term(
+            attribute=term["MapFromAttribute"],
+            property=term["MapFromProperty"],
+            condition=term["MapFromCondition"],
+            value=_scalar(term.get("MapFromValue")),
+            joined=tuple(joined.split(",")) if joined else (),
+        )
 
 
 def _scalar(value: Any) -> Scalar | None:

@@ -1,5 +1,6 @@
 """What the firmware says: vendor and version (SMBIOS), BIOS attributes, the registry of what they allow, ACPI tables."""
 
+import re
 from typing import Final, Literal
 
 from pydantic import Field
@@ -57,6 +58,10 @@ FLAGS: Final = ("ReadOnly", "GrayOut", "Hidden", "Immutable")
 """Properties that keep an attribute from being written."""
 
 
+_REPEATED_GROUP: Final = re.compile(r"\)(?:[*+]|\{\d*,\}|\{\d{2,}|\{\d*,\d{2,})")
+"""A group that is repeated without a bound, or often: registries come from outside, and such an expression can take ages."""
+
+
 class Allowed(Value):
     """One value of an enumeration: what a PATCH takes, and what the menu shows."""
 
@@ -74,6 +79,9 @@ class Attribute(Value):
     flags: tuple[str, ...] = Field(default=(), description="of ReadOnly, GrayOut, Hidden, Immutable, those that it states")
     lower: int | None = None
     upper: int | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    expression: str | None = Field(default=None, description="what a text must match")
 
     def named(self, value: Scalar | None) -> Scalar | None:
         """Return the registry's own name for a value, where the menu's words for it were given."""
@@ -89,7 +97,18 @@ class Attribute(Value):
             if isinstance(value, bool) or not isinstance(value, int):
                 return False
             return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
-        return isinstance(value, bool) if self.kind == "Boolean" else isinstance(value, str)
+        return isinstance(value, bool) if self.kind == "Boolean" else isinstance(value, str) and self._fits(value)
+
+    def _fits(self, text: str) -> bool:
+        """Return whether a text is one that it takes; an expression that might be searched for ever fits nothing."""
+        if len(text) < (self.shortest or 0) or (self.longest is not None and len(text) > self.longest):
+            return False
+        if self.expression is None:
+            return True
+        try:
+            return not _REPEATED_GROUP.search(self.expression) and bool(re.search(self.expression, text))
+        except re.error:
+            return False
 
 
 class Term(Value):
@@ -99,7 +118,9 @@ class Term(Value):
     property: str
     condition: Condition
     value: Scalar | None
-    joined: Literal["AND", "OR"] | None = Field(default=None, description="to those before it; None where the registry is silent")
+    joined: tuple[Literal["AND", "OR"], ...] = Field(
+        default=(), description="in postfix: each joins the last two of what came so far, once this term has come"
+    )
 
 
 class Dependency(Value):
