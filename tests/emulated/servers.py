@@ -109,7 +109,19 @@ _INTEL = Server(
     order="threads-last",
     distances=(10, 11, 21, 21),
 )
-SERVERS = {
+
+
+def _variants() -> Iterator[tuple[str, Server]]:
+    """Yield what other BIOS settings make of these servers, by names that say so."""
+    for nodes in (1, 4):  # NPS0 and NPS2; node interleaving is as NPS0
+        yield f"rome-nps{nodes // 2}", replace(_NPS4, nodes=nodes, mib=512, nics=(nodes * 6 // 8,))
+    yield "naples-interleaved", replace(_NAPLES, nodes=1, mib=1024, nics=(0,), order="linear", distances=(10, 10, 10, 10))
+    for clusters, cut in ((1, ""), (2, "-snc2")):
+        for threads, smt in ((1, "-nosmt"), (2, "")):
+            yield f"intel{cut}{smt}", replace(_INTEL, nodes=2 * clusters, threads=threads, nics=(2 * clusters - 1,))
+
+
+_NAMED = {
     "naples": _NAPLES,  # 2 x EPYC 7601, SMT off; node 0 has CPUs 0, 8, 16, ...
     "rome-nps4": _NPS4,
     "rome-nps1": replace(_NPS4, nodes=2, nics=(1,)),
@@ -117,6 +129,13 @@ SERVERS = {
     "intel-snc2": _INTEL,
     "mini": replace(_NPS4, groups=2, cores=2, nodes=4, nics=(3, 0), dimms=4),  # 8 CPUs, for clusters
 }
+_ALL = {**dict(_variants()), **_NAMED}
+SERVERS = _ALL | {
+    f"{name}-round-robin": replace(server, order="round-robin")
+    for name, server in _ALL.items()
+    if name.startswith(("rome", "intel")) and server.nodes > 1
+}
+"""Every server by its name. ``-round-robin`` is the same with the CPU numbers dealt to the nodes."""
 
 
 class Cpu(NamedTuple):
@@ -149,6 +168,7 @@ def cpus(server: Server) -> list[Cpu]:
     """Return the CPUs in the order of the operating system's numbers."""
     every = list(_unordered(server))
     if server.order == "round-robin":
+        every = sorted(every, key=lambda cpu: cpu.thread)
         nodes = [[cpu for cpu in every if cpu.node == node] for node in range(server.nodes)]
         return [cpu for row in zip(*nodes, strict=True) for cpu in row]
     return sorted(every, key=lambda cpu: cpu.thread) if server.order == "threads-last" else every
