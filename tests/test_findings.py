@@ -187,7 +187,7 @@ def test_evidence_of_measurements_says_when(shelf: Path) -> None:
     """The place where a measured fact was read is the time it was measured."""
     found = next(f for f in measured_judgement("rome-dimm-vanished", shelf).audit.found if f.id == "measured-node-slow")
     assert {one.where for one in found.evidence if one.fact.startswith("node.")} == {
-        "measured 2026-11-21 14:05 (advisor measure)"
+        "measured 2026-11-21 12:00 (advisor measure)"
     }
 
 

@@ -152,7 +152,7 @@ def test_measurements_are_judged_too(archive: Path, measurements: Path, capsys: 
     assert status(line) == 0
     text = capsys.readouterr().out
     wanted = ("NUMA node 1 reaches", "(measured-node-slow)", "30 % of the bandwidth of that node's ranks, measured",
-              "measured 2026-11-21 14:05", f"--measurements {measurements}")  # fmt: skip
+              "measured 2026-11-21 12:00", f"--measurements {measurements}")  # fmt: skip
     assert [word for word in wanted if word not in text] == []
     assert ("measure --quick" in text, status([*line, "--fail-on", "high"])) == (False, 1)
 
@@ -177,7 +177,7 @@ def test_explain_and_checklist_take_measurements(archive: Path, measurements: Pa
     """The values behind a measured rule, and the line of the checklist."""
     options = ["--from", str(archive), "--measurements", str(measurements)]
     assert status(["explain", "measured-node-slow", *options]) == 0
-    assert "measured 2026-11-21 14:05 (advisor measure)" in capsys.readouterr().out
+    assert "measured 2026-11-21 12:00 (advisor measure)" in capsys.readouterr().out
     assert status(["checklist", "--todo", *options]) == 0
     text = capsys.readouterr().out
     assert ("memory bandwidth of every NUMA node" in text, "Nothing was measured" in text) == (True, False)

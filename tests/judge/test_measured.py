@@ -38,7 +38,7 @@ def test_nothing_measured_leaves_the_case_as_it_is() -> None:
 def test_when_it_was_measured_and_whether_undisturbed() -> None:
     """The time to the minute; who worked meanwhile."""
     busy = facts(world=World(idle=False))
-    assert (facts().when, facts().idle, busy.idle) == ("2026-11-21 14:05", True, False)
+    assert (facts().when, facts().idle, busy.idle) == ("2026-11-21 12:00", True, False)
     assert busy.busy == ("user alice runs xhpl on 32 CPUs",)
 
 
