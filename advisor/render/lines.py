@@ -174,8 +174,8 @@ def columns_for(items: int, width: int, least: int, gap: int = 1) -> int:
 
 STYLES = {
     "title": "bold",
-    "socket": "blue",
-    "socket title": "bold blue",
+    "socket": "bright_blue",
+    "socket title": "bold bright_blue",
     "node": "green",
     "node title": "bold green",
     "dim title": "dim bold",

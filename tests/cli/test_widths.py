@@ -1,10 +1,13 @@
 """Every page on every width of terminal: nothing hangs, nothing ends in a traceback."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from advisor.cli.main import status
+from advisor.render.lines import STYLES
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -52,3 +55,53 @@ def test_every_width(page: str, archive: Path, monkeypatch: pytest.MonkeyPatch, 
     """A page ends on every width."""
     widths = [2, 5, 8, 10, 12, 16, 25, 39, 79, 120, 200, 300]
     assert [width for width in widths if not ends(page, width, archive, monkeypatch, capsys)] == []
+
+
+READ = ("a-r7425-2x7601-dell-2nodesmem", "b-c6525-2x7702-l3numa", "b-c6525-2x7702-nps4-smt", "d-delftblue-2x6248r-snc2")
+"""Machines with things to fix by hand, by a line and in hardware, and one with none."""
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the archives of those machines, each under a short name."""
+    folder = tmp_path_factory.mktemp("read")
+    return {name: write_archive(name, folder / f"{at}.tar.gz") for at, name in enumerate(READ)}
+
+
+def pages(archive: Path, width: int, capsys: Capture) -> str:
+    """Return the first screen of a machine and the pages of all that it numbers."""
+    options = ["--from", str(archive), "--width", str(width)]
+    assert status(["audit", *options]) == 0
+    screen = capsys.readouterr().out
+    numbers = [name for name in map(str, range(1, 9)) if status(["explain", name, *options]) == 0]
+    return screen + capsys.readouterr().out if numbers else screen
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 132, 250])
+@pytest.mark.parametrize("name", READ)
+def test_no_line_of_screen_and_page_is_wider_than_the_terminal(
+    name: str, width: int, archives: dict[str, Path], capsys: Capture
+) -> None:
+    """But an address, a file's name or a word of a command that is wider itself; nothing ends in blanks."""
+    wide = [line for line in pages(archives[name], width, capsys).splitlines() if len(line) > width or line != line.rstrip()]
+    assert [line for line in wide if max(map(len, line.split())) < width - 18 and not line.lstrip().startswith("http")] == []
+
+
+UNREADABLE = {"black", "white", "bright_white", "bright_black", "blue"}
+"""Colours that a black or a white terminal swallows."""
+
+
+def test_no_style_is_lost_on_a_black_or_a_white_terminal() -> None:
+    """Blue on black is not read, nor is white on white."""
+    assert {name for name, style in STYLES.items() if UNREADABLE & set(style.split())} == set()
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_ascii_terminal_loses_no_sign(name: str, archives: dict[str, Path], capsys: Capture) -> None:
+    """In a locale that is not UTF-8 each sign has a letter that stands for it: no question mark takes its place."""
+    line = [sys.executable, "-m", "advisor", "audit", "--from", str(archives[name]), "--width", "80"]
+    where = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+    found = subprocess.run(line, env=where, capture_output=True, check=True, text=True).stdout
+    assert status(["audit", "--from", str(archives[name]), "--width", "80"]) == 0
+    assert found.isascii()
+    assert found.count("?") == capsys.readouterr().out.count("?")
