@@ -4,17 +4,20 @@ Run by `make docs`; a test says when a page is stale.
 """
 
 import json
+import re
 import sys
 import tempfile
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor.cli import main as program
+from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
+from advisor.host.base import PathPatterns, example_path
 from advisor.launch.registry import launchers
 from advisor.model.fact import declarations
 from advisor.model.hardware.machine import Machine, undeclared_facts
@@ -182,9 +185,46 @@ def _name(annotation: Any) -> str:
     )
 
 
+def wrong_sources(asked: Sequence[FactSource]) -> Iterator[str]:
+    """Yield what is wrong with the sources of facts, a line each: file and line, the source, and what to write."""
+    for place, source in enumerate(asked):
+        problems = list(_wrong_public(source))
+        if same := [each for each in asked[:place] if each.name == source.name]:
+            problems.append(f"{_declared_at(same[0])} is called so too; give one of them a name of its own")
+        if not source.about.strip().endswith("."):
+            problems.append("about is empty; write one sentence on what it reports")
+        if not source.paths and not source.commands:
+            problems.append("neither paths nor commands; name what it reads, for a capture keeps exactly that")
+        problems += [f"paths: {path} is no absolute path; begin with /" for path in source.paths if not path.startswith("/")]
+        yield from (f"{_declared_at(source)}: {source.name}: {problem}" for problem in problems)
+
+
+def _wrong_public(source: FactSource) -> Iterator[str]:
+    for of, lines in source.public:
+        patterns = PathPatterns((of,)) if isinstance(of, str) else None
+        if of not in source.commands and not (patterns and any(patterns.covers(example_path(path)) for path in source.paths)):
+            shown = of if isinstance(of, str) else " ".join(of)
+            yield f"public: {shown} is none of its paths and commands; correct it, or declare it there"
+        try:
+            lets_all = re.fullmatch(lines, "rack17 of zamonia, Prof. M.") is not None
+        except re.error as error:
+            yield f"public: no regular expression: {lines} ({error}); correct it"
+        else:
+            if lets_all:
+                yield f"public: {lines} lets any text of a site through; match only what no site can have written"
+
+
+def _declared_at(source: FactSource) -> str:
+    """Return the file that a source's function is in, and the line where the source's name stands."""
+    module = source.collect.__module__
+    lines = Path(import_module(module).__file__ or "").read_text(encoding="utf-8").splitlines()
+    number = next((at for at, line in enumerate(lines, 1) if f'"{source.name}",' in line), 1)
+    return f"{module.replace('.', '/')}.py: line {number}"
+
+
 def main() -> int:
-    """Write the pages and return 0; a fact that is not wholly declared stops it."""
-    lacking = tuple(undeclared_facts())
+    """Write the pages and return 0; a fact or a source that is not wholly declared stops it."""
+    lacking = (*undeclared_facts(), *wrong_sources(sources()))
     if lacking:
         sys.stderr.write("".join(f"{line}\n" for line in lacking))
         return 2

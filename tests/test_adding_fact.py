@@ -172,12 +172,29 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
         (FIELDS, "critical: Celsius", "critical: float", "sensors[].critical: a number without a unit"),
         (FIELDS, 'description="as it was read"', "", "sensors[].now: no description"),
         (FACTS, "Annotated[tuple[Sensor, ...] | None, Section.MACHINE]", "tuple[Sensor, ...] | None", "sensors: no section"),
-        (FIELDS, "Key[", "Volatile[", "sensors: nothing identifies an element of the list"),
+        (SOURCE, '"Temperatures and where devices protect themselves (hwmon)."', '""', "sensors: about is empty"),
+        (
+            SOURCE,
+            '(f"{_ROOT}/*/temp*_crit", NUMBERS)',
+            '(f"{_ROOT}/*/temp*_crit", "[0-9")',
+            "sensors: public: no regular expression",
+        ),
+        (
+            SOURCE,
+            '(f"{_ROOT}/*/temp*_crit", NUMBERS)',
+            '(f"{_ROOT}/*/temp_crit", NUMBERS)',
+            "sensors: public: /sys/class/hwmon/*",
+        ),
+        (SOURCE, '(f"{_ROOT}/*/temp*_crit", NUMBERS)', '(f"{_ROOT}/*/temp*_crit", ".*")', "sensors: public: .* lets any text"),
+        (SOURCE, '(f"{_ROOT}/*/device@", *', '(f"{_ROOT}/*/device@", "sys/x", *', "sensors: paths: sys/x is no absolute path"),
     ],
 )
 def test_what_is_left_out_is_named(tmp_path: Path, file: str, written: str, instead: str, said: str) -> None:
-    """Without a unit, description, section or key `make docs` stops, and one line says what to write."""
+    """Without a unit, description, section or key, or with half a source, `make docs` stops, and one line says what to write."""
     code = example()
     copy = with_example(tmp_path / "project", {**code, file: code[file].replace(written, instead)})
     ran = python(copy, "-m", "docs.generate")
-    assert (ran.returncode, [line.split("; ")[0] for line in ran.stderr.splitlines()]) == (2, [said])
+    (line,) = ran.stderr.splitlines()
+    place, number, rest = line.split(": ", 2)
+    assert (ran.returncode, place, number[:5]) == (2, file, "line ")
+    assert rest.startswith(said)

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from advisor.cli.main import commands
+from advisor.collect.sources import sources
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.value import Value
@@ -71,6 +72,15 @@ def keys_of(value: object) -> Iterator[str]:
 def test_every_fact_is_wholly_declared() -> None:
     """Every field of a Machine has a section, a description and a unit if it is a number; elements of lists have keys."""
     assert list(undeclared_facts()) == []
+
+
+def test_every_source_of_facts_is_wholly_declared() -> None:
+    """Its name is its own, it says what it reports, and what it gives away are lines of its own files that no site wrote."""
+    assert list(generator().wrong_sources(sources())) == []
+    kernel = next(each for each in sources() if each.name == "kernel")
+    at = "advisor/collect/system/kernel.py: line "
+    (line,) = generator().wrong_sources((kernel, kernel))
+    assert re.sub(r"\d+", "N", line) == f"{at}N: kernel: {at}N is called so too; give one of them a name of its own"
 
 
 def test_units_and_roles_stand_in_the_reference() -> None:

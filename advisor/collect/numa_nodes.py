@@ -188,8 +188,10 @@ def _tier(reader: Reader, node: int, tier: int | None) -> MemoryTier | None:
     cache = _cache(reader, node)
     if access is None and tier is None and cache is None:
         return None
+    if access is None:
+        return MemoryTier(node=node, tier=tier, cache=cache)
     base = f"{_NODES}/node{node}/{access}/initiators"
-    names = (re.fullmatch(r"node(\d{1,5})", name, re.ASCII) for name in (reader.host.list(base) if access else ()))
+    names = (re.fullmatch(r"node(\d{1,5})", name, re.ASCII) for name in reader.host.list(base))
     # Documentation/admin-guide/mm/numaperf.rst: bandwidth in MB/s, latency in nanoseconds; 0 where the HMAT has no entry.
     return MemoryTier(
         node=node,

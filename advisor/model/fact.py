@@ -6,6 +6,8 @@ All of it stands in the field's annotation, and is read from there by whoever sh
     now: Volatile[Celsius | None] = Field(default=None, description="...")
 """
 
+import inspect
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -253,22 +255,33 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def undeclared(model: type[BaseModel], name: str = "", section: Section | None = None) -> Iterator[str]:
-    """Yield a line for each fact of a model whose declaration lacks something, and what to write."""
+    """Yield a line for each fact of a model whose declaration lacks something: file and line, the fact, and what to write."""
     for field, info in model.model_fields.items():
         declared, dotted = declarations(model)[field], f"{name}{field}"
+        place = declared_at(model, field)
         own = declared.section or section
         inner, many = _inside(info.annotation)
         record = isinstance(inner, type) and issubclass(inner, BaseModel)
         if own is None:
-            yield f"{dotted}: no section; annotate it with one of {', '.join(f'Section.{each.name}' for each in Section)}"
+            there = ", ".join(f"Section.{each.name}" for each in Section)
+            yield f"{place}: {dotted}: no section; annotate it with one of {there}"
         if not (info.description or (record and inner.__doc__)):
-            yield f"{dotted}: no description; say in Field(description=...) what it means"
+            yield f"{place}: {dotted}: no description; say in Field(description=...) what it means"
         if record:
             if many and own not in (*TOLD_ELSEWHERE, None) and declared.comparable and not keys(inner):
-                yield f"{dotted}: nothing identifies an element of the list; annotate the field that does with Key[...]"
+                yield f"{place}: {dotted}: nothing identifies an element of the list; annotate the field that does with Key[...]"
             yield from undeclared(inner, f"{dotted}{'[]' if many else ''}.", own or Section.EVIDENCE)
         elif declared.unit is None and _is_number(info.annotation):
-            yield f"{dotted}: a number without a unit; use a type of advisor/model/fact.py, such as Bytes, Count or Number"
+            cure = "use a type of advisor/model/fact.py, such as Bytes, Count or Number"
+            yield f"{place}: {dotted}: a number without a unit; {cure}"
+
+
+def declared_at(model: type[BaseModel], field: str) -> str:
+    """Return the file and line of a field, as an error names them."""
+    owner = next(each for each in model.__mro__ if field in vars(each).get("__annotations__", {}))
+    lines, first = inspect.getsourcelines(owner)
+    number = next((at for at, line in enumerate(lines) if re.match(rf"\s+{field}\s*:", line)), 0)
+    return f"{owner.__module__.replace('.', '/')}.py: line {first + number}"
 
 
 def _inside(annotation: Any) -> tuple[Any, bool]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from advisor.host.base import Ran, Reading, Why
+from tests.collect.os_host import refuse_undeclared
 
 PCI = "/sys/bus/pci/devices"
 GEN4 = {
@@ -41,6 +42,7 @@ class DeviceHost:
 
     def read(self, path: str) -> Reading:
         """Return what the file holds that the path leads to."""
+        refuse_undeclared(path)
         self.asked.add(path)
         content = self.files.get(self._resolved(path) or "", Why.ABSENT)
         if isinstance(content, Why):

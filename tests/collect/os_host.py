@@ -2,12 +2,37 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 
-from advisor.host.base import Ran, Reading, Why
+from advisor.collect.sources import commands, paths
+from advisor.host.base import CGROUP, PathPatterns, Ran, Reading, Why
+
+
+@cache
+def _declared() -> PathPatterns:
+    return PathPatterns(pattern for pattern in paths() if CGROUP not in pattern)
+
+
+def _of_a_cgroup(path: str) -> bool:
+    return any(path.startswith(pattern.partition(CGROUP)[0]) for pattern in paths() if CGROUP in pattern)
+
+
+def refuse_undeclared(path: str) -> None:
+    """Fail where a source reads a file that no source declares."""
+    said = f"{path} is read, and is in no capture: no FactSource of advisor/collect has it in its paths"
+    assert _declared().covers(path) or _of_a_cgroup(path), said
+
+
+def refuse_undeclared_command(argv: tuple[str, ...]) -> None:
+    """Fail where a source runs a command that no source declares."""
+    assert argv in commands(), f"{argv} is run, and is in no capture: no FactSource of advisor/collect has it in its commands"
 
 
 class FakeHost:
-    """A host whose files, commands and variables are given; it remembers what it was asked."""
+    """A host whose files, commands and variables are given; it remembers what it was asked.
+
+    What no source declares is refused, for it would be in no capture; ``live`` are patterns of what only a live host shows.
+    """
 
     name = "node.json"
 
@@ -19,15 +44,18 @@ class FakeHost:
         *,
         otherwise: Why = Why.ABSENT,
         kind: str = "capture",
+        live: tuple[str, ...] = (),
     ) -> None:
         self.files, self.commands, self.variables = dict(files or {}), dict(commands or {}), dict(variables or {})
-        self.otherwise, self.kind = otherwise, kind
+        self.otherwise, self.kind, self.live = otherwise, kind, live
         self.asked: list[str] = []
         self.ran: list[tuple[str, ...]] = []
         self.patience: dict[tuple[str, ...], float] = {}
 
     def read(self, path: str) -> Reading:
         """Return the given text, or the reason why there is none."""
+        if not any(fnmatchcase(path, each) for each in self.live):
+            refuse_undeclared(path)
         self.asked.append(path)
         content = self.files.get(path, self.otherwise)
         return Reading(why=content) if isinstance(content, Why) else Reading(content.encode())
@@ -43,6 +71,7 @@ class FakeHost:
 
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return the given output, or the reason why there is none; the patience asked for is remembered."""
+        refuse_undeclared_command(argv)
         self.patience[argv] = timeout
         self.ran.append(argv)
         return self.commands.get(argv, Ran(why=self.otherwise))

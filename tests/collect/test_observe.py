@@ -110,10 +110,16 @@ def process(pid: int, cpus: str, *threads: str, environ: str | Why = "", name: s
     return files
 
 
+LIVE = ("/proc/[0-9]*", "/proc/self/*")
+"""Processes are looked at while they run, and are in no capture."""
+
+
 def test_a_running_process_is_read_thread_by_thread() -> None:
     """Its CPUs are those of all threads; rank and devices come from its variables, and no other variable is kept."""
     environ = "SECRET=x\0OMPI_COMM_WORLD_RANK=7\0OMPI_COMM_WORLD_LOCAL_RANK=1\0UCX_NET_DEVICES=mlx5_0:1\0SLURM_PROCID=0\0"
-    found = read_processes(FakeHost({**process(100, "0", "2-3", environ=environ), "/proc/sys/kernel/hostname": "n1\n"}), [100])
+    found = read_processes(
+        FakeHost({**process(100, "0", "2-3", environ=environ), "/proc/sys/kernel/hostname": "n1\n"}, live=LIVE), [100]
+    )
     (only,) = found.processes
     assert (found.host, only.name, only.rank, only.local, str(only.cpus)) == ("n1", "xhpl", 7, 1, "0,2-3")
     assert [(thread.last, thread.running) for thread in only.threads] == [(5, False), (6, True)]
@@ -122,7 +128,7 @@ def test_a_running_process_is_read_thread_by_thread() -> None:
 
 def test_what_cannot_be_read_is_said() -> None:
     """A process that has gone, and one whose variables are closed, are named."""
-    found = read_processes(FakeHost(process(100, "0", environ=Why.REFUSED)), [100, 4711])
+    found = read_processes(FakeHost(process(100, "0", environ=Why.REFUSED), live=LIVE), [100, 4711])
     assert (found.processes[0].rank, found.processes[0].told) == (None, False)
     assert [("4711" in line, "100" in line) for line in found.unread] == [(True, False), (False, True)]
 
@@ -131,6 +137,6 @@ def test_a_process_is_found_by_its_name() -> None:
     """By the kernel's short name, the program's file, or the script that an interpreter runs."""
     files = {**process(5, "0"), **process(6, "0", name="a-very-long-program-name"), **process(7, "0", name="python3")}
     files |= {"/proc/7/cmdline": "/usr/bin/python3\0./solve.py\0", "/proc/self/comm": "xhpl\n"}
-    host = FakeHost(files)
+    host = FakeHost(files, live=LIVE)
     names = ("xhpl", "a-very-long-program-name", "solve.py", "opt", "-x", "")
     assert [processes_named(host, name) for name in names] == [(5,), (6,), (7,), (), (), ()]

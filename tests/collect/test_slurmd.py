@@ -19,7 +19,7 @@ Max locked memory         8388608              8388608              bytes
 def limits(shown: str | None, files: dict[str, str] | None = None) -> Limits | None:
     """Return what is read where systemctl prints a text."""
     commands: dict[tuple[str, ...], Ran] = {} if shown is None else {slurm._SHOW: printed(shown)}
-    return slurm.collect_slurmd(FakeHost(files, commands)).limits
+    return slurm.collect_slurmd(FakeHost(files, commands, live=("/proc/[0-9]*/limits",))).limits
 
 
 def test_the_process_of_slurmd_tells_its_hard_limits() -> None:

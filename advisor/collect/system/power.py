@@ -114,7 +114,7 @@ def _base(cpus: _Cpus) -> int | None:
     reader = cpus.reader
     first = f"{_CPU}/cpu{cpus.numbers[0]}" if cpus.numbers else _CPU
     for path, unit in ((f"{first}/cpufreq/base_frequency", _KHZ), (f"{first}/acpi_cppc/nominal_freq", _MHZ)):
-        clock = reader.number(path)
+        clock = reader.number(path) if cpus.numbers else None
         # A hypervisor, and some firmware, answers 0.
         if clock:
             reader.found("cpu.base_hz", path)

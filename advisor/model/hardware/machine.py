@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
-from advisor.model.fact import Identity, Key, Section, Volatile, declarations, keys, undeclared
+from advisor.model.fact import Identity, Key, Section, Volatile, declarations, declared_at, keys, undeclared
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.hardware.firmware import Acpi, Bios, Firmware
@@ -89,7 +89,7 @@ def undeclared_facts(model: type[Facts] = Machine) -> Iterator[str]:
     """Yield a line for each fact of a Machine whose declaration lacks something, or that stands where rules do not see it."""
     for name, declared in declarations(model).items():
         if name not in Facts.model_fields and declared.section != Section.EVIDENCE:
-            yield f"{name}: a field of Machine alone, which rules do not know; move it into Facts"
+            yield f"{declared_at(model, name)}: {name}: a field of Machine alone, which rules do not know; move it into Facts"
     yield from undeclared(model)
 
 

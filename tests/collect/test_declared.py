@@ -1,0 +1,64 @@
+"""What a source of facts reads and runs is what it declares: captures keep exactly that."""
+
+from contextlib import suppress
+
+import pytest
+
+from advisor.collect.reader import FactSource
+from advisor.collect.sources import sources
+from advisor.errors import AdvisorError
+from advisor.host.base import Host, PathPatterns, Ran, Reading, concrete_patterns
+from advisor.host.source import open_host
+from tests.collect.os_host import FakeHost
+from tests.host.planted import Stuffed
+from tests.machines.catalogue import write_root
+
+
+class Remembering:
+    """A host that remembers what is read and run."""
+
+    def __init__(self, host: Host) -> None:
+        self.host, self.name, self.kind = host, host.name, host.kind
+        self.list, self.real, self.environment = host.list, host.real, host.environment
+        self.paths: set[str] = set()
+        self.commands: set[tuple[str, ...]] = set()
+
+    def read(self, path: str) -> Reading:
+        """Return what the host's file holds."""
+        self.paths.add(path)
+        return self.host.read(path)
+
+    def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
+        """Return what the host's command prints."""
+        self.commands.add(argv)
+        return self.host.run(argv, timeout)
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Host, ...]:
+    """Return machines: two recorded ones, and one with a file for each pattern that some source declares."""
+    names = ("a-r7425-2x7601-dell", "b-c6525-2x7702-nps4")
+    return (*(open_host(str(write_root(name, tmp_path_factory.mktemp(name)))) for name in names), Stuffed())
+
+
+@pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
+def test_a_source_reads_and_runs_what_it_declares(source: FactSource, hosts: tuple[Host, ...]) -> None:
+    """Nothing else is in a capture: a Machine read from one would differ from the Machine itself."""
+    for host in hosts:
+        seen = Remembering(host)
+        with suppress(AdvisorError):
+            source.collect(seen)
+        declared = PathPatterns(concrete_patterns(host, source.paths))
+        assert [path for path in seen.paths if not declared.covers(path)] == [], f"not in the paths of {source.name}"
+        assert seen.commands - {*source.commands} == set(), f"not in the commands of {source.name}"
+
+
+def test_the_hosts_of_the_tests_refuse_what_no_source_declares() -> None:
+    """The line names the file or the command, and where it is to be declared."""
+    host = FakeHost({"/etc/motd": "hello"})
+    with pytest.raises(AssertionError, match=r"/etc/motd is read, and is in no capture: no FactSource .* has it in its paths"):
+        host.read("/etc/motd")
+    with pytest.raises(
+        AssertionError, match=r"\('whoami',\) is run, and is in no capture: no FactSource .* has it in its commands"
+    ):
+        host.run(("whoami",))
