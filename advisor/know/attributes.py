@@ -19,20 +19,6 @@ def number_of(template: str, name: str) -> int | None:
     return int(digits) if fits else None
 
 
-def of_bus(entry: Entry, attributes: Mapping[str, Scalar | None], bus: int) -> str | None:
-    """Return the one of an entry's numbered attributes that a PCI bus belongs to; None where none or several claim it."""
-    if entry.numbered is None or entry.buses is None:
-        return None
-    found: list[str] = []
-    for name in attributes:
-        number = number_of(entry.numbered, name)
-        first, last = (attributes.get(end.replace("{n}", str(number))) for end in entry.buses)
-        # A root complex that the processor lacks says 0 to 0.
-        if number is not None and type(first) is int and type(last) is int and first < last and first <= bus <= last:
-            found.append(name)
-    return found[0] if len(found) == 1 else None
-
-
 def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neutral, bios: Bios | None = None) -> Place | None:
     """Return where a value of a setting is found, or None where the vendor does not offer it or nothing is known.
 

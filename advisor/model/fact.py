@@ -263,8 +263,7 @@ def undeclared(model: type[BaseModel], name: str = "", section: Section | None =
         inner, many = _inside(info.annotation)
         record = isinstance(inner, type) and issubclass(inner, BaseModel)
         if own is None:
-            there = ", ".join(f"Section.{each.name}" for each in Section)
-            yield f"{place}: {dotted}: no section; annotate it with one of {there}"
+            yield f"{place}: {dotted}: no section; annotate it with one of Section.{', Section.'.join(Section.__members__)}"
         if not (info.description or (record and inner.__doc__)):
             yield f"{place}: {dotted}: no description; say in Field(description=...) what it means"
         if record:
@@ -272,8 +271,7 @@ def undeclared(model: type[BaseModel], name: str = "", section: Section | None =
                 yield f"{place}: {dotted}: nothing identifies an element of the list; annotate the field that does with Key[...]"
             yield from undeclared(inner, f"{dotted}{'[]' if many else ''}.", own or Section.EVIDENCE)
         elif declared.unit is None and _is_number(info.annotation):
-            cure = "use a type of advisor/model/fact.py, such as Bytes, Count or Number"
-            yield f"{place}: {dotted}: a number without a unit; {cure}"
+            yield f"{place}: {dotted}: a number without a unit; use a type of advisor/model/fact.py: Bytes, Count, Number"
 
 
 def declared_at(model: type[BaseModel], field: str) -> str:

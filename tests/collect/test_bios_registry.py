@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.firmware.redfish import parse_either, with_other_names
+from advisor.collect.firmware.redfish import with_other_names
 from advisor.errors import BadCapture
 from advisor.model.hardware.firmware import Bios, Registry
+from tests.redfish import parse_either
 
 AMI: dict[str, Any] = {
     "Id": "BiosAttributeRegistry0ABCD.1.0.0",

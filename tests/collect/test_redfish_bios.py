@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.firmware.redfish import parse_bios, with_pending
+from advisor.collect.firmware.redfish import with_pending
 from advisor.errors import BadCapture
+from tests.redfish import parse_bios
 
 
 def resource(attributes: dict[str, Any], **more: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 import advisor.know.vendors as sheets
 from advisor.cli.main import status
 from advisor.errors import BadSheet
-from advisor.know.attributes import attributes_named, locate, neutral_values, number_of, of_bus
+from advisor.know.attributes import attributes_named, locate, neutral_values, number_of
 from advisor.know.settings import settings
 from advisor.know.vendors import publications, vendor_by_id, vendors
 from advisor.model.audit.vendor import Entry, Evidence, Place, Require, Vendor
@@ -265,22 +265,6 @@ LCLK: dict[str, Scalar | None] = {
     "Nbio4BusBase": 0, "Nbio4BusLimit": 0, "Nbio4LclkDpmLevel": "Auto",
 }  # fmt: skip
 """The I/O dies of a DL325 Gen10 Plus and the buses that belong to each, as its controller tells them."""
-
-
-@pytest.mark.parametrize(
-    ("bus", "attribute"),
-    [
-        (0xC1, "Nbio0LclkDpmLevel"),
-        (0x81, "Nbio1LclkDpmLevel"),
-        (0x00, "Nbio3LclkDpmLevel"),
-        (0x3F, "Nbio3LclkDpmLevel"),
-        (0x41, None),
-    ],
-)
-def test_the_adapters_bus_says_which_io_clock_is_its_own(bus: int, attribute: str | None) -> None:
-    """The attribute whose range holds the bus; an I/O die that is not there (0 to 0) has none."""
-    entry = vendor_by_id("hpe").settings["io.lclk_dpm"][0]
-    assert of_bus(entry, LCLK, bus) == attribute
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from advisor.collect.firmware.redfish import parse_bios, registry_of
+from advisor.collect.firmware.redfish import registry_of
 from advisor.know.vendors import vendors
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.plan import Change, Include, NotWritten, Plan
@@ -11,6 +11,7 @@ from advisor.model.hardware.firmware import Bios, Registry
 from advisor.work.bios import BiosInput
 from advisor.work.checklist import planned
 from tests.know.listed import wished
+from tests.redfish import parse_bios
 
 DELL = {
     "SysProfile": "PerfOptimized",

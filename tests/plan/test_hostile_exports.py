@@ -13,7 +13,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from advisor.collect.firmware.redfish import parse_bios
 from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
@@ -21,6 +20,7 @@ from advisor.paths import templates
 from advisor.render.checklist.exports import values
 from advisor.render.jinja import fill
 from tests.know.listed import planned_sample
+from tests.redfish import parse_bios
 
 BAD = (
     "4; reboot",

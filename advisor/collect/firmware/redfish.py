@@ -35,11 +35,6 @@ _SETTINGS = re.compile(r"/bios/(settings|sd|pending)/?$", re.IGNORECASE)
 _ILO4 = re.compile(r"^(Hp)?Bios\.|^#?HpBios")
 
 
-def parse_bios(text: str, file: str) -> Bios:
-    """Return what a Bios resource, or its Settings, SD or Pending, says; the error is one line that names the file."""
-    return bios_of(resource_of(text, file), file)
-
-
 def bios_of(resource: Mapping[str, Any], file: str) -> Bios:
     """Return what a resource that was read says."""
     registry = resource.get("AttributeRegistry")
@@ -148,12 +143,6 @@ _LONGEST_NAME: Final = 200
 _LONGEST_EXPRESSION: Final = 2000
 """Letters of a regular expression; the longest seen has 796."""
 _NEVER: Final = "(?!)"
-
-
-def parse_either(text: str, file: str) -> Bios | Registry:
-    """Return what a file holds: a Bios resource, or an attribute registry; the error is one line that names the file."""
-    resource = resource_of(text, file)
-    return registry_of(resource, file) if is_registry(resource) else bios_of(resource, file)
 
 
 def is_registry(resource: Mapping[str, Any]) -> bool:

@@ -104,9 +104,6 @@ class Entry(Value):
     attribute: str | None = Field(default=None, description="Redfish attribute; None where only the menu is known")
     prefix: str | None = Field(default=None, description="the attribute's beginning where a suffix of four hex digits may follow")
     numbered: str | None = Field(default=None, description="attributes that differ by a number: Nbio{n}LclkDpmLevel")
-    buses: tuple[str, str] | None = Field(
-        default=None, description="attributes with the first and the last PCI bus of each number: Nbio{n}BusBase, Nbio{n}BusLimit"
-    )
     label: str = Field(description="as the setup menu shows it")
     menu: str = Field(description="the way through the setup menus: System Setup > System BIOS > Processor Settings")
     group: str | None = Field(default=None, description="Dell: group of the racadm key; Lenovo: group of the OneCLI name")
