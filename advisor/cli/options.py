@@ -109,7 +109,14 @@ Format = Annotated[
         autocompletion=_formats,
     ),
 ]
-Todo = Annotated[bool, typer.Option("--todo", help="Leave out what is done already.")]
+Todo = Annotated[bool, typer.Option("--todo", help="Only what is known to be wrong.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="N|ID", help="Only this finding, by the audit's number or the rule's id; may be repeated."),
+]
+ChecklistVerbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print why, check, undo and source of every step, and each line that is folded.")
+]
 
 # advisor verify
 VerifyWords = Annotated[

@@ -1,12 +1,15 @@
 """Which benchmark proves a step of the checklist, and what was published of it for the platform."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from advisor.language.units import duration, flop_rate, memory_clock, message_rate, throughput
+from advisor.language.units import count, duration, flop_rate, memory_clock, message_rate, throughput
 from advisor.model.audit.checklist import Expected, Proof
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.measured_facts import UNMEASURED
 from advisor.model.audit.platform import Platform, Reference
 from advisor.model.hardware.cpu import is_model
 from advisor.model.value import Amount, Unit
@@ -236,3 +239,24 @@ def _conditions(one: Reference) -> Iterator[str]:
     )
     yield from [f"{one.stores} stores"] if one.stores else []
     yield from filter(None, (one.fabric, one.condition))
+
+
+def unmeasured(finding: Finding) -> bool:
+    """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
+    return finding.verdict == "unknown" and any(lack.why == UNMEASURED for lack in finding.lacks)
+
+
+def unwatched(finding: Finding) -> bool:
+    """Return whether a verdict waits for counters of faults: an audit looks at them, and nobody can tick them off."""
+    return finding.verdict == "unknown" and any(lack.fact.partition(".")[0] == "watch" for lack in finding.lacks)
+
+
+def to_measure(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield one note: how many rules wait for which measurement, that for which most wait first."""
+    waiting: dict[str, set[str]] = defaultdict(set)
+    for finding in filter(unmeasured, findings):
+        waiting[next(lack.help for lack in finding.lacks if lack.why == UNMEASURED)].add(finding.id)
+    ways = sorted(waiting, key=lambda way: -len(waiting[way]))
+    if ways:
+        told = "; ".join(f"{count(len(waiting[way]), 'rule waits', 'rules wait')} for {way}" for way in ways)
+        yield f"Nothing was measured: {told}."

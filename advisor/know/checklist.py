@@ -1,19 +1,17 @@
 """Makes the checklist of an audit: one line for each setting wanted and each state asked for, and notes."""
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from advisor.know.attributes import entries_of, not_offered
-from advisor.know.benchmarks import Known, bench_of, proofs
-from advisor.know.fixes import AskedValue, Places, asked_by_setting, fix_of, gain_text, value_with_unit, wanted_setting
+from advisor.know.benchmarks import Known, bench_of, proofs, to_measure, unmeasured, unwatched
+from advisor.know.fixes import OPEN, AskedValue, Places, asked_by_setting, fix_of, gain_text, value_with_unit, wanted_setting
 from advisor.know.vendors import vendor_by_id
-from advisor.language.units import count
 from advisor.model.audit.checklist import HEADINGS, NAMED, NOTE_FIRST, Checklist, Cited, Group, Item, Other, Proof
 from advisor.model.audit.findings import Audit, Finding, Fix, Row, Want
-from advisor.model.audit.measured_facts import UNMEASURED
 from advisor.model.audit.plan import WantedSetting
 from advisor.model.audit.platform import Platform
 from advisor.model.audit.rule import SEVERITIES, Publication
@@ -27,7 +25,8 @@ def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
     """Return what holds for several lines: the way to the menus, one restart, the vendor's quirks."""
     left = [item for item in items if not item.done]
     bios = [item for item in left if item.fix.where == "bios"]
-    restarts = [item for item in left if item.setting and item.fix.reboot != "no"]
+    wrong = [item for item in left if item.done is False] or left
+    restarts = [item for item in wrong if item.setting and item.fix.reboot != "no"]
     found = [f"The BIOS menus begin at: {vendor.setup}."] if bios and vendor.setup else []
     if len(restarts) > 1:
         found.append(f"{len(restarts)} settings need a restart: make all of them, then restart once.")
@@ -77,14 +76,13 @@ class Sheets:
 def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[WantedSetting, ...]]:
     """Return the checklist, and the wishes of its lines: what a plan is made from."""
     asked = [
-        finding
-        for finding in audit.findings
-        if finding.verdict in _WEIGHT and not _unmeasured(finding) and not _unwatched(finding)
+        finding for finding in audit.findings if finding.verdict in _WEIGHT and not unmeasured(finding) and not unwatched(finding)
     ]
     wanted, absent = _offered(asked_by_setting(asked, sheets.decided), sheets, audit.platform_id)
     rows, places = {row.name: row for row in audit.settings}, sheets.places(audit.platform_id)
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, places) for name, pairs in wanted.items()]
-    items = [_proved(item) for item in (*(item for item, _ in lines), *_states(asked))]
+    numbers = {own[0].id: number for number, own in enumerate(audit.by_rule, 1)}
+    items = [_finished(item, numbers) for item in (*(item for item, _ in lines), *_states(asked))]
     vendor = sheets.vendor
     benches = proofs((item.proof for item in items if item.proof), sheets.platform, sheets.known)
     checklist = Checklist(
@@ -95,7 +93,7 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
         vendor_id=vendor.id,
         scope=audit.scope,
         groups=_groups(items),
-        notes=(*notes(items, vendor), *_to_measure(audit.findings)),
+        notes=(*notes(items, vendor), *to_measure(audit.findings)),
         apply=tuple(dict.fromkeys(line for item in items if not item.done for line in item.fix.apply)),
         absent=absent,
         left_out=len({f.id for f in audit.findings if f.verdict == "not-applicable"} - {f.id for f in asked}),
@@ -105,29 +103,10 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
     return checklist, tuple(wish for _, wish in lines)
 
 
-def _proved(item: Item) -> Item:
-    return item.model_copy(update={"proof": bench_of(item.rules, item.setting, item.fix.where)})
-
-
-def _unmeasured(finding: Finding) -> bool:
-    """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
-    return finding.verdict == "unknown" and any(lack.why == UNMEASURED for lack in finding.lacks)
-
-
-def _unwatched(finding: Finding) -> bool:
-    """Return whether a verdict waits for counters of faults: an audit looks at them, and nobody can tick them off."""
-    return finding.verdict == "unknown" and any(lack.fact.partition(".")[0] == "watch" for lack in finding.lacks)
-
-
-def _to_measure(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield one note: how many rules wait for which measurement, that for which most wait first."""
-    waiting: dict[str, set[str]] = defaultdict(set)
-    for finding in filter(_unmeasured, findings):
-        waiting[next(lack.help for lack in finding.lacks if lack.why == UNMEASURED)].add(finding.id)
-    ways = sorted(waiting, key=lambda way: -len(waiting[way]))
-    if ways:
-        told = "; ".join(f"{count(len(waiting[way]), 'rule waits', 'rules wait')} for {way}" for way in ways)
-        yield f"Nothing was measured: {told}."
+def _finished(item: Item, numbers: Mapping[str, int]) -> Item:
+    """Return a line with the numbers that the audit gives its findings, and the benchmark that proves it."""
+    found = tuple(sorted(numbers[rule] for rule in item.rules if rule in numbers))
+    return item.model_copy(update={"numbers": found, "proof": bench_of(item.rules, item.setting, item.fix.where)})
 
 
 def _groups(items: list[Item]) -> tuple[Group, ...]:
@@ -158,7 +137,7 @@ def _offered(
             continue
         has = entries_of(sheets.vendor, platform_id, name)
         missing = None if has else not_offered(sheets.vendor, platform_id, name, "no")
-        if missing is None:
+        if missing is None or any(finding.verdict == "finding" for finding, _ in pairs):
             here[name] = pairs
         else:
             absent.append(f"{setting.term} ({pairs[0][0].id}): {missing.reason}")
@@ -181,10 +160,14 @@ def _setting(
         rules=wish.rules,
         title=setting.heading,
         setting=setting.name,
+        term=setting.term,
+        fault=finding.title,
+        claim=finding.claim if finding.verdict in OPEN else None,
+        look=_look([found for found, _ in pairs]) if wish.done is None else None,
         subjects=tuple(dict.fromkeys(f.subject for f, _ in pairs if f.subject and f.verdict in ("finding", "waived"))),
         done=wish.done,
         verdict=finding.verdict,
-        severity=min((found.severity for found, _ in pairs), key=SEVERITIES.index),
+        severity=min((each.severity for each in wish.speak), key=SEVERITIES.index),
         now=value_with_unit(setting, wish.now),
         pending=row.pending if row else None,
         wanted=wish.text,
@@ -214,16 +197,27 @@ def _others(pairs: list[AskedValue], chosen: Want) -> tuple[Other, ...]:
 
 
 def _states(asked: Iterable[Finding]) -> list[Item]:
-    """Return a line for each rule that is no setting, its subjects together."""
-    by_rule: dict[str, list[Finding]] = {}
-    for finding in asked:
-        if not finding.wants and (finding.want or finding.advice):
-            by_rule.setdefault(finding.id, []).append(finding)
-    return [_state(findings) for findings in by_rule.values()]
+    """Return a line for each rule that is no setting and is not so, and one for each other state: no title has two answers."""
+    by_state: dict[str, dict[str, list[Finding]]] = {}
+    for finding in sorted((f for f in asked if not f.wants and (f.want or f.advice)), key=_weightiest):
+        by_state.setdefault(finding.want or finding.title, {}).setdefault(finding.id, []).append(finding)
+    return [_state(findings) for rules in by_state.values() for findings in _lines_of(list(rules.values()))]
+
+
+def _weightiest(finding: Finding) -> tuple[int, int]:
+    return _WEIGHT.index(finding.verdict), SEVERITIES.index(finding.severity)
+
+
+def _lines_of(rules: list[list[Finding]]) -> Iterator[list[Finding]]:
+    """Yield the findings of each line: a rule that finds something has its own, all others stand with the first."""
+    first, *more = rules
+    apart = [found for found in more if found[0].verdict in OPEN]
+    yield [*first, *(each for found in more if found not in apart for each in found)]
+    yield from apart
 
 
 def _state(findings: list[Finding]) -> Item:
-    open_ones = [f for f in findings if f.verdict in ("finding", "waived")]
+    open_ones = [f for f in findings if f.verdict in OPEN]
     unknown = any(f.verdict == "unknown" for f in findings)
     first = open_ones[0] if open_ones else findings[0]
     claims = list(dict.fromkeys(f.claim for f in open_ones if f.claim))
@@ -231,7 +225,10 @@ def _state(findings: list[Finding]) -> Item:
     subjects = tuple(dict.fromkeys(f.subject for f in open_ones if f.subject))
     return Item(
         id=first.id,
-        rules=(first.id,),
+        rules=tuple(dict.fromkeys(f.id for f in findings)),
+        fault=first.title,
+        claim=claims[0] if claims else None,
+        look=_look(findings) if unknown and not open_ones else None,
         title=f"{first.want or first.title} ({', '.join(subjects)})" if 0 < len(subjects) <= NAMED else first.want or first.title,
         subjects=subjects,
         done=False if open_ones else None if unknown else True,
@@ -250,9 +247,15 @@ def _told(finding: Finding) -> str:
     return _blank(finding.advice) or finding.want or finding.title
 
 
+def _look(findings: Iterable[Finding]) -> str | None:
+    """Return what would make a line known: that which most of its rules wait for."""
+    ways = Counter(lack.help for finding in findings if finding.verdict == "unknown" for lack in finding.lacks)
+    return max(ways, key=lambda way: ways[way], default=None)
+
+
 def _blank(text: str | None) -> str | None:
-    """Return a text with a line to write on where a value is not known."""
-    return None if text is None else _NOT_TOLD.sub("____", text)
+    """Return a text with an X where a value is not known: in a command to copy it stands for what the reader has."""
+    return None if text is None else _NOT_TOLD.sub("X", text)
 
 
 def _reasons(findings: list[Finding]) -> dict[str, Any]:

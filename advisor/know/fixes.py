@@ -107,6 +107,7 @@ def _wanted(finding: Finding, want: Want) -> Wanted:
         gain=gain_text(finding),
         contested=finding.severity == "info" or dissent,
         value=want.value,
+        claim=(finding.claim or finding.title) if finding.verdict in OPEN else None,
     )
 
 

@@ -8,7 +8,7 @@ from advisor.model.audit.plan import Change, NotWritten, Plan, Target, filled_li
 from advisor.model.audit.vendor import Vendor
 from advisor.plan.make import SAVED
 
-LISTS = ("look up first", "guides differ", "not on this machine", "by hand", "refused")
+LISTS = ("look up first", "left to you", "not on this machine", "by hand", "rejected")
 
 
 def with_plan(checklist: Checklist, plan: Plan, vendor: Vendor) -> Checklist:
@@ -42,9 +42,8 @@ def _item(item: Item, plan: Plan, vendor: Vendor) -> Item:
     change = next((each for each in plan.changes if item.setting in each.settings), None)
     if change is not None and change.active:
         return item.model_copy(update={"fix": _written(item.fix, change, plan, vendor), "undo": _undo(change) or item.undo})
-    why = next(iter(_reasons(item.setting, change, plan)), None)
-    notes = (*item.fix.notes, f"not in the scripts: {why}") if why else item.fix.notes
-    return item.model_copy(update={"fix": item.fix.model_copy(update={"commands": (), "before": (), "notes": notes})})
+    left = next(iter(_reasons(item.setting, change, plan)), None)
+    return item.model_copy(update={"left": left, "fix": item.fix.model_copy(update={"commands": (), "before": ()})})
 
 
 def _written(fix: Fix, change: Change, plan: Plan, vendor: Vendor) -> Fix:

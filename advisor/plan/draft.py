@@ -206,6 +206,7 @@ class Draft:
             attribute=self.attribute,
             group=self.group,
             menu=self.menu or None,
+            says=next((wish.claim for wish in self.wishes if wish.claim), None),
         )
 
     def joined(self, other: "Draft") -> "Draft":

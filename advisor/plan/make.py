@@ -23,7 +23,7 @@ from advisor.plan.dependencies import consistent, one_each, ordered, with_needs
 from advisor.plan.draft import Draft, FirmwareState, LeftOut
 from advisor.plan.profiles import reconcile
 from advisor.plan.registry import moved, named, settle
-from advisor.plan.sorting import accompanied, sort
+from advisor.plan.sorting import accompanied, dissent, sort
 
 PROFILE = "os.tuned"
 """The setting that names a tuned profile; a profile of ours builds on it."""
@@ -37,16 +37,18 @@ def system_of(
     """Return what the system shall hold: what is so already, and what findings want; ``states`` are listed beside."""
     kept: list[Kept] = []
     left: list[NotWritten] = []
-    profile = None
+    profile = in_use = None
     for wish in (wish for wish in wishes if wish.value is not None and (wish.kept is not None or wish.setting == PROFILE)):
+        if wish.setting == PROFILE:
+            in_use = wish.now
         reason = None if wish.done else _left_out(wish, include, order=order)
         if reason is not None:
-            left.append(NotWritten(title=wish.title, wanted=wish.text, reason=reason, rules=wish.rules, setting=wish.setting))
+            left.append(_left(wish, reason))
         elif wish.setting == PROFILE:
-            profile = wish.value
+            profile = None if wish.done else wish.value
         elif wish.kept is not None:
             kept.append(_kept(wish, wish.kept, order=order))
-    return System(kept=tuple(kept), profile=profile, by_hand=tuple(states), left=tuple(left))
+    return System(kept=tuple(kept), profile=profile, in_use=in_use, by_hand=tuple(states), left=tuple(left))
 
 
 def _left_out(wish: WantedSetting, include: frozenset[Include], *, order: bool) -> str | None:
@@ -61,7 +63,11 @@ def _left_out(wish: WantedSetting, include: frozenset[Include], *, order: bool) 
     if (wish.now is None or not wish.found) and "unknown" not in include:
         known = "whether it is wrong here is not known" if wish.now is not None else "its present value is not known"
         return f"look up first: {known}"
-    return "guides differ about it" if wish.contested and "contested" not in include else None
+    return dissent(wish) if wish.contested and "contested" not in include else None
+
+
+def _left(wish: WantedSetting, reason: str) -> NotWritten:
+    return NotWritten(title=wish.title, wanted=wish.text, reason=reason, rules=wish.rules, setting=wish.setting, says=wish.claim)
 
 
 def _kept(wish: WantedSetting, kept: Kept, *, order: bool) -> Kept:

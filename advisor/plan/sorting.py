@@ -87,7 +87,7 @@ def _weighed(
         lists.look_up.append(_left(wish, reason).model_copy(update={"now": now}))
         return None
     elif wish.contested and "contested" not in ground.include:
-        lists.contested.append(_left(wish, f"it is set to {now}"))
+        lists.contested.append(_left(wish, dissent(wish)).model_copy(update={"now": now}))
         return None
     return Draft(
         attribute=place.attribute or "",
@@ -117,6 +117,12 @@ def accompanied(drafts: list[Draft], lists: LeftOut) -> list[Draft]:
     return kept
 
 
+def dissent(wish: WantedSetting) -> str:
+    """Return why a finding is left to a person: the guides that want otherwise, or that it is a matter of choice."""
+    others = [f"{guide.says} [{guide.ref}]" for guide in wish.guides if guide.otherwise]
+    return f"a guide wants otherwise: {'; '.join(others)}" if others else "worth considering, and no fault"
+
+
 def _left(wish: WantedSetting, reason: str) -> NotWritten:
     place = wish.place
     named = place is not None and place.attribute is not None and place.exact
@@ -130,6 +136,7 @@ def _left(wish: WantedSetting, reason: str) -> NotWritten:
         attribute=place.attribute if place and named else None,
         group=place.group if place else None,
         menu=wish.menu,
+        says=wish.claim,
     )
 
 

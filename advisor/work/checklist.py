@@ -1,8 +1,6 @@
 """Makes a tuning checklist, of a machine or of hardware on order, the Plan behind it, and the format that is asked for."""
 
-import json
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +15,10 @@ if TYPE_CHECKING:
     from advisor.model.audit.checklist import Checklist, Item
     from advisor.model.audit.plan import Include, Plan, WantedSetting
     from advisor.model.audit.platform import Scope
-    from advisor.model.audit.vendor import Redfish, Vendor
+    from advisor.model.audit.vendor import Vendor
+    from advisor.render.checklist.steps import Sheet
     from advisor.work.bios import BiosInput
+    from advisor.work.judgement import Judgement
 
 
 class Ordered(NamedTuple):
@@ -35,10 +35,31 @@ class TuningChecklist:
     checklist: "Checklist"
     plan: "Plan"
     vendor: "Vendor"
+    whole: "Checklist"
+    """The list of which ``checklist`` may be a part."""
+    again: tuple[str, ...] = ()
+    """The words that ask for the same list once more: --from node.tar.gz."""
 
     def todo(self) -> "TuningChecklist":
-        """Return it without what is so already."""
+        """Return it with what is known to be wrong alone."""
         return replace(self, checklist=self.checklist.todo())
+
+    @property
+    def sheet(self) -> "Sheet":
+        """Return it as pages show it."""
+        from advisor.render.checklist.steps import Sheet
+
+        return Sheet(self.checklist, self.plan, self.whole, self.vendor, self.again)
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """Return the formats that this vendor's and every system's own tools take."""
+        from advisor.render.jinja import about
+
+        serving = {name: about(template_text(path)).vendors for name, path in formats().items()}
+        own = [name for name, vendors in serving.items() if self.vendor.id in vendors]
+        bmc = ["redfish"] if self.vendor.redfish else []
+        return (*own, *bmc, *(name for name in SYSTEM_FILES if name in serving))
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor checklist --as json``."""
@@ -61,7 +82,7 @@ class TuningChecklist:
         refused = complaint(form, template, self.vendor)
         if refused:
             raise refused
-        return fill(template, values(self.checklist, self.plan, self.vendor, __version__), f"{form}.j2")
+        return fill(template, values(self.sheet, __version__), f"{form}.j2")
 
 
 def checklist(
@@ -73,11 +94,13 @@ def checklist(
     bios: Sequence[Path] = (),
     measurements: Sequence[Path] = (),
     include: Sequence[str] = (),
+    only: Sequence[str] = (),
     observer: Observer = SILENT,
 ) -> TuningChecklist:
     """Return the tuning checklist of a machine, None is this one, or of hardware on order, in its vendor's words or another's.
 
-    ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides).
+    ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides). ``only`` keeps
+    the lines of some rules, each by its id or by the number that the audit gives its finding.
     """
     from advisor.know.vendors import vendor_by_id
     from advisor.plan.checklist import with_plan
@@ -86,17 +109,19 @@ def checklist(
     given = firmware_from(bios)
     words = vendor_by_id(vendor) if vendor is not None else None
     if isinstance(source, Ordered):
-        made = _of_order(source, words, scope, site=site, given=given, observer=observer)
+        whole, result = _of_order(source, words, scope, site=site, given=given, observer=observer)
     else:
-        made = _of_machine(source, words, scope, site=site, given=given, observer=observer, files=measurements)
+        whole, result = _of_machine(source, words, scope, site=site, given=given, observer=observer, files=measurements)
+    made = _chosen(whole, result, only)
     asked, order = with_bios(given, made.bios), isinstance(source, Ordered)
     plan = planned(made.checklist, made.wishes, made.words, asked, _included(include), order=order)
-    return TuningChecklist(with_plan(made.checklist, plan, made.words), plan, with_apply_time(made.words, given))
+    found = with_plan(made.checklist, plan, made.words)
+    return TuningChecklist(found, plan, with_apply_time(made.words, given), found)
 
 
 def _of_order(
     order: Ordered, words: "Vendor | None", scope: "Scope", *, site: Sequence[Path], given: "BiosInput", observer: Observer
-) -> Made:
+) -> "tuple[Made, Judgement]":
     from advisor.know.checklist import Sheets, checklist_with
     from advisor.know.platforms import platform_on_order
     from advisor.know.settings import settings
@@ -111,7 +136,7 @@ def _of_order(
     result = judged(HardwareOnOrder(platform, words, model), scope, site, bios=given.bios)
     maker, published = maker_of(platform), publications()
     sheets = Sheets(settings(), words, published, given.bios, maker, result.hints, platform=platform, decided=result.decided)
-    return Made(*checklist_with(result.audit, sheets), words, None)
+    return Made(*checklist_with(result.audit, sheets), words, None), result
 
 
 def _of_machine(
@@ -123,7 +148,7 @@ def _of_machine(
     given: "BiosInput",
     observer: Observer,
     files: Sequence[Path],
-) -> Made:
+) -> "tuple[Made, Judgement]":
     from advisor.work.bios import must_fit
     from advisor.work.judgement import judged
     from advisor.work.machine import read_machine
@@ -133,7 +158,20 @@ def _of_machine(
     result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(files, machine))
     if line := must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware):
         observer.say(line)
-    return listed(result, words or result.vendor, given)
+    return listed(result, words or result.vendor, given), result
+
+
+def _chosen(made: Made, result: "Judgement", only: Sequence[str]) -> Made:
+    """Return the lines of the rules that are named, by id or by the audit's number, and their wishes; all where none is."""
+    from advisor.work.judgement import rule_named
+
+    names = [rule_named(result, name).id for name in only]
+    for name in names:
+        if not any(name in item.rules for item in made.checklist.items):
+            raise BadValue(f"{name} has no line on this list", cure=f"see why: advisor explain {name}")
+    kept = made.checklist.only(lambda item: not names or not set(names).isdisjoint(item.rules))
+    settings = {item.setting for item in kept.items}
+    return made._replace(checklist=kept, wishes=tuple(each for each in made.wishes if each.done or each.setting in settings))
 
 
 def _included(words: Sequence[str]) -> "list[Include]":
@@ -168,7 +206,7 @@ def planned(
         wishes,
         ground,
         states=[
-            NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules)
+            NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules, says=item.claim)
             for item in _states(checklist, ("bios",))
         ],
         system=make.system_of(wishes, told, ground.include, order=ground.order),
@@ -184,6 +222,8 @@ def _states(checklist: "Checklist", where: Iterable[str]) -> "list[Item]":
 
 
 FOLDER = "checklist"
+SYSTEM_FILES = ("sysctl", "kernel-cmdline", "tuned", "ansible")
+"""Formats for the operating system, whatever the vendor."""
 BUILT_IN = {
     "txt": "the page as a terminal shows it",
     "json": "the list for programs (docs/json.md)",
@@ -234,41 +274,3 @@ def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
     better = serving[0] if serving else "redfish" if vendor.redfish else "md"
     cure = f"take --as {better}" if vendor.match else f"name the vendor with --vendor {for_whom[0]}"
     return BadValue(f"{name} is a tool for {', '.join(for_whom)}, and this is {vendor.name}", cure=cure)
-
-
-def remarks(name: str, plan: "Plan", vendor: "Vendor", output: Path | None) -> Iterator[str]:
-    """Yield what a format cannot say in the file itself: JSON has no comments."""
-    if name != "redfish" or vendor.redfish is None:
-        return
-    redfish = vendor.redfish
-    if plan.writes:
-        yield from _staged(plan, redfish, output)
-    else:
-        yield "there is nothing to stage this way"
-    from advisor.render.checklist.exports import untouched
-
-    if plan.look_up_with:
-        yield f"look up first, all at once: curl -n https://BMC{redfish.bios}"
-    for heading, lines in untouched(plan):
-        yield from (f"{heading}: {line}" for line in lines)
-
-
-def _staged(plan: "Plan", redfish: "Redfish", output: Path | None) -> Iterator[str]:
-    """Yield how a body is staged and taken back."""
-    from advisor.render.commandline import word
-
-    bmc = f"https://BMC{redfish.settings}"
-    yield f"save the present values first: curl -f -k -n https://BMC{redfish.bios} -o bios-before.json"
-    headers = {"Content-Type": "application/json", **redfish.headers}
-    words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
-    file = word(str(output or "FILE"))
-    yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} {bmc}"
-    yield from redfish.notes
-    undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
-    if undo:
-        yield f"undo, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
-    data = f'{{"ResetType": "{redfish.reset_type}"}}'
-    yield (
-        "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
-        f"-d {shlex.quote(data)} https://BMC{redfish.reset}"
-    )

@@ -18,11 +18,11 @@ def test_groups_stand_in_the_order_of_one_visit_and_one_restart() -> None:
 
 
 def test_several_rules_of_one_setting_share_a_line() -> None:
-    """Two rules that want the same make one line that names both, with the worse severity and the guides of both."""
+    """Two rules that want the same make one line that names both, with the guides of both and the severity of what was found."""
     item = only(
         [asks("a", "cpu.smt", "off", "pass", severity="high"), asks("b", "cpu.smt", "off", severity="low")], {"cpu.smt": "on"}
     )
-    assert (item.id, item.rules, item.severity, item.done, item.others) == ("b", ("b", "a"), "high", False, ())
+    assert (item.id, item.rules, item.severity, item.done, item.others) == ("b", ("b", "a"), "low", False, ())
 
 
 def test_rules_that_want_different_values_are_shown_both() -> None:
@@ -64,11 +64,13 @@ def test_a_value_that_is_not_known_has_its_menu_and_words() -> None:
 
 
 def test_other_makers_settings_and_what_the_vendor_lacks_are_left_out() -> None:
-    """An Intel setting is no line of an AMD machine; what the maker does not offer is named below the list."""
-    findings = [asks("snc", "cpu.snc", "snc2"), asks("ppt", "power.ppt", "280"), asks("smt", "cpu.smt", "off")]
+    """An Intel setting is no line of an AMD machine; what the maker does not offer is named below the list, or in its finding."""
+    findings = [asks("snc", "cpu.snc", "snc2"), asks("ppt", "power.ppt", "280", "unknown"), asks("smt", "cpu.smt", "off")]
     found = listed(findings, maker="amd")
     assert [item.setting for item in found.items] == ["cpu.smt"]
     assert [line.partition(":")[0] for line in found.absent] == ["PPT (ppt)"]
+    item = only([asks("ppt", "power.ppt", "280")])
+    assert (item.numbers, item.fix.notes) == ((1,), ("Dell: Dell offers the TDP by name only (power.tdp)",))
 
 
 def test_what_others_depend_on_comes_first() -> None:
@@ -88,10 +90,10 @@ def test_subjects_of_a_state_stand_together() -> None:
     assert item.now == "mlx5_0 is slow; mlx5_1 is slow; mlx5_2 is slow; and 2 more"
 
 
-def test_what_is_not_known_is_a_line_to_write_on() -> None:
+def test_what_is_not_known_is_an_x() -> None:
     """A question mark that stands for a value becomes a blank; one that ends a question stays."""
     item = only([state("dimm", "hardware", "unknown", advice="fill socket ?, then ask: is it full?", check="lspci -s ? -vv")])
-    assert (item.fix.text, item.check) == ("fill socket ____, then ask: is it full?", "lspci -s ____ -vv")
+    assert (item.fix.text, item.check) == ("fill socket X, then ask: is it full?", "lspci -s X -vv")
 
 
 def test_amounts_have_their_unit() -> None:

@@ -18,6 +18,7 @@ from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
 from advisor.paths import templates
 from advisor.render.checklist.exports import values
+from advisor.render.checklist.steps import Sheet
 from advisor.render.jinja import fill
 from tests.know.listed import planned_sample
 from tests.redfish import parse_bios
@@ -130,7 +131,8 @@ def plans(draw: some.DrawFn, vendor: str) -> tuple[Checklist, Plan]:
 
 def export(name: str, pair: tuple[Checklist, Plan]) -> str:
     """Return a plan in a format."""
-    given_values = values(*pair, vendors()[pair[1].vendor_id], "1.2.3")
+    sheet = Sheet(*pair, pair[0], vendors()[pair[1].vendor_id])
+    given_values = values(sheet, "1.2.3")
     return fill((templates() / "checklist" / f"{name}.j2").read_text(), given_values, name)
 
 
@@ -221,6 +223,7 @@ def test_a_playbook_is_read_back_with_the_very_values_and_no_expression(data: so
     pair = data.draw(plans("dell"))
     (play,) = yaml.safe_load(export("ansible", pair))
     system = pair[1].system
+    assert play.pop("hosts") == "{{ nodes | default('advisor') }}"
     sysctl = [task["ansible.posix.sysctl"] for task in play["tasks"] if "ansible.posix.sysctl" in task]
     assert [(each["name"], each["value"]) for each in sysctl] == [(_told(k.key), _told(k.value)) for k in system.by("sysctl")]
     limits = [task["community.general.pam_limits"] for task in play["tasks"] if "community.general.pam_limits" in task]

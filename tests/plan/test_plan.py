@@ -236,7 +236,7 @@ def test_the_system_keeps_what_is_so_and_what_findings_want() -> None:
     ]
     assert sorted((each.setting, each.reason) for each in system.left) == [
         ("limits.memlock", "look up first: its present value is not known"),
-        ("os.swappiness", "guides differ about it"),
+        ("os.swappiness", "worth considering, and no fault"),
     ]
     assert system.kept[0].back == "sysctl -w kernel.numa_balancing=1"
 

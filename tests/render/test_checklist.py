@@ -20,9 +20,11 @@ from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Kept, NotWritten, Plan, System
 from advisor.paths import templates
 from advisor.render import jinja
+from advisor.render.checklist.details import broken
 from advisor.render.checklist.exports import values
-from advisor.render.checklist.page import broken, checklist_page
 from advisor.render.checklist.page import checklist_document as json_of
+from advisor.render.checklist.page import checklist_page
+from advisor.render.checklist.steps import Sheet
 from advisor.work.bios import BiosInput
 from advisor.work.checklist import planned
 from tests.conftest import Golden
@@ -42,14 +44,20 @@ def made(name: str, pair: Pair | None = None) -> str:
     """Return the sample checklist in a format."""
     vendor = OF_VENDOR.get(name, "dell")
     shown, plan = pair or planned_sample(vendor=vendor)
-    given = values(shown, plan, vendors()[vendor], "1.2.3")
+    given = values(sheet(shown, plan, vendor), "1.2.3")
     return jinja.fill((templates() / "checklist" / f"{name}.j2").read_text(), given, name)
 
 
-def page(checklist: Checklist, width: int) -> str:
+def sheet(checklist: Checklist, plan: Plan, vendor: str = "dell") -> Sheet:
+    """Return a checklist as pages show it."""
+    return Sheet(checklist, plan, checklist, vendors()[vendor], ("--from", "node.tar.gz"))
+
+
+def page(pair: Pair, width: int, *, verbose: bool = False) -> str:
     """Return the page as it is printed."""
     buffer = StringIO()
-    Console(file=buffer, no_color=True, highlight=False, width=width).print(checklist_page(checklist), crop=False)
+    drawn = checklist_page(sheet(*pair), verbose=verbose, formats=("racadm", "sysctl"))
+    Console(file=buffer, no_color=True, highlight=False, width=width).print(drawn, crop=False)
     return buffer.getvalue()
 
 
@@ -99,12 +107,12 @@ def test_each_format_prints_as_it_did(name: str, golden: Golden) -> None:
     golden(f"checklist.{name}", made(name))
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_the_page_prints_as_it_did(width: int, golden: Golden) -> None:
-    """The page fits its columns, and prints what was read in review."""
-    text = page(sample(), width)
+@pytest.mark.parametrize(("width", "verbose"), [(80, False), (100, False), (80, True)])
+def test_the_page_prints_as_it_did(width: int, golden: Golden, *, verbose: bool) -> None:
+    """The page fits its columns, and prints what was read in review; in full too."""
+    text = page(planned_sample(), width, verbose=verbose)
     assert [line for line in text.splitlines() if len(line) > width] == []
-    golden(f"checklist-{width}.txt", text)
+    golden(f"checklist-{width}{'-full' if verbose else ''}.txt", text)
 
 
 def test_json_has_its_version_and_every_line() -> None:
@@ -159,7 +167,7 @@ def test_hostile_names_stay_text_in_pages() -> None:
     assert "<script" not in html
     assert "<script" not in md.replace("\\<script", "")
     assert [line for line in md.splitlines() if line.startswith("- [x] <")] == []
-    assert "\x1b" not in html + md + page(hostile()[0], 80)
+    assert "\x1b" not in html + md + page(hostile(), 80) + page(hostile(), 80, verbose=True)
 
 
 class _Tags(HTMLParser):
@@ -171,8 +179,10 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
-        self.links += [name for name, _ in attrs if name in ("src", "href") or name.startswith("on")]
-        if tag != "meta":
+        own = {name: value or "" for name, value in attrs}
+        self.links += [name for name in own if name in ("src", "href") or name.startswith("on")]
+        self.links = [name for name in self.links if not own.get(name, "").startswith("#")]
+        if tag not in ("meta", "input", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -337,10 +347,11 @@ def test_conflicts_stand_out() -> None:
     findings = [asks("a", "cpu.smt", "off"), asks("b", "cpu.smt", "on", refs=("suse-7001",))]
     checklist, wishes = wished(findings, {"cpu.smt": "on"})
     pair = checklist, planned(checklist, wishes, vendors()["dell"], BiosInput())
-    assert "CONFLICT  b wants on [suse-7001]" in page(checklist, 80)
+    assert "CONFLICT: a wants off, b wants on" in page(pair, 80)
+    assert "CONFLICT  b wants on [suse-7001]" in page(pair, 80, verbose=True)
     assert "b wants on \\[suse-7001\\]" in made("md", pair)
     script = made("racadm", pair)
-    assert "SMT (hardware threads, Hyper-Threading): LogicalProc=Disabled: a wants off, b wants on (a, b)" in script
+    assert "SMT (hardware threads, Hyper-Threading): LogicalProc=Disabled: cpu.smt is wrong; a wants off, b wants on" in script
     assert [line for line in script.splitlines() if line.startswith("racadm set")] == []
 
 
@@ -352,5 +363,5 @@ def test_everything_included_prints_as_it_did(golden: Golden) -> None:
 def test_the_command_that_looks_everything_up_stands_there_whole() -> None:
     """However many attributes it reads: what is cut short cannot be typed."""
     line = f"look them up with for key in {' '.join(f'ProcSettings.Attribute{n}' for n in range(60))}; do racadm get $key; done"
-    shown = page(sample().model_copy(update={"notes": (line,)}), 100)
+    shown = page((sample().model_copy(update={"notes": (line,)}), planned_sample()[1]), 100, verbose=True)
     assert line in " ".join(shown.split())

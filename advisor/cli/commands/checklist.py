@@ -1,27 +1,29 @@
 """Print the tuning checklist of this machine, with its vendor's own names, to tick off.
 
-Every step has the present value of a setting, the recommended one, the menu, attribute or command, why, how to check it,
-which benchmark proves it, with the published value for this platform, and how to undo it; one restart serves all. With
---platform or --cpu it is the full list for hardware on order, and no machine is read. --as writes it as a page (txt, md,
-html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm, ilorest, onecli, sum or
-redfish for the BIOS. Those files hold findings alone: values that are known to differ from the recommended ones, where no
-guide contradicts; --include unknown and --include contested add the rest, marked. --as plan is the plan behind them as
-JSON. A template of your own in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist is a format too.
-Nothing is ever changed here.
+A line a step: what is to be done, with the audit's numbers; what is not known, with the one command that reads it; what is
+right, folded. -v prints everything of each step: why, how to check it, which benchmark proves it, with the published value
+for this platform, undo and sources. --todo prints what is known to be wrong, --only 1 one finding. With --platform or
+--cpu it is the list for hardware on order, the table of BIOS settings first, and no machine is read. --as writes it as a
+page (txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm, ilorest,
+onecli, sum or redfish for the BIOS. Those files hold findings alone: values that are known to differ from the recommended
+ones, where no guide contradicts; --include unknown and --include contested add the rest, marked. --as plan is the plan
+behind them as JSON. A template of your own in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist is
+a format too. Nothing is ever changed here.
 
 Group: Set it up
 Example: advisor checklist
 Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
-Example: advisor checklist --from node.tar.gz --todo --as racadm -o bios.sh
+Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit, emit_json, say
 from advisor.errors import BadValue
 from advisor.host.files import write_file
-from advisor.work.checklist import Ordered, TuningChecklist, checklist, formats_told, remarks, template_of
+from advisor.work.checklist import Ordered, TuningChecklist, checklist, formats_told, template_of
 
 
 def run(
@@ -37,6 +39,8 @@ def run(
     form: opt.Format = "txt",
     include: opt.Include = None,
     todo: opt.Todo = False,
+    only: opt.Only = None,
+    verbose: opt.ChecklistVerbose = False,
     output: opt.Output = None,
     width: opt.Width = None,
     no_color: opt.NoColor = False,
@@ -57,9 +61,11 @@ def run(
         bios=bios or (),
         measurements=measurements or (),
         include=include or (),
+        only=only or (),
         observer=Terminal(),
     )
-    _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color))
+    found = replace(found, again=() if source is None else ("--from", source))
+    _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
 
 
 def _alone(source: str | None, measurements: list[Path] | None) -> None:
@@ -69,8 +75,9 @@ def _alone(source: str | None, measurements: list[Path] | None) -> None:
         raise BadValue(f"--platform is hardware without a machine, {what}", cure="give one of the two")
 
 
-def _show(found: TuningChecklist, name: str, form: Form) -> None:
+def _show(found: TuningChecklist, name: str, form: Form, *, verbose: bool) -> None:
     """Print the list, the plan, or a file for a tool with what its format cannot say in it."""
+    from advisor.render.checklist.exports import remarks
     from advisor.render.checklist.page import checklist_page
 
     if template_of(name) is not None:  # a site's own may be called as one that is built in
@@ -82,6 +89,7 @@ def _show(found: TuningChecklist, name: str, form: Form) -> None:
         for line in remarks(name, found.plan, found.vendor, form.output):
             Terminal().say(line)
     elif name == "txt":
-        emit([checklist_page(found.checklist, form.width)], form.output, color=form.color, width=form.width)
+        page = checklist_page(found.sheet, form.width, verbose=verbose, formats=found.scripts)
+        emit([page], form.output, color=form.color, width=form.width)
     else:
         emit_json(found.document() if name == "json" else found.plan_document(), form.output)

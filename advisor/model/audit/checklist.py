@@ -1,6 +1,7 @@
 """The tuning checklist: what a sysadmin ticks off, in the order in which one restart serves all."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -27,6 +28,10 @@ NOTE_FIRST: Final = "note the present value first, and set it back"
 
 NAMED: Final = 3
 """How many subjects the title of a state names: PCIe link of the adapter at full width (mlx5_0); more stand below it."""
+
+
+Mark = Literal["todo", "consider", "unknown", "done", "not-here", "waived"]
+"""What a line is to whoever ticks off: wrong, choice, not known, right, nothing of this machine, waived."""
 
 
 class Other(Value):
@@ -63,8 +68,14 @@ class Item(Value):
 
     id: str = Field(description="the rule that asks for it; of several, the one that says most")
     rules: tuple[str, ...] = Field(default=(), description="every rule that asks for it")
+    numbers: tuple[int, ...] = Field(default=(), description="numbers of its findings in the audit; () where nothing is wrong")
     title: str = Field(description="the setting or the state, in a few words")
     setting: str | None = Field(default=None, description="neutral name of the setting")
+    term: str | None = Field(default=None, description="the setting in the word that people search for; None of a state")
+    fault: str = Field(default="", description="what would be wrong, in a few words")
+    claim: str | None = Field(default=None, description="what is wrong, in the finding's words")
+    look: str | None = Field(default=None, description="what would make it known, where it is not")
+    left: str | None = Field(default=None, description="why no script writes it")
     subjects: tuple[str, ...] = Field(default=(), description="which of several things; () for the machine")
     done: bool | None = Field(default=None, description="whether it is so already; None where that is not known")
     verdict: Verdict
@@ -84,6 +95,17 @@ class Item(Value):
     breaks: str | None = Field(default=None, description="what it can break")
     guides: tuple[Guide, ...] = ()
     refs: tuple[str, ...] = ()
+
+    @property
+    def mark(self) -> Mark:
+        """Return what the line is to whoever ticks off; what is only worth knowing, and is not so, is nothing of this machine."""
+        if self.done is None:
+            return "unknown"
+        if self.done:
+            return "done" if self.setting or self.severity != "info" else "not-here"
+        if self.verdict == "waived":
+            return "waived"
+        return "consider" if self.severity == "info" else "todo"
 
 
 class Cited(Value):
@@ -144,9 +166,23 @@ class Checklist(Value):
         """Return the benchmark that proves a line; None where none shows it."""
         return next((proof for proof in self.proofs if proof.id == item.proof), None)
 
+    @property
+    def order(self) -> bool:
+        """Return whether it is hardware on order: nothing of it can be known, so all of the list is to be done."""
+        return self.machine is None
+
+    def marked(self, *marks: Mark) -> tuple[Item, ...]:
+        """Return the lines of some marks."""
+        return tuple(item for item in self.items if item.mark in marks)
+
     def todo(self) -> "Checklist":
-        """Return the same list without what is done."""
-        left = (group.model_copy(update={"items": tuple(i for i in group.items if not i.done)}) for group in self.groups)
+        """Return the same list with what is known to be wrong alone; of hardware on order with all that is not so."""
+        marks = ("todo", "consider", *(("unknown",) if self.order else ()))
+        return self.only(lambda item: item.mark in marks)
+
+    def only(self, wanted: Callable[[Item], bool]) -> "Checklist":
+        """Return the same list with some of its lines, and the benchmarks that prove those."""
+        left = (group.model_copy(update={"items": tuple(filter(wanted, group.items))}) for group in self.groups)
         groups = tuple(group for group in left if group.items)
         named = {item.proof for group in groups for item in group.items}
         return self.model_copy(update={"groups": groups, "proofs": tuple(each for each in self.proofs if each.id in named)})

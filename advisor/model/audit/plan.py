@@ -109,6 +109,7 @@ class Wanted(Value):
     gain: str | None = Field(default=None, description="what it is worth, with its source")
     contested: bool = Field(default=False, description="whether guides differ, or it is a matter of taste")
     value: str | None = Field(default=None, description="the neutral value that it wants")
+    claim: str | None = Field(default=None, description="what is wrong, in its words")
 
 
 Keeper = Literal["sysctl", "sysfs", "cmdline", "service", "limits", "command"]
@@ -167,6 +168,11 @@ class WantedSetting(Value):
         return self.found or self.wanted
 
     @property
+    def claim(self) -> str | None:
+        """Return what is wrong, in the words of the weightiest finding; None where nothing was found."""
+        return next((each.claim for each in self.wanted if each.verdict == "finding" and each.claim), None)
+
+    @property
     def contested(self) -> bool:
         """Return whether all who want it want what guides differ about, or others want otherwise."""
         return bool(self.others) or all(each.contested for each in self.speak)
@@ -218,24 +224,31 @@ class NotWritten(Value):
     group: str | None = None
     menu: str | None = None
     now: Scalar | None = Field(default=None, description="the present value, where that is known")
+    says: str | None = Field(default=None, description="what is wrong, in the finding's words; None where nothing was found")
 
 
 class System(Value):
     """What the operating system shall hold, done or not, and what no file of settings can say."""
 
     kept: tuple[Kept, ...] = ()
-    profile: str | None = Field(default=None, description="the tuned profile wanted")
+    profile: str | None = Field(default=None, description="the tuned profile wanted, where it is not in use")
+    in_use: str | None = Field(default=None, description="the tuned profile in use, where that is known")
     by_hand: tuple[str, ...] = Field(default=(), description="what no file of settings can say, and is not done")
     left: tuple[NotWritten, ...] = Field(default=(), description="what is wanted and not written, with the reason")
 
     def by(self, keeper: Keeper) -> tuple[Kept, ...]:
-        """Return what one keeper is to keep, without what stands as a comment."""
-        return tuple(each for each in self.kept if each.keeper == keeper and each.active)
+        """Return what one keeper is to be given, without what stands as a comment."""
+        return tuple(each for each in self.writes if each.keeper == keeper)
+
+    @property
+    def writes(self) -> tuple[Kept, ...]:
+        """Return what is written: what is so already is not, nor what stands as a comment."""
+        return tuple(each for each in self.kept if each.active and not each.done)
 
     @property
     def boot(self) -> tuple[Kept, ...]:
         """Return what the command line can say and sysctl does not."""
-        return tuple(each for each in self.kept if each.active and each.keeper != "sysctl" and (each.option or each.gone))
+        return tuple(each for each in self.writes if each.keeper != "sysctl" and (each.option or each.gone))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -245,13 +258,13 @@ class System(Value):
     @property
     def unwanted(self) -> tuple[str, ...]:
         """Return boot options that must not be there, of settings that nothing but the command line keeps."""
-        return tuple(dict.fromkeys(word for each in self.by("cmdline") if not each.done for word in each.gone))
+        return tuple(dict.fromkeys(word for each in self.by("cmdline") for word in each.gone))
 
     @property
     def sections(self) -> dict[str, tuple[Kept, ...]]:
         """Return the sections of a tuned profile, and what stands in each."""
-        names = dict.fromkeys(each.section for each in self.kept if each.section and each.active)
-        return {name: tuple(each for each in self.kept if each.section == name and each.active) for name in names}
+        names = dict.fromkeys(each.section for each in self.writes if each.section)
+        return {name: tuple(each for each in self.writes if each.section == name) for name in names}
 
 
 class Plan(Value):

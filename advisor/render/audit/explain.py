@@ -11,7 +11,7 @@ from advisor.model.audit.planned import Planned, planned_for
 from advisor.model.audit.rule import Publication, RuleText
 from advisor.render.audit.findings import ROOM, Asker, Group, changed, cost_words, grouped, lead, subjects, undo_words
 from advisor.render.audit.summary import figures
-from advisor.render.checklist.page import broken
+from advisor.render.checklist.details import broken
 from advisor.render.commandline import folded
 from advisor.render.lines import Line, Page, labelled, wrapped
 

@@ -3,19 +3,26 @@
 import json
 import shlex
 from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
 
-from advisor.language.units import plain, printable
-from advisor.model.audit.checklist import NOTE_FIRST, Checklist
+from advisor.language.units import count, plain, printable
+from advisor.model.audit.checklist import Mark
 from advisor.model.audit.plan import Back, NotWritten, Plan, System, value_text
-from advisor.model.audit.vendor import Vendor
-from advisor.render.checklist.page import compared, proof_of, published_value
+from advisor.model.audit.vendor import Redfish, Vendor
+from advisor.render.checklist.details import compared, facts, published_value
+from advisor.render.checklist.order import NO_MENU, bios_rows, left_out, order_verdict, to_come
+from advisor.render.checklist.steps import Sheet, right
+from advisor.render.commandline import word
 
 
-def values(checklist: Checklist, plan: Plan, vendor: Vendor, version: str) -> dict[str, object]:
+def values(sheet: Sheet, version: str) -> dict[str, object]:
     """Return what templates may use."""
+    checklist, plan, vendor = sheet.checklist, sheet.plan, sheet.vendor
     beside = vendor.redfish.apply if vendor.redfish else {}
     return {
         "list": checklist,
+        "sheet": sheet,
         "plan": plan,
         "tools": vendor.tools,
         "system": plan.system,
@@ -23,18 +30,45 @@ def values(checklist: Checklist, plan: Plan, vendor: Vendor, version: str) -> di
         "body": json.dumps({"Attributes": plan.attributes, **beside}, indent=1, ensure_ascii=True),
         "untouched": list(untouched(plan)),
         "system_left": list(system_left(plan.system)),
+        "closing": list(closing(plan)),
         "undo": list(undo_lines(plan, vendor)),
         "unsaid": any(back.value is None for change in plan.writes for back in change.back),
         "blind": any(change.now is None for change in plan.changes),
         "groups": list(dict.fromkeys(change.group for change in plan.changes if change.group)),
         "others": _other_groups(plan, vendor),
-        "note_first": NOTE_FIRST,
-        "proofs": {item.id: proof_of(checklist, item) for item in checklist.items},
+        "facts": lambda item: list(facts(item, checklist)),
+        **_pages(sheet),
         "benches": [
             {"command": proof.command, "shows": proof.shows, "expected": [published_value(each) for each in proof.expected]}
             for proof in compared(checklist)
         ],
     }
+
+
+def _pages(sheet: Sheet) -> dict[str, object]:
+    """Return what pages show: the way to the menus, the table of hardware on order, what is right, the contents."""
+    rows = bios_rows(sheet) if sheet.plan.order else ()
+    named = [("bios", "BIOS settings"), ("system", "Once it is there")] if sheet.plan.order else list(_sections(sheet))
+    notes = [("notes", "Notes")] if sheet.checklist.notes else []
+    return {
+        "setup": sheet.vendor.setup or "",
+        "verdict": order_verdict(sheet) if sheet.plan.order else sheet.verdict,
+        "pages": [(page or NO_MENU, list(own)) for page, own in groupby(rows, key=lambda row: row.page)],
+        "left_out": list(left_out(sheet, rows)) if sheet.plan.order else [],
+        "places": to_come(sheet) if sheet.plan.order else (),
+        "right": list(right(sheet.checklist)),
+        "contents": [*(each for each in named if rows or each[0] != "bios"), *notes, ("more", "Benchmarks and sources")],
+    }
+
+
+def _sections(sheet: Sheet) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a machine's list that have something in them."""
+    parts: dict[Mark, str] = {"todo": "To do", "consider": "Consider"}
+    yield from ((mark, name) for mark, name in parts.items() if sheet.places(mark))
+    if sheet.look_up:
+        yield "look-up", "Look up"
+    if any(right(sheet.checklist)):
+        yield "done", "Done"
 
 
 def _other_groups(plan: Plan, vendor: Vendor) -> list[str]:
@@ -49,11 +83,11 @@ def _other_groups(plan: Plan, vendor: Vendor) -> list[str]:
 def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield the lists of what the plan does not write, each with its heading; nothing of an empty one."""
     lists = (
-        ("Look up first: the present value, or whether it is wrong here, is not known", plan.look_up),
-        ("Guides differ: --include contested adds them", plan.contested),
-        ("Not on this machine", plan.absent),
+        ("Left to you: guides differ, or it is a matter of choice; --include contested adds it", plan.contested),
         ("Rejected: contradicts something else", plan.refused),
         ("By hand, in the setup menus", plan.by_hand),
+        ("Not on this machine", plan.absent),
+        ("Look up first: the present value, or whether it is wrong here, is not known", plan.look_up),
     )
     for heading, found in lists:
         if found:
@@ -62,10 +96,21 @@ def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         yield "Note", list(plan.notes)
 
 
+def closing(plan: Plan) -> Iterator[str]:
+    """Yield what a script says that writes nothing: what was found is named, with who is to decide."""
+    found = [each for each in (*plan.contested, *plan.refused, *plan.by_hand, *plan.absent) if each.says]
+    if not found:
+        yield "advisor: nothing is to be written: no finding asks for it; what is not known is listed in this file"
+    else:
+        yield f"advisor: nothing is to be written here: {count(len(found), 'finding is', 'findings are')} left to you:"
+    yield from (f"  {_line(each)}" for each in found)
+
+
 def _line(left: NotWritten) -> str:
     where = f"{left.menu}: " if left.menu and left.attribute is None else ""
     rules = f" ({', '.join(left.rules)})" if left.rules else ""
-    return f"{where}{left.title}: {left.wanted}: {left.reason}{rules}"
+    says = f"{left.says}; " if left.says else ""
+    return f"{where}{left.title}: {left.wanted}: {says}{left.reason}{rules}"
 
 
 def system_left(system: System) -> Iterator[str]:
@@ -90,3 +135,37 @@ def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
 def _undo(back: Back) -> str:
     """Return the line that writes a value back, quoted as a shell takes it."""
     return back.command or shlex.quote(printable(f"{back.attribute}={value_text(back.value if back.value is not None else '')}"))
+
+
+def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Iterator[str]:
+    """Yield what a format cannot say in the file itself: JSON has no comments."""
+    if name != "redfish" or vendor.redfish is None:
+        return
+    redfish = vendor.redfish
+    if plan.writes:
+        yield from _staged(plan, redfish, output)
+    else:
+        yield "there is nothing to stage this way"
+    if plan.look_up_with:
+        yield f"look up first, all at once: curl -n https://BMC{redfish.bios}"
+    for heading, lines in untouched(plan):
+        yield from (f"{heading}: {line}" for line in lines)
+
+
+def _staged(plan: Plan, redfish: Redfish, output: Path | None) -> Iterator[str]:
+    """Yield how a body is staged and taken back."""
+    bmc = f"https://BMC{redfish.settings}"
+    yield f"save the present values first: curl -f -k -n https://BMC{redfish.bios} -o bios-before.json"
+    headers = {"Content-Type": "application/json", **redfish.headers}
+    words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
+    file = word(str(output or "FILE"))
+    yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} {bmc}"
+    yield from redfish.notes
+    undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
+    if undo:
+        yield f"undo, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
+    data = f'{{"ResetType": "{redfish.reset_type}"}}'
+    yield (
+        "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
+        f"-d {shlex.quote(data)} https://BMC{redfish.reset}"
+    )
