@@ -241,6 +241,7 @@ PLANS: Final[dict[str, Planner]] = {
 }
 """What can be asked for; the first two are sets, chosen by an option."""
 CHARTS: Final = {
+    "membw": "parts",
     "scaling": "scaling",
     "matrix": "bandwidth-matrix",
     "ladder": "ladder",

@@ -112,7 +112,7 @@ Label = tuple[tuple[float, float], str, str]
 
 
 def beside(axes: "Axes", labels: Sequence[Label], gap: float = 0.078) -> None:
-    """Write labels right of the axes, each joined to its point, no two closer than a gap in shares of the axes' height."""
+    """Write labels right of the axes, each joined to its point in its colour, no two closer than a share of the axes' height."""
     shares = [axes.transAxes.inverted().transform(axes.transData.transform(point)) for point, _, _ in labels]
     heights = spread([float(share[1]) for share in shares], gap)
     for share, (_, words, colour), height in zip(shares, labels, heights, strict=True):
@@ -124,7 +124,7 @@ def beside(axes: "Axes", labels: Sequence[Label], gap: float = 0.078) -> None:
             textcoords="axes fraction",
             va="center",
             fontsize=9,
-            color=colour,
+            color=INK,
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 0},
         )

@@ -8,30 +8,33 @@ from typing import TYPE_CHECKING, Final, get_args
 from advisor.errors import BadValue, CannotWork, did_you_mean
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
-from advisor.render.charts import plots, rooflines
+from advisor.render.charts import bars, plots, rooflines
 from advisor.render.charts.canvas import Form, need_matplotlib, settings, written
 from advisor.render.charts.rooflines import roofline
-from advisor.render.measured.series import caches, ladder, loaded, matrices, round_trips, scaling
+from advisor.render.measured.series import caches, ladder, loaded, matrices, round_trips, scaling, sound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-KINDS: Final = ("scaling", "bandwidth-matrix", "latency-matrix", "ladder", "loaded", "map", "roofline")
+_THERE: Final[Mapping[str, Callable[[Measurements], bool]]] = {
+    "parts": lambda told: len(bars.parts(told)) > 1,
+    "scaling": lambda told: bool(scaling(told)),
+    "bandwidth-matrix": lambda told: bool(matrices(told, "bytes/s")),
+    "latency-matrix": lambda told: bool(matrices(told, "seconds")),
+    "ladder": lambda told: bool(ladder(told)),
+    "loaded": lambda told: bool(loaded(told)),
+    "map": lambda told: any(len(set(result.cpus)) == 2 for result in sound(told, "map")),
+    "roofline": lambda told: roofline(told) is not None,
+    "messages": lambda told: bool(bars.messages(told)),
+    "hpl": lambda told: bool(bars.peaks(told)),
+}
+"""Whether there is something measured for a chart: asked one by one, for a map of many cores is long."""
+KINDS: Final = tuple(_THERE)
 
 
 def charts_of(measurements: Measurements) -> tuple[str, ...]:
     """Return the kinds of charts for which there is something measured."""
-    there = {
-        "scaling": bool(scaling(measurements)),
-        "bandwidth-matrix": bool(matrices(measurements, "bytes/s")),
-        "latency-matrix": bool(matrices(measurements, "seconds")),
-        "ladder": bool(ladder(measurements)),
-        "loaded": bool(loaded(measurements)),
-        "map": bool(round_trips(measurements)),
-        "roofline": roofline(measurements) is not None,
-    }
-    return tuple(kind for kind in KINDS if there[kind])
+    return tuple(kind for kind, there in _THERE.items() if there(measurements))
 
 
 def chart_named(measurements: Measurements, name: str | None) -> str:
@@ -77,8 +80,8 @@ def _check(measurements: Measurements, kind: str, intensity: float | None) -> No
         raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
     if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
         raise BadValue(f"an intensity of {intensity:g} FLOP/byte is none", cure="give a number above 0: a triad has 1/12")
-    there = charts_of(measurements)
-    if kind not in there:
+    if not _THERE[kind](measurements):
+        there = charts_of(measurements)
         has = f"they have {', '.join(there)}" if there else "they have nothing that can be drawn"
         raise CannotWork(f"these measurements have nothing for the chart {kind}; {has}")
 
@@ -88,6 +91,9 @@ def _drawing(measurements: Measurements, kind: str, intensity: float | None, lev
     if line is not None:
         return partial(rooflines.draw, measurements, line, intensity)
     drawings: dict[str, Callable[[], Figure]] = {
+        "parts": lambda: bars.draw_parts(measurements, bars.parts(measurements)),
+        "messages": lambda: bars.draw_messages(measurements, bars.messages(measurements)),
+        "hpl": lambda: bars.draw_peaks(measurements, bars.peaks(measurements)),
         "scaling": lambda: plots.scaling(measurements, scaling(measurements)),
         "bandwidth-matrix": lambda: plots.numa_heatmap(
             measurements, matrices(measurements, "bytes/s"), "bandwidth between NUMA nodes"

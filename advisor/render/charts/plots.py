@@ -9,7 +9,7 @@ from advisor.model.measurement import Measurements, Unit
 from advisor.render.charts.canvas import COLOURS, DASHES, FAINT, INK, MARKERS, Label, beside, entitle, sheet
 from advisor.render.measured.figures import amount, figure, scaled, unit_name
 from advisor.render.measured.series import Curve, Matrix, Pair, nodes
-from advisor.render.topology.tiles import AWAY, BETWEEN, HOME
+from advisor.render.topology.tiles import AWAY, BETWEEN, HOME, ON_HEAT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,6 +149,7 @@ _NUMBERED = 16
 _FARTHEST = (0x7A, 0x2E, 0x3A)
 """Where no numbers stand in the squares, the end of the scale is darker."""
 
+_FEW = 4
 _VECTORS = 1024
 """With more squares than this an SVG holds them as one image."""
 
@@ -156,10 +157,12 @@ _VECTORS = 1024
 def numa_heatmap(measurements: Measurements, matrices: Sequence[Matrix], title: str) -> "Figure":
     """Return matrices of NUMA nodes beside each other."""
     shown = matrices[:2]
-    whole = sheet((10.8, 6.2) if len(shown) > 1 else (6.8, 6.8))
+    # Few nodes need little room: a square is then as large as its number asks for.
+    few = max(len(matrix.columns) for matrix in shown) <= _FEW
+    whole = sheet(((8.0, 4.4) if few else (10.8, 6.2)) if len(shown) > 1 else (5.4, 5.0) if few else (6.8, 6.8))
     for number, matrix in enumerate(shown):
         wide = 1 / len(shown)
-        axes = whole.add_axes(((number + 0.12) * wide, 0.04, 0.84 * wide, 0.73))
+        axes = whole.add_axes(((number + 0.12) * wide, 0.04, 0.84 * wide, 0.66 if few else 0.73))
         _squares(whole, axes, (matrix.rows, matrix.columns), matrix.values, matrix.unit)
         axes.set_ylabel("CPUs of NUMA node")
         axes.set_xlabel(f"{matrix.variant}, {unit_name(matrix.unit)}: memory of NUMA node")
@@ -238,7 +241,7 @@ def _write(axes: "Axes", grid: Sequence[Sequence[float]]) -> None:
                 ha="center",
                 va="center",
                 fontsize=size,
-                color=INK if known else FAINT,
+                color=ON_HEAT if known else FAINT,
             )
 
 
