@@ -2,11 +2,36 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from advisor.model.cpuset import CpuSet, union
 
 State = Literal["up", "down", "unknown", "none"]
+
+
+class Mark(NamedTuple):
+    """A finding, at the thing that it is about."""
+
+    number: int
+    """As ``advisor explain`` takes it."""
+    severity: str
+    says: str
+
+
+class Slot(NamedTuple):
+    """A place for a memory module."""
+
+    name: str
+    state: Literal["filled", "slow", "empty"]
+    says: str
+
+
+class Strip(NamedTuple):
+    """What stands below sockets: their memory channels, the links between them."""
+
+    says: str
+    slots: tuple[Slot, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +89,7 @@ class Device:
     """Why it is drawn here, where the firmware does not say."""
     remarks: tuple[str, ...] = ()
     """What must be said besides: where its path is narrowed, why its place is not known."""
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +104,7 @@ class Box:
     stores: tuple[Store, ...] = ()
     devices: tuple[Device, ...] = ()
     denied: bool = False
+    marks: tuple[Mark, ...] = ()
 
     @property
     def repeat(self) -> int:
@@ -111,6 +138,9 @@ class Block:
     stores: tuple[Store, ...] = ()
     devices: tuple[Device, ...] = ()
     repeat: int = 1
+    memory: Strip | None = None
+    """Its memory channels, where they are to be drawn."""
+    marks: tuple[Mark, ...] = ()
 
     @property
     def cpus(self) -> CpuSet:
@@ -155,6 +185,8 @@ class Picture:
     table: Table | None
     statements: tuple[Statement, ...]
     notes: tuple[str, ...]
+    links: tuple[Strip, ...] = ()
+    """What is known of the links between sockets, where they are to be drawn."""
 
     def boxes(self) -> Iterator[Box]:
         """Yield every box of every block."""
@@ -203,7 +235,7 @@ def _merged(
 
 
 def _alike_blocks(a: Block, b: Block) -> bool:
-    bare = not (a.stores or b.stores or a.devices or b.devices)
+    bare = not (a.stores or b.stores or a.devices or b.devices) and (a.memory, a.marks) == (b.memory, b.marks)
     same = (len(a.sockets), a.dies, len(a.boxes)) == (len(b.sockets), b.dies, len(b.boxes))
     return bare and same and all(map(_alike_boxes, a.boxes, b.boxes))
 
@@ -211,7 +243,7 @@ def _alike_blocks(a: Block, b: Block) -> bool:
 def _alike_boxes(a: Box, b: Box) -> bool:
     if a.devices or b.devices or a.stores or b.stores or not (a.nodes and b.nodes):
         return False
-    plain = (a.kind, a.cache, a.denied) == (b.kind, b.cache, b.denied)
+    plain = (a.kind, a.cache, a.denied, a.marks) == (b.kind, b.cache, b.denied, b.marks)
     return plain and _near(a.sizes, b.sizes) and list(map(_shape, a.groups)) == list(map(_shape, b.groups))
 
 

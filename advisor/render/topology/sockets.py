@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from advisor.model.cpuset import CpuSet
 from advisor.render.cpulists import listed
-from advisor.render.topology.elements import Block, Box, Device, Group, Member, Picture, Store
+from advisor.render.topology.elements import Block, Box, Device, Group, Mark, Member, Picture, Store, Strip
 from advisor.render.topology.picture import (
     NAMES,
     block_facts,
@@ -20,7 +20,22 @@ from advisor.render.topology.picture import (
     member_text,
     store_text,
 )
-from advisor.render.topology.tiles import Font, Tile, broken, columns_for, gridded, inset, line, rect, stacked, text, width_of
+from advisor.render.topology.tiles import (
+    Font,
+    Tile,
+    badges,
+    badges_width,
+    broken,
+    columns_for,
+    gridded,
+    inset,
+    line,
+    rect,
+    safe,
+    stacked,
+    text,
+    width_of,
+)
 
 COLOURS = {
     "socket": ("#f4f6f9", "#9aa8b8"),
@@ -33,7 +48,12 @@ COLOURS = {
     "memory without CPUs": ("#efe7f6", "#a98bc4"),
     "device": ("#e1eefb", "#6c9bd1"),
     "port down": ("#fde2df", "#d64535"),
+    "link between sockets": ("#eef1f5", "#6b7a8c"),
+    "memory module": ("#d5e3f7", "#5b7fb2"),
+    "module below its speed": ("#fbe3c0", "#b06a00"),
+    "empty slot": ("#fafbfc", "#9aa5b1"),
 }
+SLOTS = {"filled": "memory module", "slow": "module below its speed", "empty": "empty slot"}
 
 RANKS = ("#ffd8a6", "#bfe3c8", "#e6cdf0", "#bfe2ee", "#f6efa9", "#f3c6d6", "#d5d9f5", "#e3dccb")
 """Fills of the cores of one rank and the next ones; each core has its rank's name, too."""
@@ -91,17 +111,41 @@ def block(part: Block, width: float, core: CellSize, height: float = 0) -> Tile:
     each = (room + PAD) / columns - PAD
     boxes = gridded([_box(box, each, core) for box in part.boxes], columns, PAD)
     remarks = [Tile(room, 16, text(0, 12, remark, SMALL_BOLD, room)) for remark in block_remarks(part)]
-    tiles = [*remarks, boxes, *(_store(store, room) for store in part.stores)]
+    tiles = [
+        *remarks,
+        boxes,
+        *(_store(store, room) for store in part.stores),
+        *([strip(part.memory, room)] if part.memory else []),
+    ]
     body = stacked([*tiles, chips(part.devices, room)] if part.devices else tiles)
     inner = Tile(room, max(body.height, height - HEAD - PAD), body.body)
-    return inset(inner, (PAD, HEAD), COLOURS["socket"], _titles(block_title(part), block_facts(part), width))
+    return inset(inner, (PAD, HEAD), COLOURS["socket"], _titles(block_title(part), block_facts(part), width, part.marks))
 
 
-def _titles(left: str, right: str, width: float) -> str:
+def _titles(left: str, right: str, width: float, marks: tuple[Mark, ...] = ()) -> str:
     second = Font(13, "#52606d", anchor="end")
-    used = min(width_of(right, second), width / 2)
-    title = text(PAD, 20, left, STRONG, width - 3 * PAD - used)
-    return title + text(width - PAD, 20, right, second, used + 1)
+    used, numbers = min(width_of(right, second), width / 2), badges_width(marks)
+    title = text(PAD + numbers, 20, left, STRONG, width - 3 * PAD - used - numbers)
+    return badges(marks, PAD, 15) + title + text(width - PAD, 20, right, second, used + 1)
+
+
+def strip(told: Strip, room: float) -> Tile:
+    """Return what stands below sockets: words, and the places for memory modules in a row, each with its name as a tooltip."""
+    numbers = badges_width(told.marks)
+    lines = broken(told.says, PLAIN, room - numbers)
+    words = "".join(text(numbers, 13 + 16 * at, each, PLAIN, room - numbers) for at, each in enumerate(lines))
+    head = Tile(room, 16.0 * len(lines) + 2, badges(told.marks, 0, 9) + words)
+    if not told.slots:
+        return head
+    columns = min(len(told.slots), 16 if len(told.slots) % 12 else 12)
+    width = min(46.0, (room + 3) / columns - 3)
+    each = []
+    for slot in told.slots:
+        colours = COLOURS[SLOTS[slot.state]]
+        name = text(width / 2, 12, slot.name, Font(10, anchor="middle"), width) if width_of(slot.name, Font(10)) <= width else ""
+        body = rect(width, 16, *colours, dashed=slot.state == "empty") + name
+        each.append(Tile(width, 16, f"<g><title>{safe(slot.says)}</title>{body}</g>"))
+    return stacked((head, gridded(each, columns, 3)), 3)
 
 
 def _least(part: Block, core: CellSize) -> float:
@@ -117,7 +161,7 @@ def _box(box: Box, width: float, core: CellSize) -> Tile:
     stores = [_store(store, room, here=True) for store in box.stores]
     body = stacked((*remarks, *groups, *stores), 6)
     colours = COLOURS["outside the allocation" if box.denied else "NUMA node"]
-    head = _titles(box_title(box), box_memory(box), width)
+    head = _titles(box_title(box), box_memory(box), width, box.marks)
     node = inset(Tile(room, body.height, body.body), (PAD, HEAD), colours, head, dashed=box.denied)
     return stacked((node, chips(box.devices, width)), 0) if box.devices else node
 
@@ -203,11 +247,13 @@ def _chip(device: Device, width: float, branch: float) -> Tile:
     )
     facts += [(each, notable) for remark in device.remarks for each in broken(remark, notable, room)]
     bold, whole = Font(12, bold=True), device_name(device, whole=True)
-    names = [(each, bold) for each in broken(device_name(device), bold, room)]
+    numbers = badges_width(device.marks)
+    names = [(each, bold) for each in broken(device_name(device), bold, room - numbers)]
     lines = [*names, *facts]
     height = 14.0 * len(lines) + 8
     body = line(16, 26, branch, 26, "#6c9bd1") + text(24, 21, device.link, SLOW_LINK if device.slow else LINK, branch - 26)
     body += rect(width - branch, max(36.0, height), *colours, x=branch, y=8)
+    body += badges(device.marks, width - numbers, 8 + max(36.0, height) / 2 if len(lines) < 2 else 21)
     top = 23 if len(lines) > 1 else 30
     told = [whole if len(device.names) > NAMES else "", *[""] * (len(lines) - 1)]
     for at, ((words, each), full) in enumerate(zip(lines, told, strict=True)):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.render.topology.elements import Block, Picture, Statement, collapsed
 from advisor.render.topology.picture import guesses, store_text
-from advisor.render.topology.sockets import COLOURS, RANKS, CellSize, block, cell_size, chips
+from advisor.render.topology.sockets import COLOURS, RANKS, SLOTS, CellSize, block, cell_size, chips, strip
 from advisor.render.topology.tiles import (
     Font,
     Tile,
@@ -33,11 +33,14 @@ CORES, SOCKETS = 576, 8
 TITLE, SUBTITLE, BODY = Font(22, bold=True), Font(14, "#52606d"), Font(13)
 
 
-def draw_svg(seen: Picture, *, whole: bool = False) -> str:
-    """Return a picture as SVG; on large machines alike parts are drawn once, unless the whole is asked for."""
+def draw_svg(seen: Picture, *, whole: bool = False, head: bool = True) -> str:
+    """Return a picture as SVG; on large machines alike parts are drawn once, unless the whole is asked for.
+
+    Without a head, its name and size stand on the page around it.
+    """
     if not whole and (sum(part.cores for part in seen.blocks) > CORES or len(seen.blocks) > SOCKETS):
         seen = collapsed(seen)
-    page, width = _page(seen)
+    page, width = _page(seen, head=head)
     height = page.height + 2 * MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
@@ -47,11 +50,17 @@ def draw_svg(seen: Picture, *, whole: bool = False) -> str:
     )
 
 
-def _page(seen: Picture) -> tuple[Tile, int]:
+def _page(seen: Picture, *, head: bool) -> tuple[Tile, int]:
     """Return the drawing and the width of its page."""
     for width in PAGES:
         room = width - 2 * MARGIN
-        tiles = (_head(seen, room), _blocks(seen, room), *_loose(seen, room), _foot(seen, room))
+        tiles = (
+            *([_head(seen, room)] if head else []),
+            _blocks(seen, room),
+            *_links(seen, room),
+            *_loose(seen, room),
+            _foot(seen, room),
+        )
         page = stacked((tile for tile in tiles if tile.height), 18)
         if page.height <= TALL * width:
             break
@@ -82,6 +91,14 @@ def _row(blocks: Sequence[Block], width: float, core: CellSize) -> Tile:
     """Sockets beside each other, all as high as the highest."""
     height = max(block(part, width, core).height for part in blocks)
     return gridded([block(part, width, core, height) for part in blocks], len(blocks), 16)
+
+
+def _links(seen: Picture, room: float) -> Iterator[Tile]:
+    """Links between sockets: a bar that reaches below all of them, with what is known of it."""
+    for link in seen.links:
+        words = strip(link, room - 2 * MARGIN)
+        bar = rect(room, words.height + 12, *COLOURS["link between sockets"])
+        yield Tile(room, words.height + 12, bar + moved(words, 12, 7))
 
 
 def _loose(seen: Picture, room: float) -> Iterator[Tile]:
@@ -143,6 +160,8 @@ def _used(seen: Picture) -> Iterator[str]:
         yield "device"
     if any(device.state == "down" for device in devices):
         yield "port down"
+    slots = {slot.state for part in seen.blocks if part.memory for slot in part.memory.slots}
+    yield from (words for state, words in SLOTS.items() if state in slots)
 
 
 def _legend(seen: Picture, room: float) -> Tile:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from advisor.render.topology.elements import Table
+from advisor.render.topology.elements import Mark, Table
 
 SANS, BOLD = 0.62, 0.68
 """Width of a letter of the widest common sans-serif (DejaVu, Verdana), in font sizes; text is shortened by it."""
@@ -94,6 +94,36 @@ def moved(tile: Tile, x: float, y: float) -> str:
     return f'<g transform="translate({x:g},{y:g})">{tile.body}</g>' if tile.body else ""
 
 
+DISC = 9.0
+"""Radius of a finding's number."""
+
+ALARM = {
+    "high": ("#b3261e", "#ffffff"),
+    "medium": ("#f0b429", "#1f2934"),
+    "low": ("#f7e3a1", "#1f2934"),
+    "info": ("#e4e7ec", "#1f2934"),
+}
+"""Of a finding's number: the colour below it, and its own; dark on light or light on dark in grey too."""
+
+
+def badges(marks: Sequence[Mark], x: float, y: float) -> str:
+    """Return the numbers of findings in a row from here: a square where it is severe, else a disc; tooltips say what is so."""
+    return "".join(_badge(mark, x + at * (2 * DISC + 4), y) for at, mark in enumerate(marks))
+
+
+def badges_width(marks: Sequence[Mark]) -> float:
+    """Return the room that numbers of findings take, with a gap behind them."""
+    return len(marks) * (2 * DISC + 4) + 4 if marks else 0.0
+
+
+def _badge(mark: Mark, x: float, y: float) -> str:
+    fill, ink = ALARM[mark.severity]
+    square = 1 if mark.severity == "high" else DISC
+    place = f'x="{x:g}" y="{y - DISC:g}" width="{2 * DISC:g}" height="{2 * DISC:g}" rx="{square:g}"'
+    number = text(x + DISC, y + 4, str(mark.number), Font(11, ink, bold=True, anchor="middle"), 2 * DISC + 4)
+    return f'<g class="mark"><title>{safe(mark.says)}</title><rect {place} fill="{fill}" stroke="#1f2934"/>{number}</g>'
+
+
 def stacked(tiles: Iterable[Tile], gap: float = GAP) -> Tile:
     """Return tiles below each other."""
     parts, y, width = [], 0.0, 0.0
@@ -137,6 +167,9 @@ NUMBERED = 32
 
 HOME, BETWEEN, AWAY = (0xE6, 0xF6, 0xE9), (0xF6, 0xDD, 0xA2), (0xDE, 0x8A, 0x72)
 """Lighter where nearer, in grey too."""
+
+ON_HEAT = "#1f2934"
+"""Ink on those colours, which are the same in the light and in the dark: a hair off the other ink, which is not."""
 
 
 def heatmap(table: Table, room: float) -> Tile:
@@ -197,7 +230,7 @@ def _square(distance: int, size: tuple[float, float], colour: str, *, numbered: 
     width, height = size
     box = rect(width - 1, height - 1, colour, "none")
     if numbered:
-        font = Font(11, anchor="middle")
+        font = Font(11, ON_HEAT, anchor="middle")
         return Tile(width, height, box + text(width / 2, height / 2 + 4, str(distance), font, width - 1))
     return Tile(width, height, f"<g><title>{distance}</title>{box}</g>")
 
