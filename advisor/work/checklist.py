@@ -103,8 +103,7 @@ def checklist(
     the lines of some rules, each by its id or by the number that the audit gives its finding.
     """
     from advisor.know.vendors import vendor_by_id
-    from advisor.plan.checklist import with_plan
-    from advisor.work.bios import firmware_from, with_apply_time, with_bios
+    from advisor.work.bios import firmware_from
 
     given = firmware_from(bios)
     words = vendor_by_id(vendor) if vendor is not None else None
@@ -112,9 +111,19 @@ def checklist(
         whole, result = _of_order(source, words, scope, site=site, given=given, observer=observer)
     else:
         whole, result = _of_machine(source, words, scope, site=site, given=given, observer=observer, files=measurements)
-    made = _chosen(whole, result, only)
-    asked, order = with_bios(given, made.bios), isinstance(source, Ordered)
-    plan = planned(made.checklist, made.wishes, made.words, asked, _included(include), order=order)
+    return _planned(_chosen(whole, result, only), given, _included(include), order=isinstance(source, Ordered))
+
+
+def checklist_of(result: "Judgement", given: "BiosInput") -> TuningChecklist:
+    """Return the tuning checklist of a machine that is judged already, in its own vendor's words."""
+    return _planned(listed(result, result.vendor, given), given)
+
+
+def _planned(made: Made, given: "BiosInput", include: "Sequence[Include]" = (), *, order: bool = False) -> TuningChecklist:
+    from advisor.plan.checklist import with_plan
+    from advisor.work.bios import with_apply_time, with_bios
+
+    plan = planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios), include, order=order)
     found = with_plan(made.checklist, plan, made.words)
     return TuningChecklist(found, plan, with_apply_time(made.words, given), found)
 

@@ -1,6 +1,7 @@
 """The page of an audit: one screen, or everything, with each fact of the machine and where it was read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
@@ -30,25 +31,49 @@ Row = tuple[str, str]
 
 def details(machine: Machine, width: int) -> list[Line]:
     """Return every section that is known; each fact, or else its section, with where it was read."""
+    return [line for fact in facts_with_places(machine) for line in _shown(fact, width)]
+
+
+class Fact(NamedTuple):
+    """One fact of the machine itself: its value, or all that is in it, and the files or commands it was read from."""
+
+    name: str
+    value: str
+    places: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """Label, text, and where that was read."""
+
+
+def facts_with_places(machine: Machine) -> Iterator[Fact]:
+    """Yield every fact that is known, but the topology, which is drawn."""
     places: dict[str, list[str]] = {}
     for source in machine.sources:
         places.setdefault(source.fact, []).append(plain(source.where))
-    return [line for name in in_order(Facts) for line in _shown(machine, name, places, width)]
+    for name in in_order(Facts):
+        value, declared = getattr(machine, name), declarations(Facts)[name]
+        if value is None or declared.section == Section.TOPOLOGY:
+            continue
+        own = tuple(dict.fromkeys(places.get(name, ())))
+        if not isinstance(value, (tuple, Value)):
+            yield Fact(name, _text(value, declared.unit), own)
+        else:
+            yield Fact(
+                name, "", own, tuple((label, text, _where(f"{name}.{label.strip()}", places)) for label, text in _rows(value))
+            )
 
 
-def _shown(machine: Machine, name: str, places: Mapping[str, list[str]], width: int) -> list[Line]:
-    """Return one fact of the machine itself, with all that is in it; the topology is drawn by another command."""
-    value, declared = getattr(machine, name), declarations(Facts)[name]
-    if value is None or declared.section == Section.TOPOLOGY:
-        return []
-    head, read = (name, "heading"), _read(places.get(name, ()))
-    if not isinstance(value, (tuple, Value)):
-        return [(), *wrapped([head, (f"  {_text(value, declared.unit)}", ""), *read], width)]
+def _where(fact: str, places: Mapping[str, list[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(place for told, own in places.items() if _tells(told, fact) for place in own))
+
+
+def _shown(fact: Fact, width: int) -> list[Line]:
+    """Return one fact with all that is in it."""
+    head, read = (fact.name, "heading"), _read(fact.places)
+    if fact.value:
+        return [(), *wrapped([head, (f"  {fact.value}", ""), *read], width)]
     result: list[Line] = [(), *wrapped([head, *read], width)]
-    rows = list(_rows(value))
-    room = min(2 * LABEL, max(LABEL, *(len(label) + 2 for label, _ in rows), LABEL))
-    for label, text in rows:
-        where = [place for fact, own in places.items() if _tells(fact, f"{name}.{label.strip()}") for place in own]
+    room = min(2 * LABEL, max(LABEL, *(len(label) + 2 for label, _, _ in fact.rows), LABEL))
+    for label, text, where in fact.rows:
         result += labelled(label, [(text, ""), *_read(where, gap="  " if text else "")], width, room)
     return result
 

@@ -231,7 +231,19 @@ def measured_page(
 
 
 def _lines(measurements: Measurements, machine: Machine | None, levels: Mapping[str, int], width: int) -> list[Line]:
-    tables = [
+    tables = _tables(measurements, machine, levels, width)
+    nothing: list[Line] = [(), (("Nothing was measured.", "warn"),)]
+    return [*conditions(measurements, width), *(tables or nothing), *rejected(measurements, width), *missing(measurements, width)]
+
+
+def measured_lines(measurements: Measurements, machine: Machine | None, width: int) -> list[Line]:
+    """Return the tables of what was measured, what is rejected and what is missing, without the conditions."""
+    tables = _tables(measurements, machine, caches(machine), width)
+    return [*tables, *rejected(measurements, width), *missing(measurements, width)]
+
+
+def _tables(measurements: Measurements, machine: Machine | None, levels: Mapping[str, int], width: int) -> list[Line]:
+    return [
         *bandwidth.parts(measurements, width),
         *bandwidth.sparse(measurements, width),
         *bandwidth.patterns(measurements, width),
@@ -246,13 +258,6 @@ def _lines(measurements: Measurements, machine: Machine | None, levels: Mapping[
         *flops.hpl_tables(measurements, width),
         *network.tables(measurements, width),
         *own_kernels(measurements, width),
-    ]
-    nothing: list[Line] = [(), (("Nothing was measured.", "warn"),)]
-    return [
-        *conditions(measurements, width),
-        *(tables or nothing),
-        *rejected(measurements, width),
-        *missing(measurements, width),
     ]
 
 

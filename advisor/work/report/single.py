@@ -1,0 +1,150 @@
+"""Makes the report of one machine: audited, drawn, measured, with its plan and launch lines."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from advisor import __version__
+from advisor.errors import CannotWork
+from advisor.host.files import begin_file
+from advisor.paths import template
+from advisor.work import SILENT, Observer
+from advisor.work.report.launches import launch_lines
+
+if TYPE_CHECKING:
+    from advisor.model.audit.platform import Scope
+    from advisor.render.report.content import ReportContent, Script
+    from advisor.work.audit import Audited, MeasureNow
+    from advisor.work.checklist import TuningChecklist
+
+ReportForm = Literal["html", "md", "json"]
+"""A page for a browser, text for a ticket, a document that diff, audit and report read again."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report of one machine."""
+
+    audited: "Audited"
+    content: "ReportContent"
+
+    def html(self) -> str:
+        """Return one page: no script, no request, light, dark and for printing."""
+        from advisor.render.report.page import html_report
+
+        return html_report(self.content, template("report/report.html.j2"), template("report/style.css"))
+
+    def markdown(self) -> str:
+        """Return the first page, the plan and the launch lines for a ticket."""
+        from advisor.render.report.page import markdown_report
+
+        return markdown_report(self.content, template("report/report.md.j2"))
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor report --as json``: the audit's, with measurements, plan and launch lines."""
+        from advisor.render.report.document import report_document
+
+        return report_document(self.audited.document(), self.content)
+
+    def text(self, form: ReportForm) -> str:
+        """Return the report in a form."""
+        if form == "json":
+            return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
+        return self.html() if form == "html" else self.markdown()
+
+
+def must_be_writable(output: Path) -> None:
+    """Refuse in one line a file that could not be written, before what is to stand in it is measured."""
+    if str(output) == "-" or output.exists():
+        return
+    try:
+        begin_file(output).close()
+    except OSError as error:
+        raise CannotWork(f"{output}: {(error.strerror or 'cannot be written').lower()}; name another file to write") from error
+
+
+def report(
+    source: str | None = None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    measure: "MeasureNow | None" = None,
+    observer: Observer = SILENT,
+) -> Report:
+    """Return the report of a machine; ``source`` None is this one. Nothing is measured unless ``measure`` says what."""
+    from advisor.work.audit import audit
+
+    files = tuple(measurements) or _inside(source)
+    audited = audit(source, scope, site=site, bios=bios, measurements=files, measure=measure, observer=observer)
+    return Report(audited, content_of(audited, source, bios, tuple(measurements)))
+
+
+def _inside(source: str | None) -> tuple[Path, ...]:
+    """Return the file itself where it is a report, which holds its measurements."""
+    from advisor.host.source import read_json
+    from advisor.render.report.content import REPORT_SCHEMA
+    from advisor.work.machine import json_data
+
+    data = json_data(source) if source is not None else None
+    if source is None or data is None or REPORT_SCHEMA.encode() not in data[:200]:
+        return ()
+    found = read_json(data, "write it again with advisor report --as json")
+    return (Path(source),) if isinstance(found, dict) and isinstance(found.get("measurements"), dict) else ()
+
+
+def content_of(audited: "Audited", source: str | None, bios: Sequence[Path], given: tuple[Path, ...]) -> "ReportContent":
+    """Return what the report of an audit is made of, with the plan and the launch lines."""
+    from advisor.know.vendors import publications
+    from advisor.render.audit.findings import Asker
+    from advisor.render.report.content import ReportContent
+    from advisor.work.checklist import checklist_of
+
+    judgement, scope = audited.judgement, audited.audit.scope
+    steps = checklist_of(judgement, audited.given)
+    words = [*(("--from", source) if source is not None else ()), *(("--scope", scope) if scope != "mpi" else ())]
+    options = (("--bios", bios), ("--measurements", given))
+    words += [word for option, files in options for file in files for word in (option, str(file))]
+    return ReportContent(
+        machine=audited.machine,
+        layout=judgement.layout,
+        audit=audited.audit,
+        measured=judgement.case.measured,
+        measurements=audited.measured.measurements,
+        plan=steps.plan,
+        vendor=steps.vendor.name,
+        scripts=tuple(_scripts(steps)),
+        launches=tuple(launch_lines(audited.machine)),
+        publications=publications(),
+        asker=Asker(tuple(words)),
+        version=__version__,
+        made=datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"),
+    )
+
+
+_TOOLS: Final = ("racadm", "ilorest", "onecli", "sum", "redfish")
+_SYSTEM: Final = {"sysctl": "sysctl", "kernel-cmdline": "kernel command line"}
+
+
+def _scripts(steps: "TuningChecklist") -> "Iterator[Script]":
+    """Yield the plan as the lines of the vendor's own tool, and those of the operating system; nothing of an empty one."""
+    from advisor.render.report.content import Script
+    from advisor.work.checklist import complaint, template_of
+
+    if steps.plan.writes:
+        own = (name for name in _TOOLS if complaint(name, template_of(name) or "", steps.vendor) is None)
+        name = next(own, None)
+        if name is not None:
+            yield Script(f"BIOS: {name}", steps.text(name))
+    system = steps.plan.system
+    there = {
+        "sysctl": [each for each in system.by("sysctl") if not each.done],
+        "kernel-cmdline": system.options or system.unwanted,
+    }
+    for form, title in _SYSTEM.items():
+        if there[form]:
+            yield Script(f"Operating system: {title}", steps.text(form))
