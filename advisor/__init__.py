@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from advisor.work.measure import wished as wished
     from advisor.work.network import NetworkOptions as NetworkOptions
     from advisor.work.network import measure_network as measure_network
+    from advisor.work.report.change import change_report as change_report
+    from advisor.work.report.single import report as report
     from advisor.work.rules import explain as explain
     from advisor.work.rules import rulebook as rulebook
     from advisor.work.verify import running as running
@@ -54,6 +56,8 @@ _HOMES: Final = {
     "work.machine": ("captured", "read_machine", "topology"),
     "work.measure": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "work.network": ("NetworkOptions", "measure_network"),
+    "work.report.change": ("change_report",),
+    "work.report.single": ("report",),
     "work.rules": ("explain", "rulebook"),
     "work.verify": ("running", "verify"),
     "work.whatif": ("before_after", "diff", "whatif"),

@@ -7,7 +7,7 @@ async function look(browser, page, wish) {
   const tab = await browser.newPage();
   const seen = { requests: [], dialogs: [], errors: [] };
   const url = pathToFileURL(page).href;
-  tab.on("request", (request) => request.url() !== url && seen.requests.push(request.url().slice(0, 200)));
+  tab.on("request", (request) => request.url() !== url && !request.url().startsWith("data:") && seen.requests.push(request.url().slice(0, 200)));
   tab.on("dialog", (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
   tab.on("pageerror", (error) => seen.errors.push(String(error)));
   tab.on("console", (line) => seen.errors.push(line.text().slice(0, 300)));

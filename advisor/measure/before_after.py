@@ -10,14 +10,13 @@ from advisor.errors import BadValue, CannotWork
 from advisor.measure.run import started_at
 from advisor.model.measurement import NETWORK, Measurements, Purpose, Result, Unit, reported_text
 from advisor.model.measurement_statistics import (
-    NEGLIGIBLE,
     SIGNIFICANT,
     BeforeAfter,
     Contrast,
-    Outcome,
     Side,
     least_p,
     rank_sum_p,
+    significance,
 )
 
 _LARGEST: Final = 1 << 40
@@ -205,13 +204,6 @@ def _values(runs: _Found, like: Result, size: int, *, starts: bool) -> list[floa
 
 def _side(values: Sequence[float]) -> Side:
     return Side(number=len(values), median=median(values), low=min(values), high=max(values))
-
-
-def significance(p: float, ratio: float) -> Outcome:
-    """Return in words what a p and a ratio of medians show."""
-    if p > SIGNIFICANT or abs(ratio - 1) < NEGLIGIBLE:
-        return "no difference shown"
-    return "faster" if ratio > 1 else "slower"
 
 
 def _warnings(before: Runs, after: Runs) -> Iterator[str]:

@@ -142,6 +142,13 @@ NEGLIGIBLE: Final = 0.02
 Outcome = Literal["faster", "slower", "no difference shown"]
 
 
+def significance(p: float, ratio: float) -> Outcome:
+    """Return in words what a p and a ratio of medians show."""
+    if p > SIGNIFICANT or abs(ratio - 1) < NEGLIGIBLE:
+        return "no difference shown"
+    return "faster" if ratio > 1 else "slower"
+
+
 class Side(Value):
     """One of the two settings, of one thing."""
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.measure.before_after import before_setup, compare_runs, significance, sizes_argument
+from advisor.measure.before_after import before_setup, compare_runs, sizes_argument
 from advisor.model.measurement import Identity, Measurements, Result
+from advisor.model.measurement_statistics import significance
 from tests.measuring import one_result, one_run
 
 ONE_START = (

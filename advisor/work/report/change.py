@@ -1,0 +1,73 @@
+"""Puts two reports side by side: what changed, and what it brought."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import BadValue
+from advisor.paths import template
+from advisor.work import SILENT, Observer
+from advisor.work.report.single import Report, ReportForm, report
+
+if TYPE_CHECKING:
+    from advisor.model.audit.platform import Scope
+    from advisor.render.report.change import ChangeContent
+
+
+@dataclass(frozen=True)
+class ChangeReport:
+    """Two reports side by side."""
+
+    reports: tuple[Report, Report]
+    content: "ChangeContent"
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor report BEFORE AFTER --as json``."""
+        from advisor.render.report.change import change_document
+
+        return change_document(self.content)
+
+    def text(self, form: ReportForm) -> str:
+        """Return what changed in a form."""
+        from advisor.render.report.change import html_change, markdown_change
+
+        if form == "json":
+            return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
+        if form == "md":
+            return markdown_change(self.content, template("report/change.md.j2"))
+        return html_change(self.content, template("report/change.html.j2"), template("report/style.css"))
+
+
+def change_report(
+    before: str | None,
+    after: str | None,
+    scope: "Scope" = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    observer: Observer = SILENT,
+) -> ChangeReport:
+    """Return what changed between two states of a machine, or two machines, and what that brought; None is this machine.
+
+    Of ``measurements`` the first is of the one before, the second of the one after; a report's JSON holds its own.
+    """
+    from advisor.compare.audits import difference
+    from advisor.compare.measured import what_it_brought
+    from advisor.render.report.change import ChangeContent
+
+    if len(measurements) not in (0, 2):
+        raise BadValue("of two machines there are two measurements, or none", cure="give --measurements twice: BEFORE's, AFTER's")
+    files: list[tuple[Path, ...]] = [(file,) for file in measurements] or [(), ()]
+    one, other = (
+        report(each, scope, site=site, measurements=file, observer=observer)
+        for each, file in zip((before, after), files, strict=True)
+    )
+    a, b = one.audited, other.audited
+    names = (before or "this machine", after or "this machine")
+    layouts = (a.judgement.layout, b.judgement.layout)
+    differs = difference(names, (a.machine, b.machine), layouts, (a.audit, b.audit))
+    runs = (one.content.measurements, other.content.measurements)
+    brought = what_it_brought(runs[0], runs[1]) if runs[0] and runs[1] else ()
+    return ChangeReport((one, other), ChangeContent(names, (one.content, other.content), differs, brought))

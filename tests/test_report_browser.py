@@ -1,0 +1,109 @@
+"""Reports in a real Chromium: what axe and html-validate say, no request, 320 pixels, paper, and names that attack."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from advisor.model.hardware.machine import Machine
+from advisor.work.machine import read_machine
+from advisor.work.report.change import change_report
+from advisor.work.report.single import report
+from tests.browser import Look, invalid, needs_browser, open_page, printed
+from tests.reports import CORPUS, MACHINES, source_of
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+LARGEST = 1_500_000
+SHEETS = 20
+"""Sheets of A4 that a report with every chart may take; facts stay folded on paper."""
+
+
+def seen(page: Path) -> dict[str, object]:
+    """Return all that a browser has against a page: nothing, where it is as it should be."""
+    light, dark, narrow, wide = open_page(page, [Look(axe=True), Look("dark", axe=True), Look(width=320), Look(width=3840)])
+    every = (light, dark, narrow, wide)
+    return {
+        "violations": light["violations"] + dark["violations"],
+        "passes": min(light["passes"], dark["passes"]) < 30,
+        "asked": [request for look in every for request in look["requests"]],
+        "errors": [error for look in every for error in look["errors"]],
+        "sideways": [look["scroll_width"] for look in every if look["scroll_width"] > look["width"]],
+        "scripts": sum(look["scripts"] for look in every),
+        "dangling": light["dangling"],
+        "unreachable": sum(look["unreachable"] for look in every),
+        "invalid": invalid(page),
+    }
+
+
+NOTHING: dict[str, object] = {
+    "violations": [], "passes": False, "asked": [], "errors": [], "sideways": [], "scripts": 0, "dangling": [], "unreachable": 0,
+    "invalid": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_report_is_sound_in_a_browser_light_and_dark_narrow_and_wide(name: str, tmp_path: Path) -> None:
+    """No violation of axe, no fault of html-validate, no request, no error, nothing wider than its window."""
+    source, measured = source_of(name, tmp_path)
+    if source.startswith(str(CORPUS)) and not Path(source).is_file():
+        pytest.skip(f"no {source}: the published machines are not there")
+    page = tmp_path / "report.html"
+    page.write_text(report(source, measurements=measured).html(), encoding="utf-8")
+    assert (seen(page), page.stat().st_size < LARGEST) == (NOTHING, True)
+
+
+def test_a_report_prints_on_a4_with_everything_that_matters_on_the_first_sheet(tmp_path: Path) -> None:
+    """The verdict, the fix and the figures stand on it; folded facts are not printed."""
+    source, measured = source_of("rome-nps1", tmp_path)
+    page = tmp_path / "report.html"
+    page.write_text(report(source, measurements=measured).html(), encoding="utf-8")
+    assert printed(page, tmp_path / "report.pdf") <= SHEETS
+    (look,) = open_page(page, [Look(width=760, media="print")])
+    first = look["text"][:2500]
+    wanted = ("Fix 1 thing", "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4", "Memory bandwidth, triad", "Not seen:")
+    assert [words for words in wanted if words not in first] == []
+    assert "/proc/sys/kernel/hostname" not in look["text"]
+
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>'
+
+
+def attacked(machine: Machine) -> Machine:
+    """Return a machine whose host, firmware, modules, adapters and processor are called what would run in a careless page."""
+    assert machine.firmware is not None
+    assert machine.memory is not None
+    assert machine.cpu is not None
+    worse = {"system_vendor": HOSTILE, "product": f"{{{{7*7}}}}{HOSTILE}", "bios_version": HOSTILE}
+    modules = tuple(each.model_copy(update={"locator": f"{HOSTILE}{at}"}) for at, each in enumerate(machine.memory.dimms or ()))
+    return machine.model_copy(
+        update={
+            "name": f"x{HOSTILE}",
+            "firmware": machine.firmware.model_copy(update=worse),
+            "cpu": machine.cpu.model_copy(update={"model_name": f"AMD EPYC 7702 {HOSTILE}"}),
+            "memory": machine.memory.model_copy(update={"dimms": modules}),
+        }
+    )
+
+
+def test_hostile_names_stay_letters(tmp_path: Path) -> None:
+    """Host, DMI, processor and slot names with markup open no dialog, bring no element, and are read as they are written."""
+    source, _ = source_of("rome-nps1", tmp_path)
+    file, page = tmp_path / "hostile.json", tmp_path / "report.html"
+    file.write_text(attacked(read_machine(source)).model_dump_json(), encoding="utf-8")
+    for text in (report(str(file)).html(), change_report(str(file), source).text("html")):
+        page.write_text(text, encoding="utf-8")
+        light, dark = open_page(page, [Look(axe=True), Look("dark")])
+        said = [(look["dialogs"], look["scripts"], look["errors"], look["requests"]) for look in (light, dark)]
+        assert said == [([], 0, [], [])] * 2
+        assert ("<script>alert(1)</script>" in light["text"], "49" in light["title"]) == (True, False)
+        assert re.findall(r"<script|<img|onerror=[^&]*>", text.replace("&lt;", "")) == []
+
+
+def test_two_reports_side_by_side_are_sound_in_a_browser(tmp_path: Path) -> None:
+    """The page of a change keeps to the same."""
+    before, first = source_of("rome-nps1", tmp_path)
+    after, second = source_of("rome-nps4", tmp_path)
+    page = tmp_path / "change.html"
+    page.write_text(change_report(before, after, measurements=(*first, *second)).text("html"), encoding="utf-8")
+    assert seen(page) == NOTHING
