@@ -94,7 +94,7 @@ class Oracle:
         return words.get(str(value), value)
 
     def illegal(self, name: str, value: Any) -> str | None:
-        """Return why a value can never be written, or None; texts whose expression repeats groups are not told apart here."""
+        """Return why a value can never be written, or None."""
         about = self.attributes.get(name)
         if about is None:
             return "is not in the registry"
@@ -110,7 +110,26 @@ class Oracle:
             return None if type(value) is bool else f"is true or false, not {value!r}"
         return _illegal_text(about, value) if kind == "String" else f"is a {kind}"
 
+    def endless(self) -> set[str]:
+        """Return the texts whose expression repeats a group, and not just a few times: some can be searched for ages."""
+        often = re.compile(r"\)([*+]|\{(\d*,\}|\d?,?\d\d))")
+        return {name for name, about in self.attributes.items() if often.search(about.get("ValueExpression") or "")}
+
     # dependencies
+
+    def hanging(self, present: Mapping[str, Any]) -> set[str]:
+        """Return the attributes of which rules speak that hang, at whatever remove, on a value that is not shown."""
+        found: set[str] = set()
+        while True:
+            more = {
+                rule["MapToAttribute"]
+                for rule in self.rules
+                for term in rule["MapFrom"]
+                if term["MapFromAttribute"] not in present or term["MapFromAttribute"] in found
+            }
+            if more <= found:
+                return found
+            found |= more
 
     def holds(self, rule: Json, values: Mapping[str, Any], flags: Mapping[tuple[str, str], bool | None]) -> bool | None:
         """Return whether a rule's condition holds."""

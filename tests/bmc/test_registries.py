@@ -31,15 +31,13 @@ class Judged:
         self.present: Mapping[str, Scalar | None] = {name: value for name, value in bios.attributes.items() if value is not None}
         rules = self.oracle.rules
         sources = {term["MapFromAttribute"] for rule in rules for term in rule["MapFrom"]}
-        self.touched = sorted(
-            (sources | {rule["MapToAttribute"] for rule in rules}) & set(self.present) & set(self.oracle.attributes)
-        )
-        self.others = sorted(set(self.present) & set(self.oracle.attributes))
+        self.others = sorted(set(self.present) & set(self.oracle.attributes) - self.oracle.endless())
+        self.touched = sorted((sources | {rule["MapToAttribute"] for rule in rules}) & set(self.others))
 
-    def wishes(self, count: int, seed: int) -> Iterator[Wish]:
+    def wishes(self, seed: int) -> Iterator[Wish]:
         """Yield random writes, mostly of attributes that dependencies speak of, now and then of a value that is not legal."""
         chance = random.Random(seed)  # noqa: S311 - the same wishes every time
-        for _ in range(count):
+        while True:
             names = chance.sample(self.touched, min(chance.choice([1, 1, 2, 2, 3, 4, 6]), len(self.touched)))
             if chance.random() < 0.2:
                 names.append(chance.choice(self.others))
@@ -85,16 +83,25 @@ def judged(name: str, *, real: bool) -> Judged:
 
 
 def compared(machine: Judged, count: int, seed: int) -> tuple[Counter[str], list[tuple[Wish, str, str]]]:
-    """Return how often each verdict came, and every wish of which the two say different things."""
+    """Return how often each verdict came, and every wish of which the two say different things.
+
+    As many wishes are drawn as it takes for the registry to decide so many. It may leave one open for one reason alone: what is
+    written hangs on an attribute that this machine does not show.
+    """
     told: Counter[str] = Counter()
     differ = []
-    for wish in machine.wishes(count, seed):
+    hanging = machine.oracle.hanging(machine.present)
+    for wish in machine.wishes(seed):
         theirs, ours = machine.oracle.verdict(machine.present, wish), machine.verdict(wish)
         told[theirs] += 1
-        if theirs not in (ours, "not told"):
+        if theirs == "not told" and hanging.isdisjoint(wish):
+            differ.append((wish, "not told, and nothing it hangs on is absent", ours))
+        elif theirs not in (ours, "not told"):
             differ.append((wish, theirs, ours))
         elif theirs == "allowed" and told.total() % 10 == 0 and (pair := machine.moves(wish))[0] != pair[1]:
             differ.append((wish, str(pair[1]), str(pair[0])))
+        if told["allowed"] + told["forbidden"] == count:
+            break
     return told, differ
 
 
@@ -105,15 +112,34 @@ def test_a_registry_is_read_as_an_independent_evaluation_reads_it(name: str) -> 
     assert (differ[:3], min(told["allowed"], told["forbidden"]) > 20) == ([], True), told
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not PRESENT, reason=ABSENT)
+@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.matrix])])
 @pytest.mark.parametrize(("name", "rules"), REAL.items())
-def test_a_real_registry_is_read_as_an_independent_evaluation_reads_it(name: str, rules: int) -> None:
-    """The same of 10,000 random writes to the whole registry of a real machine."""
+def test_a_real_registry_is_read_as_an_independent_evaluation_reads_it(name: str, rules: int, count: int) -> None:
+    """The same of 10,000 random writes to the whole registry of a real machine; of 400 each time."""
     machine = judged(name, real=True)
-    told, differ = compared(machine, 10_000, seed=2026)
+    told, differ = compared(machine, count, seed=2026)
     assert (len(machine.oracle.rules), len(machine.registry.dependencies)) == (rules, rules)
-    assert (differ[:3], min(told["allowed"], told["forbidden"]) > 200) == ([], True), told
+    assert (differ[:3], min(told["allowed"], told["forbidden"]) >= count / 25) == ([], True), told
+
+
+ENDLESS = {
+    "dell": {"SetBootOrderEn", "SetBootOrderDis", "SysPassword", "OldSysPassword", "SetupPassword", "OldSetupPassword"}
+    | {f"HttpDev{number}{kind}" for number in range(1, 5) for kind in ("Uri", "v6Uri")},
+    "hpe": {"PrebootNetworkProxy", "IpxeStartupUrl", "UefiShellStartupUrl"} | {f"UrlBootFile{each}" for each in ("", 2, 3, 4)},
+    "lenovo": set(),
+    "supermicro": set(),
+}
+"""What the wishes leave out: boot order, passwords, and where the network is booted from."""
+
+
+@pytest.mark.skipif(not PRESENT, reason=ABSENT)
+@pytest.mark.parametrize(("name", "endless"), ENDLESS.items())
+def test_a_text_whose_expression_may_be_searched_for_ever_is_never_written(name: str, endless: set[str]) -> None:
+    """Registries come from outside: a new text is refused where its expression repeats groups, though it may be a legal one."""
+    machine = judged(name, real=True)
+    assert machine.oracle.endless() == endless
+    assert [each for each in endless if machine.registry.attributes[each].takes("")] == []
 
 
 @pytest.mark.skipif(not PRESENT, reason=ABSENT)
