@@ -72,7 +72,9 @@ class Origins:
             if self._case.platform is None:
                 return Lack(fact=fact, why="this processor is in no platform sheet", help="add it to rules/platforms")
             return Lack(fact=fact, why=f"the sheet of {self._case.platform.name} does not tell", help="nothing here shows it")
-        gap = self._gap(name)
+        if name.startswith("allocation"):
+            return Lack(fact=fact, why="it ran in no job", help="run advisor in a job of the scheduler: srun advisor audit")
+        gap = self._gap(name) or (self._gap("slurm_conf") if name.startswith("limits.slurm") else None)
         if gap:
             return Lack(fact=fact, why=gap.why, help=gap.help)
         return Lack(fact=fact, why="not in this input", help="run advisor on the machine itself, as root: sudo advisor audit")

@@ -43,16 +43,22 @@ def padded(line: Line, width: int) -> Line:
     return (*line, (" " * max(0, width - width_of(line)), ""))
 
 
+LONGEST_WORD = 1000
+"""Cells of a word that is still kept whole."""
+
 _LEAST = 8
 """Cells that an indent leaves a line; a terminal narrower than this has no indents."""
 
 
-def wrapped(spans: Iterable[Span], width: int, indent: int = 2) -> list[Line]:
-    """Return spans broken at blanks, and after commas where a word is too long; later lines are indented."""
+def wrapped(spans: Iterable[Span], width: int, indent: int = 2, *, whole: bool = False) -> list[Line]:
+    """Return spans broken at blanks, and after commas where a word is too long; later lines are indented.
+
+    With ``whole`` a word that is too long stands on a line of its own, unbroken: it is to be copied.
+    """
     indent = max(0, min(indent, width - _LEAST))
     lines: list[list[Span]] = [[]]
     room = width
-    for word, style in _words(spans, width - indent):
+    for word, style in _words(spans, LONGEST_WORD if whole else width - indent):
         size = cell_len(word.rstrip())
         if size > room and lines[-1]:
             lines.append([(" " * indent, "")])
@@ -62,13 +68,13 @@ def wrapped(spans: Iterable[Span], width: int, indent: int = 2) -> list[Line]:
     return [_trimmed(line) for line in lines]
 
 
-def clipped(spans: list[Span], width: int, most: int, indent: int) -> list[Line]:
+def clipped(spans: list[Span], width: int, most: int, indent: int, *, whole: bool = False) -> list[Line]:
     """Return wrapped lines, cut between words where they would be more than so many; a mark says where all of it stands."""
-    lines = wrapped(spans, width, indent=indent)
+    lines = wrapped(spans, width, indent=indent, whole=whole)
     head, words = spans[:1], "".join(text for text, _ in spans[1:]).split(" ")
     while len(lines) > most and len(words) > 1:
         words.pop()
-        lines = wrapped([*head, (" ".join(words).rstrip(",;:") + " ... (-v)", spans[1][1])], width, indent=indent)
+        lines = wrapped([*head, (" ".join(words).rstrip(",;:") + " ... (-v)", spans[1][1])], width, indent=indent, whole=whole)
     return lines
 
 

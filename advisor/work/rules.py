@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from advisor.errors import BadSheet, BadValue, did_you_mean
+from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean
 from advisor.judge.rule import Rule, Words
 from advisor.judge.rulebook import ExampleResult, Rulebook, load_rules, rule_files, run_examples, verdicts_without_example
 from advisor.judge.scope import scope_with
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from advisor.model.audit.platform import Scope
     from advisor.model.audit.rule import RuleText
     from advisor.render.audit.explain import Told
+    from advisor.render.audit.findings import Asker
     from advisor.work.audit import Audited
 
 SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
@@ -136,6 +137,18 @@ def sheets_checked() -> SheetsChecked:
     return SheetsChecked(len(makers), len(platforms()), len(named), shown)
 
 
+def asker(words: tuple[str, ...] = ()) -> "Asker":
+    """Return who asks, with the options that they gave: of another machine neither root nor the job here matters."""
+    from advisor.render.audit.findings import Asker
+    from advisor.work.job.allocation import of_job
+
+    try:
+        job = of_job(os.environ) if "--from" not in words else None
+    except AdvisorError:  # a job's environment that cannot be read takes nothing from what was found
+        job = None
+    return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else ())
+
+
 _FIGURES: Final = {
     "cut": ("triad",), "bandwidth": ("triad",), "distance": ("latency",), "compute": ("flops",), "hpl": ("hpl", "flops"),
     "messages": ("messages",), "preferred": ("messages",), "quick": ("triad", "latency", "flops"),
@@ -164,7 +177,6 @@ class Explained:
         from advisor.know.benchmarks import BENCHES, bench_of
         from advisor.know.vendors import publications
         from advisor.render.audit.explain import Told
-        from advisor.render.audit.findings import Asker
 
         setting = next(iter(self.rule.set), None)
         bench = bench_of((self.rule.id,), setting, self.verdicts[0].where)
@@ -176,7 +188,7 @@ class Explained:
             plan=self.audited.plan,
             publications=publications(),
             measured=self.audited.judgement.case.measured,
-            asker=Asker(words),
+            asker=asker(words),
             number=self.audited.numbers.get(self.rule.id),
             benchmark=BENCHES[bench].command if bench else None,
             shows=_FIGURES.get(bench or "", ()),

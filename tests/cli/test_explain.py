@@ -211,7 +211,7 @@ def test_what_no_script_writes_is_by_hand_on_the_screen_and_the_page(tmp_path: P
 def test_a_number_is_that_of_the_screen_whatever_topics_it_shows(given: list[str], capsys: Capture) -> None:
     """A screen of one topic renumbers nothing: explain, which knows no topics, takes the same number."""
     screen = printed(capsys, "audit", "--topic", "os", *given)
-    number = re.findall(r"(\d+) vm.swappiness", screen)[0]
+    number = re.findall(r"\((\d+)\) vm.swappiness", screen)[0]
     assert int(number) > 1
     assert "vm.swappiness" in explained([number, *given], capsys).splitlines()[0]
 

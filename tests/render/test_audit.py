@@ -83,7 +83,7 @@ def test_the_costliest_comes_first() -> None:
         "2 HIGH sockets are cut" if "2 HIGH sockets" in text else "2 HIGH",
         "3 MEDIUM",
         "4 LOW",
-        "5 thing 0",
+        "(5) thing 0",
     )
     assert (sorted(names, key=text.index), [name for name in names if name not in text]) == (list(names), [])
 
@@ -96,7 +96,7 @@ def test_the_first_line_below_the_machine_says_what_to_fix() -> None:
 
 def test_subjects_of_one_rule_are_one_fix() -> None:
     """Two sockets that want the same step are one thing to fix, which names both."""
-    assert "offers NPS4; so is socket 1" in screen(audits.audit(), width=140)
+    assert "offers NPS4; also socket 1" in screen(audits.audit(), width=140)
 
 
 def test_one_rule_does_not_flood() -> None:
@@ -123,7 +123,7 @@ def test_a_setting_is_told_with_its_value_now_and_wanted() -> None:
         met=False,
     )
     text = screen(Audit(scope="mpi", findings=(known,), settings=(row,)))
-    assert "CONSIDER  1 vm.swappiness 60 -> 10\n" in text
+    assert "CONSIDER  (1) vm.swappiness 60 -> 10\n" in text
 
 
 def test_what_the_next_boot_brings_is_said() -> None:
@@ -142,7 +142,7 @@ def test_unknown_bios_settings_take_one_item() -> None:
         for at in range(40)
     )
     audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=lacks),), settings=())
-    assert "NOT SEEN  1 check: 1 advisor audit --bios FILE\n" in screen(audit)
+    assert "NOT SEEN  1 check: add --bios FILE (1)\n" in screen(audit)
 
 
 def test_waived_and_broken_are_shown() -> None:
@@ -153,7 +153,7 @@ def test_waived_and_broken_are_shown() -> None:
 
 def test_the_numbers_of_the_last_line_add_up() -> None:
     """Every rule is counted once, by the worst of its verdicts."""
-    line = re.sub(r"\s+", " ", screen(audits.audit(), width=200)).partition("RULES ")[2].partition("MORE")[0]
+    line = re.sub(r"\s+", " ", screen(audits.audit(), width=200)).partition("CHECKS ")[2].partition("MORE")[0]
     total, *parts = (int(number) for number in re.findall(r"\d+", line))
     assert (total, sum(parts)) == (len({finding.id for finding in audits.audit().findings}),) * 2
 
@@ -162,7 +162,7 @@ def test_nothing_found_is_said_with_what_was_asked() -> None:
     """A machine without findings gets a good word that says how much was answered, and never that all is well."""
     sound = tuple(audits.finding(f"os-{at}", "low", "pass") for at in range(9))
     audit = Audit(scope="mpi", findings=(*sound, audits.finding("x-y", "low", "unknown")), settings=())
-    assert "NOTHING TO FIX  9 checks answered for mpi, 1 need more facts\nCHECKED   9 passed: os 9\n" in screen(audit)
+    assert "NOTHING TO FIX  9 checks answered for mpi, 1 needs more facts\nCHECKED   9 passed: os 9\n" in screen(audit)
 
 
 def test_where_little_is_known_that_stands_first() -> None:
@@ -170,48 +170,66 @@ def test_where_little_is_known_that_stands_first() -> None:
     unknown = tuple(audits.finding(f"x-{at}", "low", "unknown") for at in range(9))
     audit = Audit(scope="mpi", findings=(*unknown, audits.finding("os-a", "low", "pass")), settings=())
     text = screen(audit)
-    assert ("LITTLE IS KNOWN  1 of 10 checks" in text, "NOTHING TO FIX" in text) == (True, False)
+    assert ("LITTLE IS KNOWN  this machine answers 1 of 10 checks" in text, "NOTHING TO FIX" in text) == (True, False)
 
 
 def test_what_was_not_seen_adds_up_to_what_needs_more_facts() -> None:
     """A check that waits for several commands counts once, where most wait; what nobody can know is among the others."""
-    lacks = [("ask c",), ("ask c", "ask d"), ("ask d",), (NOT_OFFERED,), ()]
+    lacks = [("advisor c",), ("advisor c", "advisor d"), ("advisor d",), (NOT_OFFERED,), ()]
     made = tuple(
         audits.finding(f"x-{at}", "low", "unknown", lacks=tuple({"fact": "a", "why": "b", "help": each} for each in helps))
         for at, helps in enumerate(lacks)
     )
     text = screen(Audit(scope="mpi", findings=made, settings=()))
-    assert "NOT SEEN  5 checks: 2 ask c · 1 ask d · 2 by other means, see -v\n" in text
+    assert "NOT SEEN  5 checks: advisor c (2) · advisor d (1) · otherwise, see -v (2)\n" in text
     assert "5 need more facts" in text
-
-
-def test_a_bios_that_was_given_is_not_asked_for_again() -> None:
-    """A setting that the given attributes do not have says so."""
-    lack = {"fact": "setting.x", "why": "y", "help": "give the BIOS attributes: advisor audit --bios FILE (a)"}
-    audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=(lack,)),), settings=())
-    assert "1 not in the BIOS attributes given\n" in screen(audit, asker=Asker(("--bios", "b.json")))
 
 
 def test_most_waited_for_comes_first() -> None:
     """What would settle most rules stands first among what could not be seen, with how many wait."""
     lacks = tuple(
-        audits.finding(f"x-{at}", "low", "unknown", lacks=({"fact": "a", "why": "b", "help": "ask c" if at else "ask d"},))
+        audits.finding(f"x-{at}", "low", "unknown", lacks=({"fact": "a", "why": "b", "help": f"advisor {'c' if at else 'd'}"},))
         for at in range(3)
     )
     text = screen(Audit(scope="mpi", findings=lacks, settings=(), unseen=(Gap(fact="d", why="e", help="ask f"),)))
-    assert "NOT SEEN  3 checks: 2 ask c · 1 ask d\n" in text
+    assert "NOT SEEN  3 checks: advisor c (2) · advisor d (1)\n" in text
 
 
-@pytest.mark.parametrize(
-    ("live", "wanted"),
-    [(True, "14 checks: 14 advisor measure --quick\n"), (False, "14 checks: 14 advisor measure --quick, on it\n")],
-)
-def test_a_remedy_knows_which_machine_it_is_for(live: bool, wanted: str) -> None:
-    """What must be run on the machine of a capture says that it is there."""
-    lack = {"fact": "measured", "why": "nothing was measured", "help": "advisor measure --quick, about 40 s"}
-    lacks = tuple(audits.finding(f"measured-{at}", "low", "unknown", lacks=(lack,)) for at in range(14))
-    text = screen(Audit(scope="mpi", findings=lacks, settings=()), asker=Asker(() if live else ("--from", "x")))
-    assert wanted in text
+def remedy(asker: Asker, cure: str) -> str:
+    """Return what the screen of an asker says of checks that one cure would answer."""
+    lack = {"fact": "some.fact", "why": "it is not known", "help": cure}
+    lacks = tuple(audits.finding(f"some-{at}", "low", "unknown", lacks=(lack,)) for at in range(14))
+    text = screen(Audit(scope="mpi", findings=lacks, settings=()), asker=asker, width=200)
+    return text.partition("NOT SEEN  14 checks: ")[2].partition("\n")[0]
+
+
+MEASURED, MESSAGES = "advisor measure --quick, about 40 s", "advisor measure network --hosts A,B"
+AS_ROOT = "run as root: sudo advisor audit, or sudo advisor capture"
+CAPTURED = "take a capture on the machine itself: advisor capture"
+BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
+ELSEWHERE = Asker(("--from", "node.tar.gz"))
+REMEDIES = {
+    "live": (Asker(), MEASURED, "advisor measure --quick (14)"),
+    "from a capture": (ELSEWHERE, MEASURED, "on that machine advisor measure --quick (14)"),
+    "from a capture, more to read": (ELSEWHERE, CAPTURED, "on that machine sudo advisor capture (14)"),
+    "from a capture, as root": (ELSEWHERE._replace(root=True), AS_ROOT, "on that machine sudo advisor capture (14)"),
+    "live, not root": (Asker(), AS_ROOT, "sudo advisor audit (14)"),
+    "live, root already": (Asker(root=True), AS_ROOT, "otherwise, see -v (14)"),
+    "no BIOS given": (Asker(), BIOS, "add --bios FILE (14)"),
+    "a BIOS given": (Asker(("--bios", "b.json")), BIOS, "not in the BIOS attributes given (14)"),
+    "in no job": (Asker(), MESSAGES, "advisor measure network --hosts A,B (14)"),
+    "in a job of three": (Asker(hosts=("n1", "n2", "n3")), MESSAGES, "advisor measure network --hosts n1,n2 (14)"),
+    "in a job of one": (Asker(hosts=("n1",)), MESSAGES, "advisor measure network --hosts A,B (14)"),
+    "no command": (Asker(), "see the data sheet", "otherwise, see -v (14)"),
+    "no sheet": (Asker(), "add it to rules/platforms", "no data for this processor (14)"),
+}
+
+
+@pytest.mark.parametrize("case", REMEDIES)
+def test_a_remedy_knows_who_asks(case: str) -> None:
+    """Root is sent to no sudo, a capture to its machine, a job to its own hosts, who gave the BIOS not to it again."""
+    asker, cure, wanted = REMEDIES[case]
+    assert remedy(asker, cure) == wanted
 
 
 def test_figures_stand_beside_what_was_published() -> None:

@@ -19,7 +19,7 @@ Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
 """
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from advisor.cli import options as opt
 
@@ -84,17 +84,18 @@ def _together(asked: "MeasureNow", others: dict[str, bool]) -> None:
 def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
     """Return the page, with the tables of HPL and of messages where they were asked for."""
     from advisor.know.vendors import publications
-    from advisor.render.audit.findings import Asker
     from advisor.render.audit.page import audit_page, whole_audit_page
     from advisor.render.audit.screen import Shown
     from advisor.render.measured.page import hpl_and_network
+    from advisor.work.rules import asker
 
     measured, layout = found.measured.measurements, found.judgement.layout
     added: Lines = (lambda room: hpl_and_network(measured, room)) if tables and measured else (lambda _: [])
     if verbose:
         steps = _steps(found, again)
-        return whole_audit_page(found.audit, found.machine, layout, publications(), added=added, steps=steps, width=width)
-    shown = Shown(found.audit, found.machine, layout, found.judgement.case.measured, Asker(again), found.plan, found.numbers)
+        parts: dict[str, Any] = {"added": added, "steps": steps, "numbers": found.numbers, "width": width}
+        return whole_audit_page(found.audit, found.machine, layout, publications(), **parts)
+    shown = Shown(found.audit, found.machine, layout, found.judgement.case.measured, asker(again), found.plan, found.numbers)
     return audit_page(shown, added=added, width=width)
 
 

@@ -27,6 +27,10 @@ class Asker(NamedTuple):
 
     words: tuple[str, ...] = ()
     """What the commands to go on with need to see the same: ``--from node.tar.gz``."""
+    root: bool = False
+    """Whether root asks: then nothing is to be had by sudo."""
+    hosts: tuple[str, ...] = ()
+    """The hosts of the job that this runs in."""
 
     @property
     def live(self) -> bool:
@@ -37,6 +41,10 @@ class Asker(NamedTuple):
     def files(self) -> tuple[str, ...]:
         """Files of measurements."""
         return tuple(value for option, value in pairwise(self.words) if option == "--measurements")
+
+    def filled(self, text: str) -> str:
+        """Return a command with the job's own hosts where A,B stands for two: it can be copied then."""
+        return re.sub(r"(--hosts|--network) A,B\b", rf"\1 {','.join(self.hosts[:2])}", text) if len(self.hosts) > 1 else text
 
 
 class Group(NamedTuple):
@@ -153,10 +161,10 @@ def undo_words(head: Finding) -> str:
 
 
 def subjects(found: Sequence[Finding]) -> str:
-    """Return the things that it is so of, where the claim names but one of several."""
+    """Return the others that it is so of, where the claim names but one of several."""
     names = [plain(finding.subject, 40) for finding in found[1:] if finding.subject]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"; so {'are' if len(names) > 1 else 'is'} {', '.join(names[:3])}{more}" if names else ""
+    return f"; also {', '.join(names[:3])}{more}" if names else ""
 
 
 def in_short(head: Finding) -> str:

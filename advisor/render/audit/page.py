@@ -197,6 +197,7 @@ def whole_audit_page(
     *,
     added: Lines = lambda _: [],
     steps: Iterable[Step] = (),
+    numbers: Mapping[str, int] | None = None,
     width: int | None = None,
 ) -> Page:
     """Return an audit with every verdict, setting and fact, each with where it was read and its source."""
@@ -205,8 +206,8 @@ def whole_audit_page(
     def lines(room: int) -> list[Line]:
         return [
             *whole(machine, seen, room),
+            *full_findings(audit, room, publications, numbers),
             *all_settings(audit, room),
-            *full_findings(audit, room, publications),
             *other_verdicts(audit, room),
             *details(machine, room),
             *unknown_facts(audit, room),

@@ -12,6 +12,7 @@ from advisor.model.audit.planned import Planned, planned_for
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.render.audit.findings import (
+    LONGEST,
     ROOM,
     Asker,
     Group,
@@ -51,12 +52,17 @@ class _Detail:
     """Lines of what to consider."""
     unseen: int
     """Lines of what was not seen."""
+    each: int
+    """Lines that a fix in short may take."""
 
 
 _DETAILS = (
-    _Detail(3, 6, 3, 3), _Detail(3, 4, 2, 2), _Detail(3, 3, 1, 1), _Detail(2, 4, 2, 2), _Detail(2, 3, 1, 1), _Detail(1, 4, 2, 2),
-    _Detail(1, 3, 1, 1), _Detail(1, 2, 1, 1),
+    _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2), _Detail(2, 3, 1, 1, 2),
+    _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2), _Detail(1, 2, 1, 1, 2),
 )  # fmt: skip
+
+_NARROW = _Detail(1, 4, 4, 6, 10)
+"""On a terminal that scrolls in any case: whatever is shown is shown whole."""
 
 
 class Shown(NamedTuple):
@@ -88,7 +94,7 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     harmful = [own for own in rules if own[0].severity != "info"]
     considered = _considered(shown, [own for own in rules if own[0].severity == "info"])
     unseen = open_checks(audit, shown.asker)
-    head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(audit, harmful, width)]
+    head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(shown, harmful, width)]
     checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not _little(audit) else []
     pending = _section("PENDING", _pending(audit), width, 1, "warn")
     measured = _section("MEASURED", list(figures(shown.measured).values()) if shown.measured else [], width, 2, "label")
@@ -96,12 +102,13 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
 
     def lines(detail: _Detail) -> list[Line]:
         consider = _section("CONSIDER", considered, width, detail.considered, "label")
-        not_seen = _not_seen(unseen, width, detail.unseen)
+        not_seen = _not_seen(unseen, width, detail.unseen, shown.asker)
         fixes = _fixes(shown, harmful, width, detail)
         return [*head, *fixes, *checked, *pending, *consider, *measured, *not_seen, *end]
 
-    tried = map(lines, _DETAILS[:-1] if width >= WIDTH else ())
-    return next((found for found in tried if len(found) <= HEIGHT), None) or lines(_DETAILS[-1])
+    if width < WIDTH:
+        return lines(_NARROW)
+    return next((found for found in map(lines, _DETAILS[:-1]) if len(found) <= HEIGHT), None) or lines(_DETAILS[-1])
 
 
 def _end(shown: Shown, width: int) -> list[Line]:
@@ -121,21 +128,28 @@ def _little(audit: Audit) -> bool:
     return not answered or answered < LITTLE * (answered + open_rules)
 
 
-def _verdict(audit: Audit, harmful: Sequence[tuple[Finding, ...]], width: int) -> list[Line]:
+def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -> list[Line]:
     """Return the line that a hurried reader takes away; where little is known, that comes first."""
+    audit = shown.audit
     answered, open_rules = answered_and_open(audit)
     lines: list[list[Span]] = []
     if _little(audit):
-        said = f"  {answered} of {answered + open_rules} checks could be answered{'' if harmful else '; no fault found'}"
+        said = f"  {_input(shown)} answers {answered} of {answered + open_rules} checks{'' if harmful else '; no fault found'}"
         lines.append([("LITTLE IS KNOWN", "warn"), (said, "")])
     if harmful:
         needs = restart(*(own[0] for own in harmful))
         things = "FIX 1 THING" if len(harmful) == 1 else f"FIX {len(harmful)} THINGS"
         lines.append([(things, "down"), (f"  {_headline(audit, harmful[0])}{f'; one {needs}' if needs else ''}", "")])
     elif not lines:
-        rest = f", {open_rules} need more facts" if open_rules else ""
+        rest = f", {open_rules} need{'s' if open_rules == 1 else ''} more facts" if open_rules else ""
         lines.append([("NOTHING TO FIX", "good"), (f"  {count(answered, 'check')} answered for {audit.scope}{rest}", "")])
     return [(), *(line for each in lines for line in wrapped(each, width))]
+
+
+def _input(shown: Shown) -> str:
+    """Return what the machine is known from, for a reader who may have a better source."""
+    where = next((source.where for source in shown.machine.sources if source.fact == "topology"), "")
+    return f"this {'hwloc XML' if where == 'hwloc XML' else 'machine' if shown.asker.live else 'input'}"
 
 
 def _headline(audit: Audit, found: Sequence[Finding]) -> str:
@@ -155,7 +169,7 @@ def _fixes(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int, det
         change = changed(shown.audit, head.wants)
         what = f": {change}" if change else f"; fix: {fix_words(head).removeprefix('BIOS: ')}"
         words = [(in_short(head), ""), (subjects(own), "dim"), (what, "")]
-        result += clipped([lead(shown.number(head.id), head), *words], width, 2, ROOM)
+        result += clipped([lead(shown.number(head.id), head), *words], width, detail.each, ROOM)
     left = len(harmful) - detail.fixes - len(rest)
     return [*result, *labelled("", [(f"{left} more to fix: advisor audit -v", "dim")], width, ROOM)] if left > 0 else result
 
@@ -164,15 +178,16 @@ def _in_full(shown: Shown, groups: tuple[Group, ...], width: int) -> list[Line]:
     head = groups[0].head
     members = [finding for group in groups for finding in group.members]
     said = [(plain(head.claim or head.title, 300), "title"), (f"{subjects(members)} ({head.id})", "dim")]
-    claim = clipped([lead(shown.number(head.id), head), *said], width, 3, ROOM)
+    claim = clipped([lead(shown.number(head.id), head), *said], width, 3 if width >= WIDTH else LONGEST, ROOM)
     fix = fix_rows(head, shown.planned(head), shown.audit.vendor)
-    rows = [*fix, ("cost", gain(head)), ("check", head.check or ""), ("undo", undo_words(head))]
+    rows = [*fix, ("cost", gain(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
     return [*claim, *(line for label, text in rows if text for line in _row(label, text, width))]
 
 
 def _row(label: str, text: str, width: int) -> list[Line]:
-    most = 3 if label in ("fix", "or") else 2
-    return clipped([(f"{'':3}{label:<{ROOM - 3}}", "label"), (plain(text, 400), "")], width, most, ROOM)
+    """Return a part of a finding, on few lines where the screen is to be one; a word to be copied is never broken."""
+    most = LONGEST if width < WIDTH else 3 if label in ("fix", "or") else 2
+    return clipped([(f"{'':3}{label:<{ROOM - 3}}", "label"), (plain(text, 400), "")], width, most, ROOM, whole=True)
 
 
 def _section(word: str, items: Sequence[str], width: int, most: int, style: str) -> list[Line]:
@@ -185,11 +200,11 @@ def _section(word: str, items: Sequence[str], width: int, most: int, style: str)
     return []
 
 
-def _not_seen(ways: Sequence[tuple[str, int]], width: int, most: int) -> list[Line]:
+def _not_seen(ways: Sequence[tuple[str, int]], width: int, most: int, asker: Asker) -> list[Line]:
     """Return how many checks need more facts and which command has them; ways that find no room are counted together."""
     label = f"{'NOT SEEN':<{ROOM}}"
     for shown in range(len(ways), -1, -1):
-        lines = wrapped([(label, "label"), (unseen_words(ways, shown), "")], width, indent=ROOM)
+        lines = wrapped([(label, "label"), (unseen_words(ways, shown, asker), "")], width, indent=ROOM)
         if len(lines) <= most or shown <= 1:
             return lines if ways else []
     return []
@@ -197,7 +212,7 @@ def _not_seen(ways: Sequence[tuple[str, int]], width: int, most: int) -> list[Li
 
 def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]]) -> list[str]:
     said = ((own[0].id, changed(shown.audit, own[0].wants) or in_short(own[0])) for own in minor)
-    return [glued(f"{shown.number(rule)} ", ROOM) + words for rule, words in said]
+    return [glued(f"({shown.number(rule)}) ", ROOM) + words for rule, words in said]
 
 
 def _pending(audit: Audit) -> list[str]:
@@ -214,7 +229,7 @@ def _of(audit: Audit, verdict: str) -> list[Finding]:
 
 def rules_line(audit: Audit, width: int) -> list[Line]:
     """Return how many rules came to what, so that nobody takes silence for health."""
-    return wrapped([(f"{'RULES':<{ROOM}}", "dim"), (" · ".join(tally(audit)), "")], width, indent=ROOM)
+    return wrapped([(f"{'CHECKS':<{ROOM}}", "dim"), (" · ".join(tally(audit)), "")], width, indent=ROOM)
 
 
 def _next(shown: Shown, width: int) -> list[Line]:

@@ -37,10 +37,20 @@ def identity(machine: Machine, layout: Layout, seen: Picture, width: int, room: 
     name = re.sub(r"\s*\b(Inc|Corp|Corporation|Co|Ltd)\b\.?,?", "", seen.title)
     known = not seen.processors.startswith("processor not known")
     processor = [_processor(machine, seen)] if known else []
-    devices = [re.sub(r" active\b|, rate \?( active)?", "", each) for each in adapters_in_words(machine)][:2]
+    devices = [_as_far_as_known(each) for each in adapters_in_words(machine)][:2]
     words = " · ".join((name, ", ".join((*processor, *_size(machine, layout))), *devices))
     notes = [line for note in seen.notes for line in labelled("NOTE", [(note, "warn")], width, room)]
     return [*wrapped([(words, "title")], width), *notes]
+
+
+def _as_far_as_known(device: str) -> str:
+    """Return a device without the parts that are not known, and without the word that all that is well has.
+
+    >>> _as_far_as_known("HCA mlx4_0, RoCE rate ? active, PCIe ?, NUMA node 6")
+    'HCA mlx4_0, RoCE, NUMA node 6'
+    """
+    parts = (re.sub(r" ?\b(rate|ports|PCIe|NUMA node) \?( active)?$| active\b", "", part) for part in device.split(", "))
+    return ", ".join(part for part in parts if part)
 
 
 def _processor(machine: Machine, seen: Picture) -> str:

@@ -89,8 +89,8 @@ def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:
     return result
 
 
-NOBODY = "cannot be known here"
-"""Where no source on any machine has the fact."""
+NOBODY = "otherwise"
+"""Where no command shows the fact, or none here: -v says what would."""
 
 
 def _unknown_rules(audit: Audit) -> dict[str, list[Finding]]:
@@ -103,25 +103,39 @@ def _unknown_rules(audit: Audit) -> dict[str, list[Finding]]:
     return found
 
 
-def unseen_words(ways: Sequence[tuple[str, int]], shown: int) -> str:
+def unseen_words(ways: Sequence[tuple[str, int]], shown: int, asker: Asker) -> str:
     """Return how many checks need more facts, and how many of them each command answers; the numbers add up."""
     told = [(cure, number) for cure, number in ways if cure != NOBODY][:shown]
     left = sum(number for _, number in ways) - sum(number for _, number in told)
-    items = [f"{number} {cure}" for cure, number in told] + ([f"{left} by other means, see -v"] if left else [])
+    there = [f"{cure} ({number})" for cure, number in told if not asker.live and _COMMAND.match(cure)]
+    here = [f"{cure} ({number})" for cure, number in told if asker.live or not _COMMAND.match(cure)]
+    items = [f"on that machine {', '.join(there)}"] if there else []
+    items += [*here, *([f"{NOBODY}, see -v ({left})"] if left else [])]
     return f"{count(sum(number for _, number in ways), 'check')}: {' · '.join(items)}"
 
 
+_COMMAND = re.compile(r"(sudo )?advisor ")
+"""How a command begins: other words say what to add to this one, or why nothing helps."""
+
+
 def _cure(text: str, asker: Asker) -> str:
-    """Return the command of a cure without the words around it; what must run on another machine says so."""
-    command = next((part for part in re.split(r": |, or ", text) if re.match(r"(sudo )?advisor ", part)), None)
+    """Return the command of a cure without the words around it, as who asks can use it."""
+    if text.startswith(AGAIN):
+        return AGAIN if asker.live else CAPTURE
+    command = next((part for part in re.split(r": |, or ", text) if _COMMAND.match(part)), None)
     if command is None:
-        return "advisor has no data for this processor" if text == "add it to rules/platforms" else text
-    short = re.split(r" \(|, ", command)[0]
+        return "no data for this processor" if text == "add it to rules/platforms" else NOBODY
+    short = asker.filled(re.split(r" \(|, ", command)[0])
     if "--bios" in short:
-        return "not in the BIOS attributes given" if "--bios" in asker.words else short
+        return "not in the BIOS attributes given" if "--bios" in asker.words else "add --bios FILE"
     if asker.live:
-        return short
-    return f"{'sudo advisor capture' if re.match(r'sudo|advisor (audit|capture)', short) else short}, on it"
+        return NOBODY if asker.root and short.startswith("sudo ") else short
+    return CAPTURE if re.match(r"sudo|advisor (audit|capture)", short) else short
+
+
+CAPTURE = "sudo advisor capture"
+AGAIN = "run advisor audit on the machine itself"
+"""Of a capture that looked only once: counters tell by two looks."""
 
 
 def answered_and_open(audit: Audit) -> tuple[int, int]:

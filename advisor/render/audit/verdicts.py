@@ -83,21 +83,24 @@ Publications = Mapping[str, Publication]
 LabelledText = tuple[str, str]
 
 
-def full_findings(audit: Audit, width: int, publications: Publications) -> list[Line]:
-    """Return every finding, waived and broken rule in full."""
+def full_findings(audit: Audit, width: int, publications: Publications, numbers: Mapping[str, int] | None = None) -> list[Line]:
+    """Return every finding, waived and broken rule in full, under the numbers by which commands take them."""
+    known = numbers or {own[0].id: at for at, own in enumerate(audit.by_rule, 1)}
     waived = [finding for finding in audit.findings if finding.verdict in ("waived", "error")]
     groups = grouped([*audit.found, *waived])
     result: list[Line] = [(), (("Findings", "heading"),)]
     for group in groups:
-        result += [(), *_finding(group, width, publications)]
+        result += [(), *_finding(group, width, publications, known.get(group.head.id))]
     return result if groups else [*result, (("none in what is known of this machine", ""),)]
 
 
-def _finding(group: Group, width: int, publications: Publications) -> list[Line]:
+def _finding(group: Group, width: int, publications: Publications, number: int | None) -> list[Line]:
     head = group.head
-    word = mark(head.severity) if head.verdict == "finding" else head.verdict.upper()
+    word = f"{number or '':>2} {mark(head.severity)}" if head.verdict == "finding" else head.verdict.upper()
     style = head.severity if head.verdict == "finding" else "dim" if head.verdict == "waived" else "down"
-    result = wrapped([(f"{word:<8}", style), (head.id, "title"), (f"  {plain(head.title, LONGEST)}", "")], width, indent=8)
+    result = wrapped(
+        [(f"{word:<{LABEL}}", style), (head.id, "title"), (f"  {plain(head.title, LONGEST)}", "")], width, indent=LABEL
+    )
     for label, text in _before(group):
         result += _part(label, text, width)
     for at, step in enumerate(head.fix, 1):
