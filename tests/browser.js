@@ -12,8 +12,9 @@ async function look(browser, page, wish) {
   tab.on("pageerror", (error) => seen.errors.push(String(error)));
   tab.on("console", (line) => seen.errors.push(line.text().slice(0, 300)));
   await tab.setViewport({ width: wish.width || 1280, height: wish.height || 900 });
-  if (wish.media) await tab.emulateMediaType(wish.media);
   await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: wish.scheme || "light" }]);
+  // after the scheme, which puts the medium back
+  if (wish.media) await tab.emulateMediaType(wish.media);
   await tab.goto(url, { waitUntil: "load" });
   if (wish.click) await tab.click(wish.click);
   const inner = await tab.evaluate(() => {

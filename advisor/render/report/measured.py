@@ -141,7 +141,7 @@ def _groups(facts: MeasuredFacts) -> str:
     own = facts.caches
     if own is None or not (own.near and own.far):
         return ""
-    agrees = {True: "as the firmware says", False: "not as the firmware says", None: "the firmware tells no groups"}[own.agrees]
+    agrees = {True: "as the firmware says", False: "not as the firmware says", None: "the firmware names no L3"}[own.agrees]
     return f"{duration(own.near)} inside a group, {duration(own.far)} between groups; {agrees}"
 
 

@@ -29,15 +29,23 @@ class ChangeReport:
 
         return change_document(self.content)
 
+    def html(self) -> str:
+        """Return one page: no script, no request, light, dark and for printing."""
+        from advisor.render.report.change import html_change
+
+        return html_change(self.content, template("report/change.html.j2"), template("report/style.css"))
+
+    def markdown(self) -> str:
+        """Return what changed for a ticket."""
+        from advisor.render.report.change import markdown_change
+
+        return markdown_change(self.content, template("report/change.md.j2"))
+
     def text(self, form: ReportForm) -> str:
         """Return what changed in a form."""
-        from advisor.render.report.change import html_change, markdown_change
-
         if form == "json":
             return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
-        if form == "md":
-            return markdown_change(self.content, template("report/change.md.j2"))
-        return html_change(self.content, template("report/change.html.j2"), template("report/style.css"))
+        return self.html() if form == "html" else self.markdown()
 
 
 def change_report(
