@@ -137,7 +137,7 @@ def launcher_page() -> str:
 
 def _options(name: str) -> str:
     """Return the options of a command as a table, from the annotations of its function."""
-    run = import_module(f"advisor.cli.commands.{name.replace(' ', '_')}").run
+    run = import_module(f"advisor.cli.commands.{program.place_of(name)}").run
     found = [hint.__metadata__[0] for hint in get_type_hints(run, include_extras=True).values() if hasattr(hint, "__metadata__")]
     rows = ((f"`{', '.join(_names(each))}{f' {each.metavar}' if each.metavar else ''}`", each.help) for each in found)
     return "| option | meaning |\n| --- | --- |\n" + "".join(f"| {names} | {text} |\n" for names, text in rows)

@@ -21,7 +21,7 @@ import advisor.cli.commands
 from advisor import __version__
 from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
 
-GROUPS = ("Look at a machine", "Set it up", "Run a job", "Explain", "Compare", "Capture")
+GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
 
 
@@ -41,7 +41,18 @@ class About(NamedTuple):
 def commands() -> dict[str, About]:
     """Return what each command in the folder says of itself."""
     folder = Path(advisor.cli.commands.__path__[0])
-    return {info.name.replace("_", " "): _about(folder / f"{info.name}.py") for info in pkgutil.iter_modules([str(folder)])}
+    alone = {
+        info.name.replace("_", " "): folder / f"{info.name}.py" for info in pkgutil.iter_modules([str(folder)]) if not info.ispkg
+    }
+    grouped = {f"{path.parent.name} {path.stem}": path for path in sorted(folder.glob("[a-z]*/[a-z]*.py"))}
+    return {name: _about(path) for name, path in sorted((alone | grouped).items())}
+
+
+def place_of(command: str) -> str:
+    """Return where a command's module is: in a folder of its first word, or beside the others."""
+    first, _, rest = command.partition(" ")
+    inside = rest and (Path(advisor.cli.commands.__path__[0]) / first).is_dir()
+    return f"{first}.{rest}" if inside else command.replace(" ", "_")
 
 
 _QUOTES = '"""'
@@ -62,7 +73,7 @@ def _about(path: Path) -> About:
 
 def _module(name: str) -> ModuleType:
     """Return the module of a command; refuse, in one line, one that cannot be read or has no function to run."""
-    file, cure = f"advisor/cli/commands/{name}.py", "docs/adding.md says what a command has"
+    file, cure = f"advisor/cli/commands/{name.replace('.', '/')}.py", "docs/adding.md says what a command has"
     try:
         module = import_module(f"advisor.cli.commands.{name}")
     except (SyntaxError, ImportError, NameError, AttributeError, TypeError) as error:
@@ -86,7 +97,7 @@ class CommandFolder(TyperGroup):
         about = commands().get(cmd_name)
         if about is None:
             return None
-        module = _module(cmd_name.replace(" ", "_"))
+        module = _module(place_of(cmd_name))
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in about.examples), "", STATUS])
         kind = getattr(module, "CommandLine", None)  # of a command that reads its arguments in its own way
@@ -130,7 +141,8 @@ Options:
   --help                 Show this text; 'advisor COMMAND --help' shows a command's.
 
 Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or
-a folder or archive with its /sys and /proc. Nothing is ever changed on the machine.
+a folder or archive with its /sys and /proc. Nothing is ever changed on a machine, but by advisor bios stage, undo
+and restart.
 {STATUS}
 """
 

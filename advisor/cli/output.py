@@ -185,13 +185,13 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def emit_json(document: object, output: Path | None) -> None:
-    """Print a document as JSON, or write it to a file."""
+def emit_json(document: object, output: Path | None, *, private: bool = False) -> None:
+    """Print a document as JSON, or write it to a file; a private one is readable for its owner alone."""
     text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
     if output is None:
         say(text)
     else:
-        write_file(output, text.encode())
+        write_file(output, text.encode(), private=private)
 
 
 def _escaped(match: re.Match[str]) -> str:

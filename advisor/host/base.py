@@ -262,6 +262,7 @@ def quiet_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
     hwloc's component gl looks for the displays of an X server to tell which GPU has one (hwloc, topology-gl.c).
     """
-    kept = {name: value for name, value in variables.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY")}
+    without = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "ADVISOR_BMC_USER", "ADVISOR_BMC_PASSWORD")
+    kept = {name: value for name, value in variables.items() if name not in without}
     components = ",".join(word for word in ("-gl", variables.get("HWLOC_COMPONENTS", "")) if word)
     return {**kept, "LC_ALL": "C", "LANGUAGE": "C", "HWLOC_COMPONENTS": components}

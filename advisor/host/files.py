@@ -134,10 +134,17 @@ class PendingFile:
     name: str
     file: BinaryIO
 
-    def finish(self) -> None:
-        """Put the file in its place."""
+    def finish(self, *, durable: bool = False) -> None:
+        """Put the file in its place; with ``durable`` it is on disk then, whatever happens to the power."""
         self.file.flush()
+        if durable:
+            os.fsync(self.file.fileno())
         os.replace(self.part, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        if durable:
+            above = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.folder)
+            with suppress(OSError):  # a file system that syncs no folders
+                os.fsync(above)
+            os.close(above)
         self.part = ""
         self.close()
 
@@ -153,10 +160,10 @@ class PendingFile:
             self.folder = -1
 
 
-def write_file(path: Path | str, data: bytes, *, private: bool = False) -> None:
+def write_file(path: Path | str, data: bytes, *, private: bool = False, durable: bool = False) -> None:
     """Write a file; ``-`` is standard output, and a pipe or a device is written to as it is.
 
-    With ``private`` nobody but its owner may read it. An existing file keeps its owner and its mode.
+    With ``private`` nobody but its owner may read it, with ``durable`` it is on disk. An existing file keeps its owner and mode.
     """
     text = str(path)
     try:
@@ -176,7 +183,7 @@ def write_file(path: Path | str, data: bytes, *, private: bool = False) -> None:
             begun = _begin(os.dup(folder), name, kept, private=private, program=False)
         try:
             begun.file.write(data)
-            begun.finish()
+            begun.finish(durable=durable)
         finally:
             begun.close()
     except (OSError, RecursionError) as error:

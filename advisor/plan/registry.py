@@ -49,6 +49,11 @@ def settle(registry: Registry, present: Values, wanted: Values) -> Settled:
     return Settled(values, {name: frozenset(found) for name, found in flags.items()})
 
 
+def holds(rule: Dependency, registry: Registry, after: Settled) -> bool:
+    """Return whether a dependency's terms hold once all have had their say."""
+    return _holds(rule.terms, registry, after.values, {name: set(flags) for name, flags in after.flags.items()})
+
+
 def named(registry: Registry, name: str, value: Scalar | None) -> Scalar | None:
     """Return the registry's own name for a value."""
     attribute = registry.attributes.get(name)

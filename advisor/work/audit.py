@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from advisor.model.audit.rule import Severity
     from advisor.model.hardware.machine import Machine
     from advisor.model.measurement import Measurements
+    from advisor.work.bios import BiosInput
     from advisor.work.job.hosts import HostOptions
     from advisor.work.judgement import Judgement
     from advisor.work.measure import Measured
-
 
 _HPL_SECONDS: Final = 60.0
 """The first small run, the search of NB, and three runs of a quarter of a minute."""
@@ -93,7 +93,7 @@ def audit(
     scope: "Scope" = "mpi",
     *,
     site: Sequence[Path] = (),
-    bios: Sequence[Path] = (),
+    bios: "Sequence[Path] | BiosInput" = (),
     measurements: Sequence[Path] = (),
     measure: MeasureNow | None = None,
     topics: Sequence[str] = (),
@@ -112,7 +112,7 @@ def judge_source(
     scope: "Scope",
     *,
     site: Sequence[Path],
-    bios: Sequence[Path],
+    bios: "Sequence[Path] | BiosInput",
     files: Sequence[Path],
     observer: Observer,
     measure: MeasureNow | None = None,

@@ -9,6 +9,7 @@ from advisor.work import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.know.benchmarks import Known
+    from advisor.model.audit.bios_change import Owner
     from advisor.model.audit.checklist import Checklist
     from advisor.model.audit.plan import Plan, WantedSetting
     from advisor.model.audit.vendor import Vendor
@@ -29,10 +30,14 @@ class BiosInput(NamedTuple):
     registry: "Registry | None" = None
     apply_times: frozenset[str] | None = None
     """The apply times that a PATCH may name; None where the resource was not given whole."""
+    owner: "Owner | None" = None
+    """Whose BIOS it is, where a BMC said so."""
 
 
-def firmware_from(files: Iterable[Path]) -> BiosInput:
+def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
     """Return what --bios gives: the present attributes, those that wait for the next boot, and an attribute registry."""
+    if isinstance(files, BiosInput):
+        return files
     from advisor.collect.firmware.redfish import (
         apply_times,
         bios_of,
@@ -47,6 +52,11 @@ def firmware_from(files: Iterable[Path]) -> BiosInput:
     if len(paths) > _MOST_BIOS:
         raise _too_many(paths)
     read = {path: resource_of(_text(path), str(path)) for path in paths}
+    whole = [path for path, each in read.items() if str(each.get("schema", "")).startswith(_OF_BMC)]
+    if whole:
+        if len(paths) > 1:
+            raise BadInput("has Bios, Settings and registry in one file", file=str(whole[0]), cure="give it alone")
+        return of_bmc(read[whole[0]], str(whole[0]))
     registries = [registry_of(each, str(path)) for path, each in read.items() if is_registry(each)]
     found = _present_first({path: each for path, each in read.items() if not is_registry(each)})
     if len(found) > 2 or len(registries) > 1 or len(read) < len(paths):
@@ -60,6 +70,28 @@ def firmware_from(files: Iterable[Path]) -> BiosInput:
     return BiosInput(
         with_other_names(bios, registry) if bios and registry else bios, registry, apply_times(found[0][1]) if found else None
     )
+
+
+_OF_BMC = "advisor-bios/"
+
+
+def of_bmc(document: "dict[str, Any]", file: str) -> BiosInput:
+    """Return what a file of ``advisor bios read`` holds."""
+    from advisor.collect.firmware.redfish import apply_times, bios_of, is_registry, registry_of, with_other_names
+    from advisor.model.audit.bios_change import Owner
+
+    present, waiting, registry = (document.get(name) for name in ("bios", "settings", "registry"))
+    if not isinstance(present, dict) or document.get("schema") != f"{_OF_BMC}1":
+        raise BadInput("no file of advisor bios read", file=file, cure="write it again: advisor bios read --bmc HOST -o FILE")
+    bios = bios_of(present, file)
+    pending = bios_of(waiting, file).attributes if isinstance(waiting, dict) else {}
+    bios = bios.model_copy(update={"pending": dict(pending)})
+    known = registry_of(registry, file) if isinstance(registry, dict) and is_registry(registry) else None
+    try:
+        owner = Owner.model_validate(document.get("owner") or {})
+    except ValueError as error:
+        raise BadInput("owner is not what advisor bios read writes", file=file, cure="write it again") from error
+    return BiosInput(with_other_names(bios, known) if known else bios, known, apply_times(present), owner)
 
 
 def _present_first(read: "dict[Path, dict[str, Any]]") -> "list[tuple[Path, dict[str, Any]]]":
@@ -79,15 +111,20 @@ def _too_many(paths: Sequence[Path]) -> BadInput:
 
 
 def _text(path: Path) -> str:
+    return text_of(path, _LARGEST, "any Bios resource", "save the answer of GET .../Bios unchanged")
+
+
+def text_of(path: Path, largest: int, what: str, cure: str | None = None) -> str:
+    """Return the text of a file; refuse one that is too large to be what it should be."""
     from advisor.host.files import open_here
 
     try:
-        if path.is_file() and path.stat().st_size > _LARGEST:
-            raise BadInput("larger than any Bios resource", file=str(path), cure="save the answer of GET .../Bios unchanged")
+        if path.is_file() and path.stat().st_size > largest:
+            raise BadInput(f"larger than {what}", file=str(path), cure=cure)
         with open_here(path) as file:
             return str(file.read(), "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput("not text in UTF-8", file=str(path), cure="save the answer of GET .../Bios unchanged") from error
+        raise BadInput("not text in UTF-8", file=str(path), cure=cure) from error
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
 
@@ -107,7 +144,7 @@ def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, 
     return found.text
 
 
-def bios_of(files: "Iterable[Path]", machine: "Machine", observer: Observer = SILENT) -> "BiosInput":
+def bios_of(files: "Iterable[Path] | BiosInput", machine: "Machine", observer: Observer = SILENT) -> "BiosInput":
     """Return what --bios gives for a machine; refuse a BIOS that cannot be this machine's, say what may not be."""
     from advisor.know.platforms import match_platform
     from advisor.know.vendors import match_vendor

@@ -91,7 +91,7 @@ def checklist(
     *,
     vendor: str | None = None,
     site: Sequence[Path] = (),
-    bios: Sequence[Path] = (),
+    bios: "Sequence[Path] | BiosInput" = (),
     measurements: Sequence[Path] = (),
     include: Sequence[str] = (),
     only: Sequence[str] = (),
@@ -100,7 +100,7 @@ def checklist(
     """Return the tuning checklist of a machine, None is this one, or of hardware on order, in its vendor's words or another's.
 
     ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides). ``only`` keeps
-    the lines of some rules, each by its id or by the number that the audit gives its finding.
+    the lines of some rules, each by its id or by the number that the audit gives its finding, of settings or of attributes.
     """
     from advisor.know.vendors import vendor_by_id
     from advisor.work.bios import firmware_from
@@ -171,15 +171,23 @@ def _of_machine(
 
 
 def _chosen(made: Made, result: "Judgement", only: Sequence[str]) -> Made:
-    """Return the lines of the rules that are named, by id or by the audit's number, and their wishes; all where none is."""
+    """Return the lines of what is named, and their wishes; all where nothing is.
+
+    A name is a rule's id or the audit's number of its finding, a setting, or an attribute of this firmware.
+    """
     from advisor.work.judgement import rule_named
 
-    names = [rule_named(result, name).id for name in only]
-    for name in names:
+    places = {name: each.setting for each in made.wishes for name in (each.setting, each.place and each.place.attribute) if name}
+    known = {*places, *(each.id for each in result.book.rules)}
+    for name in (name for name in only if not name.isdecimal()):
+        must_be_one_of("rule, setting or attribute", name, known, "see advisor rules list")
+    rules = {rule_named(result, name).id for name in only if name not in places}
+    for name in rules:
         if not any(name in item.rules for item in made.checklist.items):
             raise BadValue(f"{name} has no line on this list", cure=f"see why: advisor explain {name}")
-    kept = made.checklist.only(lambda item: not names or not set(names).isdisjoint(item.rules))
-    settings = {item.setting for item in kept.items}
+    chosen = {places[name] for name in only if name in places}
+    kept = made.checklist.only(lambda item: not only or item.setting in chosen or not rules.isdisjoint(item.rules))
+    settings = {item.setting for item in kept.items} | chosen
     return made._replace(checklist=kept, wishes=tuple(each for each in made.wishes if each.done or each.setting in settings))
 
 

@@ -43,7 +43,7 @@ def test_help_imports_no_command() -> None:
     ("arguments", "message"),
     [
         (["topolgy"], "advisor: No such command 'topolgy'; did you mean topology?"),
-        (["frobnicate"], "advisor: No such command 'frobnicate'; there are audit, bind, bind lint, capture, "),
+        (["frobnicate"], "advisor: No such command 'frobnicate'; there are audit, bind, bind lint, bios plan, "),
         (["audit", "--width", "1"], "advisor audit: Invalid value for '--width'"),
         (["topology", "--jsn"], "advisor topology: No such option: --jsn"),
         (["topology", "--from"], "advisor: Option '--from' requires an argument"),

@@ -21,6 +21,7 @@ Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
 import sys
 from typing import TYPE_CHECKING, Any
 
+from advisor.cli import bmc_options as bmc_opt
 from advisor.cli import options as opt
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def run(
     topic: opt.Topic = None,
     rules: opt.Rules = None,
     bios: opt.Bios = None,
+    bmc: bmc_opt.AuditHost = None,
+    insecure: bmc_opt.Insecure = False,
     measurements: opt.MeasurementsOption = None,
     measure: opt.AuditMeasure = True,
     network: opt.AuditNetwork = None,
@@ -56,15 +59,10 @@ def run(
 
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
+    given, observer = bmc_opt.given_bios(bios, bmc, insecure=insecure), Terminal(details=sys.stderr.isatty())
+    now, files = asked if measure else None, measurements or ()
     found = audit(
-        source,
-        scope,
-        site=rules or (),
-        bios=bios or (),
-        measurements=measurements or (),
-        measure=asked if measure else None,
-        topics=topic or (),
-        observer=Terminal(details=sys.stderr.isatty()),
+        source, scope, site=rules or (), bios=given, measurements=files, measure=now, topics=topic or (), observer=observer
     )
     again = opt.same_view(source, scope, {"--rules": rules, "--bios": bios, "--measurements": found.measured.files})
     tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)

@@ -1,0 +1,4 @@
+"""The only door to BMCs: Redfish by DMTF's library, one request once, to one host, bounded in size and time.
+
+What it can write is a closed list: it logs in and out, PATCHes attributes to the settings object, and POSTs one reset.
+"""

@@ -1,0 +1,1 @@
+"""Commands that read and change the BIOS through a BMC: each module is one."""

@@ -1,0 +1,154 @@
+"""Opens the door to a BMC: who logs in, by what the BMC is known, and where a pinned certificate is kept."""
+
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from advisor.errors import BadInput, BadValue, CannotWork
+
+if TYPE_CHECKING:
+    from advisor.bmc.session import Address, Login, Session
+
+USER: Final = "ADVISOR_BMC_USER"
+PASSWORD: Final = "ADVISOR_BMC_PASSWORD"  # noqa: S105 - the variable's name
+PINS: Final = Path("~/.config/advisor/bmc-certificates.json")
+_LONGEST: Final = 1024
+
+
+class Ask(Protocol):
+    """Asks the person at the terminal, with an echo or without; None where nobody is there."""
+
+    def __call__(self, question: str, *, hidden: bool = False) -> str | None:
+        """Return the answer."""
+
+
+def nobody(question: str, *, hidden: bool = False) -> str | None:
+    """Answer nothing: no person is there."""
+    del question, hidden
+    return None
+
+
+def _of_environment() -> tuple[str | None, str | None]:
+    """Return the user and the password of the environment, which no child of this process then inherits."""
+    return os.environ.pop(USER, None), os.environ.pop(PASSWORD, None)
+
+
+@dataclass(frozen=True)
+class Door:
+    """Which BMC, and how it is asked: what the options of a command say."""
+
+    bmc: str
+    user: str | None = None
+    password_fd: int | None = None
+    login_file: Path | None = None
+    ca: Path | None = None
+    pin: bool = False
+    insecure: bool = False
+    ask: Ask = nobody
+    given: tuple[str | None, str | None] = field(default_factory=_of_environment, repr=False)
+
+    def open(self) -> "Session":
+        """Return the BMC's session, to be used in a with-block."""
+        from advisor.bmc.session import Session, address_of
+        from advisor.bmc.transport import Trust
+
+        given = [name for name, is_given in (("--ca", self.ca), ("--pin", self.pin), ("--insecure", self.insecure)) if is_given]
+        if len(given) > 1:
+            raise BadValue(f"{given[0]} and {given[1]} do not go together", cure="give one of the two")
+        address = address_of(self.bmc, insecure=self.insecure)
+        if self.ca is not None and not self.ca.is_file():
+            raise BadInput("no such file", file=str(self.ca), cure="give the certificate of the authority, as PEM")
+        pin = None if self.insecure or self.ca or address.scheme == "http" else self._pin(address)
+        return Session(address, self.login(), Trust(self.ca, pin, self.insecure))
+
+    def login(self) -> "Login":
+        """Return who logs in: a file, a file descriptor, the environment, or a person; never a command line."""
+        from advisor.bmc.session import Login
+
+        own, word = self.given
+        if self.login_file is not None:
+            return _of_file(self.login_file)
+        user = self.user or own
+        if self.password_fd is not None:
+            word = _of_descriptor(self.password_fd)
+        user = user or self.ask(f"User of {self.bmc}: ")
+        if not user:
+            raise CannotWork(f"no user for {self.bmc}: set {USER} and {PASSWORD}, or give --user or --login-file")
+        word = word if word is not None else self.ask(f"Password of {user} at {self.bmc}: ", hidden=True)
+        if word is None:
+            raise CannotWork(f"no password for {self.bmc}: set {PASSWORD}, or give --password-fd or --login-file")
+        return Login(user, word)
+
+    def _pin(self, address: "Address") -> str | None:
+        """Return the certificate that is pinned for a BMC; with --pin it is shown once, and saved after a yes."""
+        from hashlib import sha256
+
+        from advisor.bmc.transport import certificate_of
+
+        known, name = _pins(), f"{address.host}:{address.port}"
+        if not self.pin:
+            return known.get(name)
+        try:
+            found = sha256(certificate_of(address.host, address.port)).hexdigest()
+        except CannotWork as error:
+            raise CannotWork(f"{address.name}: {error}") from None
+        if known.get(name) == found:
+            return found
+        was = f" It was {known[name]} before." if name in known else ""
+        shown = f"{address.name} shows the certificate SHA-256 {found}.{was}"
+        text = f"{shown}\nCompare it with the BMC's own page. Trust it from now on? [y/N] "
+        if (self.ask(text) or "").strip().lower() not in ("y", "yes"):
+            raise CannotWork(f"{address.name}: its certificate was not confirmed at a terminal, and nothing was sent to it")
+        from advisor.host.files import write_file
+
+        place = PINS.expanduser()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_file(place, (json.dumps({**known, name: found}, indent=1) + "\n").encode(), private=True)
+        return found
+
+
+def _pins() -> dict[str, str]:
+    place = PINS.expanduser()
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BadInput("cannot be read as pinned certificates", file=str(place), cure="remove it, and pin again") from error
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise BadInput("holds no pinned certificates", file=str(place), cure="remove it, and pin again")
+    return found
+
+
+def _of_file(path: Path) -> "Login":
+    """Return the user and the password of a file's first two lines, which nobody but its owner may read."""
+    from advisor.bmc.session import Login
+
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            about = os.fstat(handle)
+            if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077 or about.st_uid not in (0, os.geteuid()):
+                raise BadInput("may be read by others", file=str(path), cure=f"chmod 600 {path}; it must be your own")
+            lines = file.read(_LONGEST).decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise BadInput("not text in UTF-8", file=str(path)) from None
+    except OSError as error:
+        raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from None
+    if len(lines) < 2 or not lines[0].strip():
+        raise BadInput("holds no login", file=str(path), cure="write the user on the first line, the password on the second")
+    return Login(lines[0].strip(), lines[1])
+
+
+def _of_descriptor(number: int) -> str:
+    """Return the password that a file descriptor holds, up to its first line's end."""
+    try:
+        with os.fdopen(number, "rb") as file:
+            return file.read(_LONGEST).decode("utf-8").split("\n", 1)[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError):
+        raise BadValue(
+            f"no password can be read from file descriptor {number}", cure="open it: --password-fd 3 3< FILE"
+        ) from None

@@ -1,0 +1,189 @@
+"""Plans BIOS changes for one machine: the Plan, resolved against its own registry; and reads a plan that somebody edited."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import BadInput, BadSheet, BadValue
+from advisor.work import SILENT, Observer
+
+if TYPE_CHECKING:
+    from advisor.model.audit.bios_change import BiosPlan
+    from advisor.model.audit.plan import Change, NotWritten, Plan
+    from advisor.model.audit.platform import Scope
+    from advisor.model.audit.vendor import VendorValue
+    from advisor.model.hardware.firmware import Bios, Scalar
+    from advisor.plan.draft import FirmwareState
+    from advisor.work.bios import BiosInput
+    from advisor.work.checklist import TuningChecklist
+
+
+@dataclass(frozen=True)
+class PlannedBios:
+    """What to stage, what it brings along, and what is left, with the reasons."""
+
+    plan: "BiosPlan"
+    behind: "Plan"
+    changes: "tuple[Change, ...]"
+    moves: "Mapping[str, tuple[Scalar | None, Scalar | None]]"
+    """What changes along: attribute -> now, then."""
+    legal: Mapping[str, str]
+    left: "tuple[tuple[str, NotWritten], ...]"
+
+    def text(self) -> str:
+        """Return the plan as YAML with comments, to be read and edited."""
+        from advisor.render.bios import plan_text
+
+        return plan_text(self.plan, self.changes, self.moves, self.legal, left=self.left, notes=self.behind.notes)
+
+    def summary(self, file: Path) -> str:
+        """Return what was written, in one line."""
+        many, left = len(self.changes), len(self.left)
+        return (
+            f"{file}: {many} change{'s' * (many != 1)}, {len(self.moves)} along with them; {left} left out, each with its reason"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor bios plan --json``."""
+        return {
+            "schema": "advisor-bios-plan/1",
+            "plan": self.plan.model_dump(mode="json"),
+            "moves": {name: {"now": now, "then": then} for name, (now, then) in self.moves.items()},
+            "changes": [change.model_dump(mode="json") for change in self.changes],
+            "left": [{"list": name, **each.model_dump(mode="json")} for name, each in self.left],
+            "notes": list(self.behind.notes),
+        }
+
+
+def plan_bios(
+    bios: Sequence[Path],
+    source: str | None = None,
+    scope: "Scope" = "mpi",
+    *,
+    only: Sequence[str] = (),
+    site: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    observer: Observer = SILENT,
+) -> PlannedBios:
+    """Return what to stage on a machine: what findings want, as far as its BIOS and its registry take it.
+
+    ``only`` keeps what some rules, settings or attributes want; what guides differ about is in a plan only so.
+    """
+    from advisor.work.bios import firmware_from
+    from advisor.work.checklist import checklist
+
+    given = firmware_from(bios)
+    if given.bios is None:
+        raise BadValue("no BIOS to plan for", cure="give --bios FILE, which advisor bios read --bmc HOST -o FILE writes")
+    include, files = (("contested",) if only else ()), measurements
+    found = checklist(source, scope, site=site, bios=given, measurements=files, include=include, only=only, observer=observer)
+    return _planned(found, given, given.bios, only)
+
+
+def _planned(found: "TuningChecklist", given: "BiosInput", bios: "Bios", only: Sequence[str]) -> PlannedBios:
+    """Return what of a checklist's plan is legal here, what it brings along, and what is left."""
+    from advisor.model.audit.bios_change import BiosPlan, Owner, PlannedChange
+
+    ground = _ground(bios, given.registry, found.vendor, found.checklist.platform_id)
+    changes, refused = _legal(found.plan.writes, ground)
+    plan = BiosPlan(
+        format="advisor-bios-plan/1",
+        machine=found.checklist.machine or "this machine",
+        owner=given.owner or Owner(),
+        registry=(given.registry.id if given.registry else None) or bios.registry,
+        vendor=found.vendor.id,
+        platform=found.checklist.platform_id,
+        changes=tuple(PlannedChange(attribute=each.attribute, value=each.value, now=each.now) for each in changes),
+    )
+    left = (*refused, *_left(found.plan, only))
+    return PlannedBios(plan, found.plan, changes, moves_of(plan.values, ground), _takes(changes, ground), left)
+
+
+def _ground(bios: Any, registry: Any, vendor: Any, platform: str | None) -> "FirmwareState":
+    from advisor.plan.draft import FirmwareState
+
+    return FirmwareState(vendor, platform, bios, registry)
+
+
+def ground_of(plan: "BiosPlan", bios: Any, registry: Any) -> "FirmwareState":
+    """Return what is known of the firmware that a plan is for."""
+    from advisor.know.vendors import FALLBACK, vendor_by_id, vendors
+
+    return _ground(bios, registry, vendor_by_id(plan.vendor if plan.vendor in vendors() else FALLBACK), plan.platform)
+
+
+def _legal(
+    changes: "tuple[Change, ...]", ground: "FirmwareState"
+) -> "tuple[tuple[Change, ...], tuple[tuple[str, NotWritten], ...]]":
+    """Return the changes that stand together, and the others with the reason."""
+    from advisor.model.audit.plan import NotWritten
+    from advisor.plan.legal import refusals
+
+    left: list[tuple[str, NotWritten]] = []
+    while bad := refusals({each.attribute: each.value for each in changes}, ground):
+        for each in (each for each in changes if each.attribute in bad):
+            wanted = f"{each.attribute}={each.value}"
+            rules = tuple(wish.id for wish in each.wanted)
+            left.append(("refused", NotWritten(title=each.title, wanted=wanted, reason=bad[each.attribute], rules=rules)))
+        changes = tuple(each for each in changes if each.attribute not in bad)
+        there = {each.attribute for each in changes}
+        changes = tuple(each for each in changes if there.issuperset(each.first))
+    return changes, tuple(left)
+
+
+def _left(plan: "Plan", only: Sequence[str]) -> "tuple[tuple[str, NotWritten], ...]":
+    lists = {
+        "refused": plan.refused,
+        "guides differ": plan.contested,
+        "look up first": plan.look_up,
+        "not on this machine": plan.absent,
+        "by hand": plan.by_hand,
+    }
+    return tuple(
+        (name, each)
+        for name, many in lists.items()
+        for each in many
+        if not only or {*each.rules, each.setting, each.attribute} & {*only}
+    )
+
+
+def _takes(changes: "Iterable[Change]", ground: "FirmwareState") -> dict[str, str]:
+    from advisor.plan.legal import legal
+
+    known = ground.registry.attributes if ground.registry else {}
+    return {each.attribute: legal(known[each.attribute]) for each in changes if each.attribute in known}
+
+
+def moves_of(wanted: "Mapping[str, VendorValue]", ground: "FirmwareState") -> "dict[str, tuple[Scalar | None, Scalar | None]]":
+    """Return what changes along with some writes, by the registry: attribute -> now, then."""
+    from advisor.plan.registry import moved
+
+    if ground.registry is None:
+        return {}
+    along = moved(ground.registry, ground.present, wanted)
+    return {name: (ground.now(name), value) for name, value in along.items() if name in ground.present}
+
+
+_LARGEST = 1 << 20
+
+
+def load_plan(path: Path) -> "BiosPlan":
+    """Return a plan that may have been edited; each mistake is one line that names file and line."""
+    from advisor.model.audit.bios_change import BiosPlan
+    from advisor.sheets import model_of, parse_sheet
+    from advisor.work.bios import text_of
+
+    text = text_of(path, _LARGEST, "a plan")
+    sheet = parse_sheet(text, str(path))
+    if not isinstance(sheet.data, dict) or sheet.data.get("format") != "advisor-bios-plan/1":
+        raise BadInput("no plan of BIOS changes", file=str(path), cure="advisor bios plan writes one")
+    plan = model_of(sheet, BiosPlan)
+    names = [each.attribute for each in plan.changes]
+    twice = next((at for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        line = sheet.line(("changes", twice, "attribute"))
+        raise BadSheet(
+            f"{names[twice]} stands in it twice", file=str(path), place=f"line {line}", cure="leave one of the two out"
+        )
+    return plan

@@ -1,0 +1,87 @@
+"""Restarts a server through its BMC: asked for by its own command, of a drained node, gracefully, once."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from advisor.errors import CannotWork
+from advisor.work.bmc.door import Door
+from advisor.work.bmc.read import BiosReading, reading_of
+
+if TYPE_CHECKING:
+    from advisor.bmc.session import Session
+    from advisor.host.base import Host
+
+_BUSY: Final = ("ALLOCATED", "MIXED", "COMPLETING", "RESERVED", "PLANNED")
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A restart that is about to be asked for, or was."""
+
+    reading: BiosReading
+    slurm: str
+    """What the scheduler says of the node, in words."""
+    state: Literal["preview", "asked"] = "preview"
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor bios restart --json``."""
+        owner = self.reading.owner.model_dump(mode="json")
+        told = {"state": self.state, "kind": "GracefulRestart", "waiting": self.reading.waiting, "scheduler": self.slurm}
+        return {"schema": "advisor-bios-restart/1", "bmc": self.reading.bmc, "owner": owner, **told}
+
+
+def restart_server(door: Door, confirm: Callable[[Restart], bool], *, node: str | None = None, no_slurm: bool = False) -> Restart:
+    """Ask a BMC once for a graceful restart of a node that runs nothing."""
+    from advisor.bmc.changes import restart
+    from advisor.host.live import LiveHost
+
+    host = LiveHost()
+    with door.open() as session:
+        reading = reading_of(session, with_registry=False)
+        _is_on(session, reading)
+        name = node or (reading.owner.host_name or "").partition(".")[0] or None
+        about = Restart(reading, _drained(host, name, reading.bmc, no_slurm=no_slurm))
+        if not confirm(about):
+            raise CannotWork(f"{reading.bmc}: nothing was restarted, for nobody said yes")
+        _drained(host, name, reading.bmc, no_slurm=no_slurm)  # a job may have begun while somebody thought about it
+        restart(session, reading.raw.system)
+        return Restart(reading, about.slurm, "asked")
+
+
+def _is_on(session: "Session", reading: BiosReading) -> None:
+    power = reading.raw.system.get("PowerState")
+    if power not in ("On", None):
+        session.fail(f"the server is not on ({session.clean(str(power))}): what waits takes effect when it is started")
+
+
+def _drained(host: "Host", name: str | None, bmc: str, *, no_slurm: bool) -> str:
+    """Return what Slurm says of a node that may be restarted; refuse any other."""
+    if no_slurm:
+        return "in no Slurm cluster, as --no-slurm says"
+    if not _slurm_is_here(host):
+        return "no Slurm on this host to ask"
+    if name is None:
+        raise CannotWork(f"{bmc}: which node of Slurm it is is not known; give --node NAME, or --no-slurm where it is in none")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}", name):
+        raise CannotWork(f"{bmc}: {name[:60]} is no name of a node; give --node NAME")
+    text = host.run(("scontrol", "show", "node", name, "--oneliner")).text
+    state = re.search(r"(?:^|\s)State=([A-Z+_*~#!%$@^-]+)", text or "")
+    if state is None:
+        raise CannotWork(f"{bmc}: Slurm does not say how {name} is; give --node NAME, or --no-slurm where it is in none")
+    words = set(re.findall(r"[A-Z_]+", state[1]))
+    if "DRAIN" not in words or words.intersection(_BUSY):
+        cure = f"scontrol update nodename={name} state=drain reason=bios, and wait until it is IDLE+DRAIN"
+        raise CannotWork(f"{bmc}: {name} is not drained, Slurm says {state[1]}; {cure}")
+    return f"{name} is drained, Slurm says {state[1]}"
+
+
+def _slurm_is_here(host: "Host") -> bool:
+    """Return whether this host belongs to a Slurm cluster: the command and its configuration are there."""
+    from advisor.host.base import asks_the_network
+    from advisor.host.live import find
+
+    del host
+    program = find("scontrol")
+    return program is not None and not asks_the_network("scontrol", program)

@@ -1,0 +1,95 @@
+"""Takes a change back: what was asked and what moved along, as a record has it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.work.bmc.door import Door
+from advisor.work.bmc.plan import ground_of
+from advisor.work.bmc.read import BiosReading, reading_of
+from advisor.work.bmc.record import load_record, record_name
+from advisor.work.bmc.stage import Confirm, Staging, from_to, nothing_foreign, same_owner, staged
+
+if TYPE_CHECKING:
+    from advisor.model.audit.bios_change import BiosRecord
+    from advisor.model.hardware.firmware import Scalar
+    from advisor.plan.draft import FirmwareState
+
+
+def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm) -> Staging:
+    """Stage the values that a record saved, of what was asked and of what moved along; after comparing whose they are."""
+    saved = load_record(record)
+    with door.open() as session:
+        reading = reading_of(session)
+        ground = _ground_of_record(saved, reading)
+        same_owner(saved.owner, reading.owner, str(record), "the record")
+        ours = {name: {value, saved.applied.get(name)} for name, value in {**saved.moves, **saved.asked}.items()}
+        nothing_foreign(reading, ours, ground)
+        values, left = _back(saved, reading, ground)
+        place = kept or record_name(session.address.name, "undo")
+        staging = Staging(reading.bmc, reading.owner, "undo", from_to(values, reading), {}, str(place), reading.verified, left)
+        if not values:
+            return replace(staging, state="nothing to do", waiting=reading.waiting)
+        return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
+
+
+def _ground_of_record(record: "BiosRecord", reading: BiosReading) -> "FirmwareState":
+    from advisor.model.audit.bios_change import BiosPlan
+
+    plan = BiosPlan(format="advisor-bios-plan/1", vendor=record.vendor, platform=record.platform)
+    return ground_of(plan, reading.bios, reading.registry)
+
+
+def _back(record: "BiosRecord", reading: BiosReading, ground: "FirmwareState") -> "tuple[dict[str, Scalar], dict[str, str]]":
+    """Return what is to be written so that what was asked, and what moved along, is as it was; and what cannot be, and why."""
+    values, left = dict[str, "Scalar"](), dict[str, str]()
+    for name in record.asked:
+        saved = _saved(record, name)
+        if saved is None:
+            left[name] = "what it was is not in the record"
+        elif _differs(reading, ground, name, saved):
+            values[name] = saved
+    moved = {name: saved for name in record.moves if name not in record.asked and (saved := _saved(record, name)) is not None}
+    return _with_moved(values, moved, left, reading, ground)
+
+
+def _saved(record: "BiosRecord", name: str) -> "Scalar | None":
+    """Return what an attribute was; None where that is not known, or is out of reach."""
+    from advisor.model.audit.bios_change import out_of_reach
+
+    return None if out_of_reach(name) else record.applied.get(name)
+
+
+def _differs(reading: BiosReading, ground: "FirmwareState", name: str, saved: "Scalar") -> bool:
+    """Return whether an attribute is, or will be after the next restart, another than it was."""
+    applied, waiting = reading.raw.applied, reading.raw.waiting
+    seen = [applied.get(name), *([waiting[name]] if name in waiting else [])]
+    return any(not ground.same(name, each, saved) for each in seen)
+
+
+def _with_moved(
+    values: "dict[str, Scalar]",
+    moved: "dict[str, Scalar]",
+    left: dict[str, str],
+    reading: BiosReading,
+    ground: "FirmwareState",
+) -> "tuple[dict[str, Scalar], dict[str, str]]":
+    """Return the values with those that moved along and do not go back by themselves; what the registry holds is left."""
+    from advisor.plan.registry import settle
+
+    if ground.registry is None:
+        return {**values, **{name: to for name, to in moved.items() if _differs(reading, ground, name, to)}}, left
+    by_itself = settle(ground.registry, ground.present, values).values
+    for name, to in moved.items():
+        stays = not ground.same(name, by_itself.get(name), to)
+        if _differs(reading, ground, name, to) and (stays or name in reading.raw.waiting):
+            values[name] = to
+    while True:
+        after = settle(ground.registry, ground.present, values)
+        held = {name: flags[0] for name in values if name in moved and (flags := after.refuses(name))}
+        if not held:
+            return values, left
+        for name, flag in held.items():
+            del values[name]
+            now = reading.bios.attributes.get(name)
+            left[name] = f"the attribute registry makes it {flag}: it is {now}, and was {moved[name]}"
