@@ -9,11 +9,15 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Thread, current_thread, main_thread
 from time import monotonic
+from typing import TypeVar
 
 from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why, asks_the_network, quiet_environment
 from advisor.host.files import LIMIT, names_in, read_file
+
+_T = TypeVar("_T")
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where dmidecode, lspci and ibstat lie on distributions that leave these folders out of a user's PATH."""
@@ -62,17 +66,20 @@ class LiveHost:
         atexit.register(self.close)
         for argv in commands:
             if argv not in self._ahead:
-                answer: Future[Ran] = Future()
                 try:
-                    Thread(target=self._fill, args=(answer, argv, timeout), daemon=True).start()
+                    self._ahead[argv] = begun(partial(self._run, argv, timeout))
                 except RuntimeError:  # no room for a thread (ulimit -u, -v): each is run when it is asked for
                     return
-                self._ahead[argv] = answer
 
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return what a command printed, at most 16 MiB of it. It is never given to a shell and reads nothing."""
         ahead = self._ahead.get(argv)
-        return self._run(argv, timeout) if ahead is None else ahead.result()
+        if ahead is None:
+            return self._run(argv, timeout)
+        try:
+            return ahead.result()
+        except MemoryError:  # each thread needs room of its own (ulimit -v): alone there may be enough
+            return self._run(argv, timeout)
 
     def launch(
         self,
@@ -114,13 +121,6 @@ class LiveHost:
         for group in tuple(self._running):
             _kill(group)
 
-    def _fill(self, answer: Future[Ran], argv: tuple[str, ...], timeout: float) -> None:
-        try:
-            answer.set_result(self._run(argv, timeout))
-        except BaseException as error:
-            answer.set_exception(error)
-            raise
-
     def _run(self, argv: tuple[str, ...], timeout: float) -> Ran:
         program = find(argv[0])
         if program is None or asks_the_network(argv[0], program):
@@ -144,6 +144,23 @@ class LiveHost:
             return _watch(process, program, monotonic() + timeout)
         finally:
             self._running.discard(process.pid)
+
+
+def begun(work: Callable[[], _T]) -> "Future[_T]":
+    """Begin some work in a thread that nobody has to wait for; raise RuntimeError where there is no room for one.
+
+    What goes wrong is for whoever asks for the answer: a thread that raises prints a traceback besides.
+    """
+    answer: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - see above
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return answer
 
 
 def find(program: str) -> str | None:

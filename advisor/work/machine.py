@@ -5,9 +5,8 @@ import os
 import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLong
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from threading import Thread
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +18,7 @@ from advisor.collect.sources import collect_machine, commands, counters, identit
 from advisor.errors import AdvisorError, BadInput, BadMachine
 from advisor.host.base import ENVIRONMENT_PREFIXES, Host, second_look, seconds_since
 from advisor.host.files import open_here
-from advisor.host.live import LiveHost
+from advisor.host.live import LiveHost, begun
 from advisor.host.source import LARGEST_DOCUMENT, open_host, read_json
 from advisor.model.cpuset import bounded_sets
 from advisor.model.hardware.fault_counters import Watch
@@ -186,17 +185,12 @@ class CounterWatch:
 
 def _looking(host: "Host") -> "Future[Counters]":
     """Begin a look that nobody has to wait for: the thread of one that hangs is left behind."""
-    seen: Future[Counters] = Future()
-
-    def run() -> None:
-        try:
-            seen.set_result(look(host))
-        except BaseException as error:
-            seen.set_exception(error)
-            raise
-
-    Thread(target=run, daemon=True).start()
-    return seen
+    try:
+        return begun(partial(look, host))
+    except RuntimeError:  # no room for a thread (ulimit -u, -v)
+        seen: Future[Counters] = Future()
+        seen.set_result(look(host))
+        return seen
 
 
 def _told(document: Any) -> Watch | None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -130,6 +131,33 @@ def test_prefetch_runs_all_at_once(host: LiveHost, tmp_path: Path) -> None:
     assert time.monotonic() - start < 2
     assert host.run(slow[3]).out == b"3\n"
     assert (tmp_path / "3").read_text() == "3\n"
+
+
+def test_a_thread_without_memory_is_done_without(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread has no room for is run when it is asked for, and the thread prints nothing of it."""
+    printed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", printed.append)
+    run, alone = host._run, threading.main_thread()
+
+    def scarce(argv: tuple[str, ...], timeout: float) -> Ran:
+        if threading.current_thread() is not alone:
+            raise MemoryError
+        return run(argv, timeout)
+
+    monkeypatch.setattr(host, "_run", scarce)
+    host.prefetch([("echo", "here")])
+    assert (host.run(("echo", "here")).out, printed) == (b"here\n", [])
+
+
+def test_without_room_for_a_thread_commands_run_when_asked_for(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of processes or of the address space refuses the thread itself."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    host.prefetch([("echo", "here")])
+    assert host.run(("echo", "here")).out == b"here\n"
 
 
 def test_close_ends_what_nobody_waits_for(host: LiveHost) -> None:
