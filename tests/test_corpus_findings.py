@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from advisor.render.audit.findings import Asker
-from advisor.render.audit.screen import HEIGHT, WIDTH, Shown, screen
+from advisor.render.audit.screen import HEIGHT, LITTLE, WIDTH, Shown, screen
+from advisor.render.audit.unseen import answered_and_open
+from advisor.render.lines import text_of
 from advisor.render.topology.picture import picture
+from advisor.work.audit import audit as audited
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import read_machine
 from tests.conftest import Golden
@@ -42,8 +45,22 @@ def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -
     assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
     lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in audit.found]
     golden(f"corpus/{path.name}.txt", "".join(lines))
-    shown = Shown(audit, judgement.machine, judgement.layout, None, Asker(("--from", path.name)))
-    assert len(screen(shown, picture(judgement.machine, judgement.layout), WIDTH)) <= HEIGHT
+
+
+@pytest.mark.parametrize("path", [*XMLS, *ROOTS], ids=lambda path: path.name)
+def test_the_first_screen_of_a_published_machine_fits_a_terminal(path: Path) -> None:
+    """At most 24 lines of 80 columns, with the fixes that a plan would write; little known is said before all else."""
+    found = audited(str(path))
+    audit, machine, layout = found.audit, found.machine, found.judgement.layout
+    shown = Shown(audit, machine, layout, None, Asker(("--from", path.name)), found.plan, found.numbers)
+    lines = [text_of(line) for line in screen(shown, picture(machine, layout), WIDTH)]
+    answered, unanswered = answered_and_open(audit)
+    first = lines[lines.index("") + 1].partition("  ")[0]
+    words = {False: f"FIX {len([own for own in audit.by_rule if own[0].severity != 'info'])} THING", True: "LITTLE IS KNOWN"}
+    little = answered < LITTLE * (answered + unanswered)
+    wide = [line for line in lines if len(line) > WIDTH and path.name not in line]
+    assert (len(lines) <= HEIGHT, wide) == (True, [])
+    assert first.startswith(words[little]) or (not little and first == "NOTHING TO FIX")
 
 
 def test_every_finding_above_info_was_judged() -> None:

@@ -181,7 +181,7 @@ def test_what_was_not_seen_adds_up_to_what_needs_more_facts() -> None:
         for at, helps in enumerate(lacks)
     )
     text = screen(Audit(scope="mpi", findings=made, settings=()))
-    assert "NOT SEEN  5 checks: advisor c (2) · advisor d (1) · otherwise, see -v (2)\n" in text
+    assert "NOT SEEN  5 checks: advisor c (2) · advisor d (1) · by other means, see -v (2)\n" in text
     assert "5 need more facts" in text
 
 
@@ -214,13 +214,13 @@ REMEDIES = {
     "from a capture, more to read": (ELSEWHERE, CAPTURED, "on that machine sudo advisor capture (14)"),
     "from a capture, as root": (ELSEWHERE._replace(root=True), AS_ROOT, "on that machine sudo advisor capture (14)"),
     "live, not root": (Asker(), AS_ROOT, "sudo advisor audit (14)"),
-    "live, root already": (Asker(root=True), AS_ROOT, "otherwise, see -v (14)"),
+    "live, root already": (Asker(root=True), AS_ROOT, "by other means, see -v (14)"),
     "no BIOS given": (Asker(), BIOS, "add --bios FILE (14)"),
     "a BIOS given": (Asker(("--bios", "b.json")), BIOS, "not in the BIOS attributes given (14)"),
     "in no job": (Asker(), MESSAGES, "advisor measure network --hosts A,B (14)"),
     "in a job of three": (Asker(hosts=("n1", "n2", "n3")), MESSAGES, "advisor measure network --hosts n1,n2 (14)"),
     "in a job of one": (Asker(hosts=("n1",)), MESSAGES, "advisor measure network --hosts A,B (14)"),
-    "no command": (Asker(), "see the data sheet", "otherwise, see -v (14)"),
+    "no command": (Asker(), "see the data sheet", "by other means, see -v (14)"),
     "no sheet": (Asker(), "add it to rules/platforms", "no data for this processor (14)"),
 }
 

@@ -235,7 +235,7 @@ def rules_line(audit: Audit, width: int) -> list[Line]:
 def _next(shown: Shown, width: int) -> list[Line]:
     """Return the commands to go on with; of those that need a file one in full, to be copied, whatever the width."""
     asker, rules = shown.asker, shown.audit.by_rule
-    names = [*([f"explain {shown.number(rules[0][0].id)}"] if rules else []), "checklist", "topology", "audit -v"]
+    names = [*([f"explain {shown.number(rules[0][0].id)}"] if rules else []), "checklist", "report -o FILE.html", "audit -v"]
     label = (f"{'MORE':<{ROOM}}", "label")
     if not asker.words:
         said = " · ".join(glued(f"advisor {name}", width - ROOM) for name in names)

@@ -89,7 +89,7 @@ def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:
     return result
 
 
-NOBODY = "otherwise"
+NOBODY = "by other means"
 """Where no command shows the fact, or none here: -v says what would."""
 
 
@@ -107,12 +107,19 @@ def unseen_words(ways: Sequence[tuple[str, int]], shown: int, asker: Asker) -> s
     """Return how many checks need more facts, and how many of them each command answers; the numbers add up."""
     told = [(cure, number) for cure, number in ways if cure != NOBODY][:shown]
     left = sum(number for _, number in ways) - sum(number for _, number in told)
-    there = [f"{cure} ({number})" for cure, number in told if not asker.live and _COMMAND.match(cure)]
-    here = [f"{cure} ({number})" for cure, number in told if asker.live or not _COMMAND.match(cure)]
-    items = [f"on that machine {', '.join(there)}"] if there else []
+    there = [f"{cure} ({number})" for cure, number in told if elsewhere(cure, asker)]
+    here = [f"{cure} ({number})" for cure, number in told if not elsewhere(cure, asker)]
+    items = [f"{THERE} {', '.join(there)}"] if there else []
     items += [*here, *([f"{NOBODY}, see -v ({left})"] if left else [])]
     return f"{count(sum(number for _, number in ways), 'check')}: {' · '.join(items)}"
 
+
+def elsewhere(cure: str, asker: Asker) -> bool:
+    """Return whether a command must run on the machine of a capture, not here."""
+    return not asker.live and bool(_COMMAND.match(cure))
+
+
+THERE = "on that machine"
 
 _COMMAND = re.compile(r"(sudo )?advisor ")
 """How a command begins: other words say what to add to this one, or why nothing helps."""

@@ -9,7 +9,7 @@ from advisor.model.audit.findings import Audit, Row
 from advisor.model.audit.rule import WHERES, Publication
 from advisor.render.audit.page import facts_with_places
 from advisor.render.audit.summary import identity
-from advisor.render.audit.unseen import missing_facts, open_checks, tally
+from advisor.render.audit.unseen import THERE, elsewhere, missing_facts, open_checks, tally
 from advisor.render.audit.verdicts import state
 from advisor.render.commandline import word
 from advisor.render.jinja import fill
@@ -97,7 +97,10 @@ def _first_page(content: ReportContent, name: str, cards: Sequence[Card]) -> dic
         "tally": ", ".join(tally(audit)),
         "figures": figures(content.measured),
         "comparisons": comparisons(content.measured, content.publications),
-        "unseen": [f"{count(number, 'check')}: {way}" for way, number in open_checks(audit, content.asker)],
+        "unseen": [
+            f"{count(number, 'check')}: {way}{f' {THERE}' if elsewhere(way, content.asker) else ''}"
+            for way, number in open_checks(audit, content.asker)
+        ],
     }
 
 
