@@ -145,4 +145,4 @@ def _nameless(wish: WantedSetting) -> str:
         return "the machine decides the value"
     if wish.place and wish.place.attribute and wish.place.vendor_value is not None:
         return f"the attribute's name is not certain here ({wish.place.attribute}...): give the BIOS attributes with --bios"
-    return "the name or value of this is not known"
+    return "its name or value is not known here"

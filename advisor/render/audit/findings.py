@@ -170,7 +170,7 @@ def subjects(found: Sequence[Finding]) -> str:
 def in_short(head: Finding) -> str:
     """Return a finding in a few words: its claim up to what explains it; its title where that is a name alone."""
     claim = plain(head.claim or head.title, 200)
-    first = re.split(r"[;:] |, which", claim)[0]
+    first = re.split(r"[;:] |, which|, estimated", claim)[0]
     if len(first.split()) > FEW or first == claim:
         return first
     about = plain(head.subject, 40) if head.subject else ""

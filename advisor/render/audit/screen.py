@@ -57,7 +57,7 @@ class _Detail:
 
 
 _DETAILS = (
-    _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2), _Detail(2, 3, 1, 1, 2),
+    _Detail(3, 6, 5, 3, 4), _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2), _Detail(2, 3, 1, 1, 2),
     _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2), _Detail(1, 2, 1, 1, 2),
 )  # fmt: skip
 
@@ -97,11 +97,12 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(shown, harmful, width)]
     checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not _little(audit) else []
     pending = _section("PENDING", _pending(audit), width, 1, "warn")
-    measured = _section("MEASURED", list(figures(shown.measured).values()) if shown.measured else [], width, 2, "label")
+    results = list(figures(shown.measured).values()) if shown.measured else []
     end = _end(shown, width)
 
     def lines(detail: _Detail) -> list[Line]:
         consider = _section("CONSIDER", considered, width, detail.considered, "label")
+        measured = _section("MEASURED", results, width, max(detail.considered - 1, 2), "label")
         not_seen = _not_seen(unseen, width, detail.unseen, shown.asker)
         fixes = _fixes(shown, harmful, width, detail)
         return [*head, *fixes, *checked, *pending, *consider, *measured, *not_seen, *end]

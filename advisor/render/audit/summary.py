@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.language.units import binary, clock, count, duration, memory_clock, plain, throughput
-from advisor.model.audit.measured_facts import Compared, MeasuredFacts
+from advisor.model.audit.measured_facts import Compared, Linpack, MeasuredFacts
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import Dimm, SocketMemory
@@ -255,7 +255,7 @@ def figures(measured: MeasuredFacts) -> dict[str, str]:
         share = f", {100 * measured.flops.share:.0f} % of peak" if measured.flops.share else ""
         found["flops"] = f"{measured.flops.rate / 1e12:.3g} TFLOP/s{share}"
     if measured.hpl and measured.hpl.rate:
-        found["hpl"] = f"HPL {measured.hpl.rate / 1e12:.3g} TFLOP/s"
+        found["hpl"] = f"HPL {measured.hpl.rate / 1e12:.3g} TFLOP/s{_of_peak(measured.hpl)}"
     each = [f"{adapter.name} {throughput(adapter.bandwidth)} one way" for adapter in measured.adapters if adapter.bandwidth]
     if each:
         found["messages"] = " · ".join(each)
@@ -263,11 +263,18 @@ def figures(measured: MeasuredFacts) -> dict[str, str]:
     return {**found, "when": f"measured {plain(measured.when, 40)}{busy}"}
 
 
+def _of_peak(hpl: Linpack) -> str:
+    """Return the share of the peak that was measured under load, or else of that at the base clock."""
+    if hpl.of_load:
+        return f", {100 * hpl.of_load:.0f} % of peak"
+    return f", {100 * hpl.of_base:.0f} % of peak at base clock" if hpl.of_base else ""
+
+
 def _share(value: float, low: float, high: float) -> str:
-    """Return ``56 % of the 270-300 GB/s``, of rates and of times; the share is that of the lower end."""
+    """Return ``56 % of the 270-300 GB/s``, of rates and of times; the share is that of the lower end, none between the two."""
     write = throughput if low > 1 else duration
     span = write(high) if low == high else f"{write(low).partition(' ')[0]}-{write(high)}"
-    return f"{100 * value / low:.0f} % of the {span}"
+    return f"within the {span}" if low < value <= high else f"{100 * value / low:.0f} % of the {span}"
 
 
 def _beside(published: Sequence[Compared], what: str, value: float, ceiling: float | None) -> str:
