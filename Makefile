@@ -56,6 +56,7 @@ packages:
 test-packages:
 	@sh prepare.sh test-packages
 	@sh prepare.sh launchers
+	@sh prepare.sh redfish
 	@sh prepare.sh browser
 
 $(VENV)/.installed: pyproject.toml prepare.sh

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
 # `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh launchers` the MPI launchers that
-# they ask, `sh prepare.sh browser` the browser that opens pages in tests, `sh prepare.sh bench-packages` what `make bench`
-# compares with, `sh prepare.sh venv EXTRAS STAMP` makes .venv with the project in it, `sh prepare.sh lowest` .venv-lowest
-# with the oldest releases that it may have.
+# they ask, `sh prepare.sh redfish` what validates imitated BMCs, `sh prepare.sh browser` the browser that opens pages in
+# tests, `sh prepare.sh bench-packages` what `make bench` compares with, `sh prepare.sh venv EXTRAS STAMP` makes .venv with
+# the project in it, `sh prepare.sh lowest` .venv-lowest with the oldest releases that it may have.
 # Says what it does; without root it goes on and names what it could not install.
 set -eu
 
@@ -145,6 +145,32 @@ launchers() {
     done
 }
 
+# redfish: DMTF's validator of Redfish services from PyPI, and DMTF's schemas from a crate that has them whole
+redfish() {
+    python=$(newest_python)
+    cache=${ADVISOR_REDFISH_CACHE:-$HOME/.cache/advisor-redfish}
+    mkdir -p "$cache"
+    if ! ls "$cache/validator/bin/rf_service_validator" >/dev/null 2>&1; then
+        say "installing redfish-service-validator into $cache"
+        [ -x "$cache/validator/bin/python" ] || "$python" -m venv "$cache/validator" || return 0
+        if ! "$cache/validator/bin/python" -m pip install -q --disable-pip-version-check 'redfish-service-validator>=3.1.8'; then
+            say "could not install redfish-service-validator; the tests that ask it skip"
+        fi
+    fi
+    if [ -d "$cache/schemas" ]; then return; fi
+    if ! have cargo; then say "no cargo to bring DMTF's schemas; the tests that ask them skip"; return; fi
+    say "bringing DMTF's schemas into $cache"
+    mkdir -p "$cache/crate/src"
+    printf '[package]\nname = "schemas"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nnv-redfish-schema = "=0.22.1"\n' >"$cache/crate/Cargo.toml"
+    : >"$cache/crate/src/lib.rs"
+    if cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null; then
+        mv "$cache/crate/vendor/nv-redfish-schema/redfish-csdl/csdl" "$cache/schemas"
+        rm -rf "$cache/crate"
+    else
+        say "cargo could not bring them; the tests that ask them skip"
+    fi
+}
+
 # The browser that tests open pages in; npm brings what drives it, and what judges pages.
 browser_packages() {
     if ! have chromium-browser && ! have google-chrome; then need chromium chromium chromium chromium; fi
@@ -204,8 +230,9 @@ case ${1:-} in
     test-packages) test_packages; install_missing ;;
     bench-packages) bench_packages; install_missing ;;
     launchers) launchers ;;
+    redfish) redfish ;;
     browser) browser_packages; install_missing; browser ;;
     lowest) lowest ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
-    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | browser | venv EXTRAS STAMP"; exit 2 ;;
+    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | redfish | browser | venv EXTRAS STAMP"; exit 2 ;;
 esac

@@ -24,6 +24,24 @@ SECRET_HEADERS = ("authorization", "x-auth-token", "cookie")
 ROOT = "/redfish/v1"
 SESSIONS = f"{ROOT}/SessionService/Sessions"
 TASKS = f"{ROOT}/TaskService/Tasks"
+_METADATA = """<?xml version="1.0" encoding="UTF-8"?>
+<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0"><edmx:DataServices>
+<Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="Service">
+<EntityContainer Name="Service" Extends="ServiceRoot.v1_9_0.ServiceContainer"/></Schema></edmx:DataServices></edmx:Edmx>"""
+_SERVICES = ("Systems", "Managers", "SessionService", "TaskService", "Registries")
+STANDARD = {
+    "/redfish": Response.of(200, {"v1": f"{ROOT}/"}),
+    f"{ROOT}/$metadata": Response(200, _METADATA.encode(), {"Content-Type": "application/xml"}),
+    f"{ROOT}/odata": Response.of(
+        200,
+        {
+            "@odata.context": f"{ROOT}/$metadata",
+            "value": [{"name": "Service", "kind": "Singleton", "url": f"{ROOT}/"}]
+            + [{"name": name, "kind": "Singleton", "url": f"{ROOT}/{name}"} for name in _SERVICES],
+        },
+    ),
+}
+"""What every service has (DSP0266), for whoever asks."""
 LIES = (
     "applies nothing",
     "applies another",
@@ -114,8 +132,8 @@ class Bmc:
         """Return what makes each resource, by path."""
         paths = self.paths
         collections = {
-            f"{ROOT}/Systems": ("ComputerSystemCollection", [paths["system"]]),
-            f"{ROOT}/Managers": ("ManagerCollection", [paths["manager"]]),
+            f"{ROOT}/Systems": ("ComputerSystemCollection", [self.machine.paths["system"]]),
+            f"{ROOT}/Managers": ("ManagerCollection", [self.machine.paths["manager"]]),
             f"{ROOT}/Registries": ("MessageRegistryFileCollection", [f"{ROOT}/Registries/Bios"]),
             SESSIONS: ("SessionCollection", [f"{SESSIONS}/{name}" for name in self.tokens.values()]),
             TASKS: ("TaskCollection", [f"{TASKS}/{name}" for name in self.jobs]),
@@ -137,7 +155,7 @@ class Bmc:
     def root(self) -> Json:
         """Return the service's root."""
         return {
-            **_head("ServiceRoot.v1_9_0.ServiceRoot", f"{ROOT}/", "RootService", "Root Service"),
+            **_head("ServiceRoot.v1_9_0.ServiceRoot", f"{ROOT}/", "Root Service"),
             "RedfishVersion": "1.11.0",
             "UUID": str(uuid.uuid5(uuid.NAMESPACE_URL, self.identity)),
             "Vendor": self.machine.system["Manufacturer"],
@@ -157,17 +175,17 @@ class Bmc:
 
     def session_service(self) -> Json:
         """Return the service of sessions."""
-        head = _head("SessionService.v1_1_8.SessionService", f"{ROOT}/SessionService", "SessionService", "Session Service")
+        head = _head("SessionService.v1_1_8.SessionService", f"{ROOT}/SessionService", "Session Service")
         return head | {"ServiceEnabled": True, "SessionTimeout": 1800, "Sessions": _link(SESSIONS)}
 
     def task_service(self) -> Json:
         """Return the service of tasks."""
-        head = _head("TaskService.v1_2_0.TaskService", f"{ROOT}/TaskService", "TaskService", "Task Service")
+        head = _head("TaskService.v1_2_0.TaskService", f"{ROOT}/TaskService", "Task Service")
         return head | {"ServiceEnabled": True, "Tasks": _link(TASKS)}
 
     def session(self, name: str) -> Json:
         """Return an open session."""
-        return _head("Session.v1_3_0.Session", f"{SESSIONS}/{name}", name, "User Session") | {"UserName": USER}
+        return _head("Session.v1_3_0.Session", f"{SESSIONS}/{name}", "User Session") | {"UserName": USER}
 
     def task(self, name: str) -> Json:
         """Return a task; of a running one each look brings its end nearer."""
@@ -185,7 +203,7 @@ class Bmc:
 
     def registry_file(self) -> Json:
         """Return where the attribute registry is to be had."""
-        head = _head("MessageRegistryFile.v1_0_4.MessageRegistryFile", f"{ROOT}/Registries/Bios", "Bios", "BIOS Attributes")
+        head = _head("MessageRegistryFile.v1_0_4.MessageRegistryFile", f"{ROOT}/Registries/Bios", "BIOS Attributes")
         where = [{"Language": "en", "Uri": self.machine.paths["registry"]}]
         return head | {"Registry": self.registry_name(), "Languages": ["en"], "Location": where}
 
@@ -198,7 +216,7 @@ class Bmc:
         """Return the system; while it starts each look brings it further."""
         self.starting = max(self.starting - 1, 0)
         told = {
-            **_head("ComputerSystem.v1_13_0.ComputerSystem", self.machine.paths["system"], "System", "System"),
+            **_head("ComputerSystem.v1_16_0.ComputerSystem", self.machine.paths["system"], "System"),
             **self.machine.system,
             "UUID": self.identity,
             "PowerState": self.power,
@@ -221,14 +239,14 @@ class Bmc:
 
     def manager(self) -> Json:
         """Return the BMC itself."""
-        head = _head("Manager.v1_10_0.Manager", self.machine.paths["manager"], "Manager", "Manager")
+        head = _head("Manager.v1_10_0.Manager", self.machine.paths["manager"], "Manager")
         return head | {"ManagerType": "BMC", "FirmwareVersion": self.firmware, "Status": {"State": "Enabled", "Health": "OK"}}
 
     def bios(self) -> Json:
         """Return the attributes that are applied."""
         shown = {**self.applied, **self.pending} if "shows early" in self.lies else self.applied
         return {
-            **_head("Bios.v1_2_0.Bios", self.machine.paths["bios"], "Bios", "BIOS Configuration Current Settings"),
+            **_head("Bios.v1_2_0.Bios", self.machine.paths["bios"], "BIOS Configuration Current Settings"),
             "AttributeRegistry": self.registry_name(),
             "Attributes": dict(shown),
             "@Redfish.Settings": self.redfish_settings(),
@@ -247,7 +265,7 @@ class Bmc:
 
     def settings(self) -> Json:
         """Return the settings object."""
-        head = _head("Bios.v1_2_0.Bios", self.machine.paths["settings"], "Settings", "BIOS Configuration Pending Settings")
+        head = _head("Bios.v1_2_0.Bios", self.machine.paths["settings"], "BIOS Configuration Pending Settings")
         shown = {**self.applied, **self.pending} if self.whole else dict(self.pending)
         return head | {"AttributeRegistry": self.registry_name(), "Attributes": shown}
 
@@ -279,7 +297,9 @@ class Bmc:
 
     def denied(self, request: Request, path: str) -> Response | None:
         """Return what who may not ask is answered."""
-        if path in ("/redfish", ROOT) or (path == SESSIONS and request.method == "POST"):
+        if request.method in ("GET", "HEAD") and (path == ROOT or path in STANDARD):
+            return None
+        if request.method == "POST" and path in (SESSIONS, f"{SESSIONS}/Members"):
             return None
         given = request.headers.get("authorization", "")
         basic = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
@@ -329,10 +349,12 @@ class Bmc:
             body = json.loads(request.body or b"{}")
         except ValueError:
             return Response.of(400, extended("Base.1.8.MalformedJSON", "The request body is no JSON."))
-        if request.method == "GET":
+        if request.headers.get("odata-version", "4.0") != "4.0":
+            return Response.of(412, extended("Base.1.8.PreconditionFailed", "OData-Version is 4.0."))
+        if request.method in ("GET", "HEAD"):
             return self.get(path)
         if request.method == "POST":
-            return self.log_in(body) if path == SESSIONS else self.post(path, body)
+            return self.log_in(body) if path in (SESSIONS, f"{SESSIONS}/Members") else self.post(path, body)
         if request.method == "PATCH":
             return self.patch(path, body, request.headers)
         return self.delete(path) if request.method == "DELETE" else Response.of(405, Allow="GET")
@@ -342,15 +364,21 @@ class Bmc:
         if path == self.paths["registry"]:
             self._registry = self._registry or json.dumps(self.machine.registry).encode()
             return Response(200, self._registry)
-        if path == "/redfish":
-            return Response.of(200, {"v1": f"{ROOT}/"})
+        if path in STANDARD:
+            return STANDARD[path]
         resources = {self.plain(place): make for place, make in self.resources().items()}
         if path not in resources:
             return self.absent(path)
         told = resources[path]()
         told = self.alter[path](told) if path in self.alter else told
-        tag = self.etag(told)
-        return Response.of(200, {"@odata.etag": tag} | told, ETag=tag)
+        tag, schema = self.etag(told), str(told.get("@odata.type", "")).removeprefix("#").partition(".")[0]
+        link = f"<{ROOT}/JsonSchemas/{schema}>; rel=describedby"
+        return Response.of(200, {"@odata.etag": tag} | told, ETag=tag, Allow=self.allowed(path), Link=link)
+
+    def allowed(self, path: str) -> str:
+        """Return what may be done with a resource."""
+        more = {self.paths["settings"]: ", PATCH", SESSIONS: ", POST"}
+        return "GET, HEAD" + more.get(path, ", DELETE" if path.startswith(f"{SESSIONS}/") else "")
 
     def absent(self, path: str) -> Response:
         """Return that there is no such resource."""
@@ -475,8 +503,8 @@ class Bmc:
         return None
 
 
-def _head(kind: str, path: str, identity: str, name: str) -> Json:
-    return {"@odata.id": path, "@odata.type": f"#{kind}", "Id": identity, "Name": name}
+def _head(kind: str, path: str, name: str) -> Json:
+    return {"@odata.id": path, "@odata.type": f"#{kind}", "Id": path.rstrip("/").rpartition("/")[2], "Name": name}
 
 
 def _link(path: str) -> Json:

@@ -1,7 +1,8 @@
 """The habits of the makers' BMCs, each with the thread or the capture it comes from."""
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from tests.bmc.imitation import ROOT, TASKS, Bmc, extended
@@ -74,6 +75,12 @@ class Dell(Bmc):
         }
         self.jobs[name] = told | {"TaskState": "Starting", "TaskStatus": "OK", "PercentComplete": 0, "Messages": [], "looks": 0}
         return f"{TASKS}/{name}"
+
+    def get(self, path: str) -> Response:
+        """Return the jobs, or a resource."""
+        if path == JOBS:
+            return Response.of(200, self.collection(path, "JobCollection", []))
+        return super().get(path)
 
     def post(self, path: str, body: Json) -> Response:
         """Take a job for what is pending, or clear what no job has taken up."""
@@ -290,6 +297,12 @@ class OpenBmc(Bmc):
         """Return the system without its Bios."""
         return {name: value for name, value in super().system().items() if name != "Bios"}
 
+    def resources(self) -> dict[str, Callable[[], Json]]:
+        """Return what is there: no registry of attributes either."""
+        listed, file = f"{ROOT}/Registries", f"{ROOT}/Registries/Bios"
+        made = super().resources() | {listed: partial(self.collection, listed, "MessageRegistryFileCollection", [])}
+        return {path: make for path, make in made.items() if path != file}
+
     def answer(self, request: Request) -> Response:
         """Know neither Bios nor a settings object."""
         path = self.plain(request.path)
@@ -315,9 +328,3 @@ class CrayEx(Bmc):
 
 MAKERS: dict[str, type[Bmc]] = {"dell": Dell, "hpe": Hpe, "lenovo": Lenovo, "supermicro": Supermicro, "ami": Ami}
 """The five whose BIOS can be set."""
-
-
-def copied(value: Json) -> Json:
-    """Return a copy that shares nothing."""
-    made: Json = json.loads(json.dumps(value))
-    return made

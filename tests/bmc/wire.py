@@ -82,7 +82,8 @@ class Response:
 
     def parts(self) -> tuple[bytes, bytes, bytes]:
         """Return the status line, the headers with the empty line, and the body."""
-        given = {"Content-Type": "application/json", "OData-Version": "4.0", "Content-Length": str(len(self.body))} | self.headers
+        given = {"Content-Type": "application/json", "OData-Version": "4.0", "Cache-Control": "no-cache"} | self.headers
+        given["Content-Length"] = str(len(self.body))
         head = "".join(f"{name}: {text}\r\n" for name, text in given.items())
         return f"HTTP/1.1 {self.status} Said\r\n".encode(), f"{head}\r\n".encode("latin-1"), self.body
 
@@ -245,7 +246,8 @@ async def _exchange(bmc: Answering, reader: asyncio.StreamReader, writer: asynci
     bmc.note(request, response.status or None, fault.kind if fault else None)
     if fault:
         return await _faulty(fault, response, writer)
-    writer.write(b"".join(response.parts()))
+    line, told, body = response.parts()
+    writer.write(line + told + (b"" if method == "HEAD" else body))
     await writer.drain()
     return headers.get("connection", "").lower() != "close"
 
