@@ -13,8 +13,8 @@ AdvisorError                 anything the tool says about itself; exit status 2
 A message is one line: what is wrong, where, and what to do about it.
 """
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 
 def one_line(text: str) -> str:
@@ -35,6 +35,32 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: _Otherwise, *, cuto
 
     near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise
+
+
+_PLAIN: Final = {
+    "int_parsing int_type int_from_float": "{said} is no whole number",
+    "float_parsing float_type finite_number": "{said} is no number",
+    "bool_parsing bool_type": "{said} is neither true nor false",
+    "string_type": "{said} is no text",
+    "tuple_type list_type": "{said} is no list; write [one, another]",
+    "dict_type model_type model_attributes_type": "{said} is no mapping of names to values",
+    "too_short string_too_short": "nothing is written here",
+    "string_too_long": "longer than {max_length} letters",
+    "less_than_equal": "{said} is more than {le:g}",
+    "greater_than_equal": "{said} is less than {ge:g}",
+}
+"""What pydantic finds wrong, by its names for that, as somebody says it who writes a sheet."""
+
+
+def plain_problem(kind: str, given: Any, context: Mapping[str, Any], otherwise: str) -> str:
+    """Return what is wrong with a value in plain words.
+
+    >>> plain_problem("int_parsing", "six", {}, "Input should be a valid integer")
+    'six is no whole number'
+    """
+    shown = {dict: "a mapping", list: "a list", type(None): "null"}.get(type(given), str(given)[:60])
+    text = next((words for kinds, words in _PLAIN.items() if kind in kinds.split()), None)
+    return text.format(said=shown or "nothing", **context) if text else otherwise.removeprefix("Value error, ")[:200]
 
 
 class AdvisorError(Exception):

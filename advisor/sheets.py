@@ -10,7 +10,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -26,7 +25,7 @@ from yaml.events import (
     ScalarEvent,
 )
 
-from advisor.errors import AdvisorError, BadInput, BadSheet
+from advisor.errors import AdvisorError, BadInput, BadSheet, did_you_mean, plain_problem
 
 _LARGEST: Final = 1 << 20
 _DEEPEST: Final = 24
@@ -235,29 +234,31 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
 
 def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -> AdvisorError:
     place = place[:-1] if place[-1:] == ("[key]",) else place
-    name = str(place[-1])[:60] if place else "sheet"
+    name, wanted, context = _named(place), _described(model, first["loc"]), first.get("ctx", {})
     if first["type"] == "missing":
-        return sheet.wrong(place, f"{name} is missing", _described(model, first["loc"]))
+        return sheet.wrong(place, f"{name} is missing", wanted or f"write {name}: ")
     if first["type"] == "extra_forbidden":
         known = _fields(_model_at(model, first["loc"][:-1]))
-        near = get_close_matches(name, known, n=1, cutoff=0.6) or get_close_matches(name, _every(model), n=1, cutoff=0.8)
-        cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))[:300]}"
+        there = f"there are {', '.join(sorted(known))[:300]}"
+        cure = did_you_mean(name, known, None, cutoff=0.6) or did_you_mean(name, _every(model), there, cutoff=0.8)
         return sheet.wrong(place, f"{name} is not a word of this sheet", cure)
     said = str(first.get("input"))[:60]
     if first["type"] in ("literal_error", "enum"):
-        expected = [word.strip("' ") for word in re.split(r",| or ", str(first.get("ctx", {}).get("expected", "")))]
-        near = get_close_matches(said, expected, n=1, cutoff=0.5)
-        problem = f"{name}: {said} is not one of {', '.join(expected)}"
-        return sheet.wrong(place, problem, f"did you mean {near[0]}?" if near else None)
+        expected = [word.strip("' ") for word in re.split(r",| or ", str(context.get("expected", "")))]
+        return sheet.wrong(place, f"{name}: {said} is not one of {', '.join(expected)}", did_you_mean(said, expected, None))
     if first["type"] == "string_pattern_mismatch":
-        cure = _described(model, first["loc"]) or f"it matches {first['ctx']['pattern']}"
-        return sheet.wrong(place, f"{name}: {said} is not written as it must be", cure)
+        return sheet.wrong(place, f"{name}: {said} is not written as it must be", wanted or f"it matches {context['pattern']}")
     if first["type"] == "wrong_at":
-        where = first["ctx"]
-        return sheet.wrong((*place, *where["place"]), where["problem"], where["cure"])
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")[:200]
-    wanted = _described(model, first["loc"])
-    return sheet.wrong(place, f"{name}: {message}", wanted or (None if place else f"it has {', '.join(_fields(model))}"[:300]))
+        return sheet.wrong((*place, *context["place"]), context["problem"], context["cure"])
+    problem = plain_problem(first["type"], first.get("input"), context, first["msg"])
+    wanted = wanted or (None if place else f"it has {', '.join(_fields(model)[:8])}")
+    return sheet.wrong(place, f"{name}: {problem}", None if "; " in problem else wanted)
+
+
+def _named(place: Place) -> str:
+    """Return what an error calls a place: its key, with the number of an entry in a list."""
+    key = next((str(key)[:60] for key in reversed(place) if isinstance(key, str)), "sheet")
+    return f"{key}, entry {place[-1] + 1}" if place and isinstance(place[-1], int) else key
 
 
 def _described(model: type[BaseModel], place: Place) -> str | None:

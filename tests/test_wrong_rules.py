@@ -53,7 +53,7 @@ TABLE = {
     "severity": Wrong("severity: low", "severity: hihg", 3, "did you mean high?"),
     "where": Wrong("where: os", "where: bois", 4, "did you mean bios?"),
     "verdict": Wrong("expect: unknown", "expect: unknwon", 19, "did you mean unknown?"),
-    "id": Wrong("id: site-example", "id: Site Example", 1, "id: String should match pattern"),
+    "id": Wrong("id: site-example", "id: Site Example", 1, "id: Site Example is not written as it must be"),
     "fact": Wrong(WHEN, "socket.nodse > most", 8, "did you mean nodes?"),
     "first fact": Wrong(WHEN, "kernl.thp == 'x'", 8, "there is no fact kernl; did you mean kernel?"),
     "word": Wrong(WHEN, 'layout.numbering.name == "roundrobin"', 8, "is never 'roundrobin'; did you mean round-robin?"),
