@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
+from advisor.model.audit.findings import Fix
+from advisor.model.audit.planned import Planned
+from advisor.render.audit.findings import Asker, fix_rows
 from tests.cli.said import printed
 from tests.machines.catalogue import write_archive
+from tests.render.audits import finding
 
 Capture = pytest.CaptureFixture[str]
 
@@ -51,6 +55,9 @@ RULES = """
   refs: [site]
   tests: [{given: {}, expect: unknown}]
 """
+
+
+SYSCTL = finding("os-x", "low", fix=(Fix(text="set it", where="os", commands=("sysctl -w vm.swappiness=10",)),))
 
 
 @pytest.fixture(scope="module")
@@ -204,8 +211,31 @@ def test_what_no_script_writes_is_by_hand_on_the_screen_and_the_page(tmp_path: P
     assert "nothing is to be written" in printed(capsys, "checklist", "--as", "racadm", *source)
     assert "fix    by hand, guides differ: F2 at boot" in printed(capsys, "audit", *source, "--width", "80")
     page = printed(capsys, "explain", "1", *source, "--width", "200")
-    assert "none writes it, do it by hand: guides differ (advisor checklist --include contested adds it, marked)" in page
+    assert "none holds it: guides differ (advisor checklist --include contested adds it, marked)" in page
     assert "racadm" not in page.partition("GUIDES")[0].partition("CHECK")[0]
+
+
+def test_what_is_so_of_two_sockets_is_one_page(tmp_path: Path, capsys: Capture) -> None:
+    """The second socket says what differs, its own step, and repeats neither reason nor cost."""
+    write_archive("a-r7425-2x7601-dell-2nodesmem", tmp_path / "node.tar.gz")
+    page = explained(["memory-channel-empty", "--from", str(tmp_path / "node.tar.gz"), "--width", "120"], capsys)
+    also = page.partition("\nALSO      socket 1 has DIMMs on 2 of its 8 memory channels\n")[2].partition("SOURCES")[0]
+    assert (page.count("\nWHY "), also.startswith("FIX       put equal DIMMs on the 6 empty channels of socket 1")) == (1, True)
+    assert len(also.splitlines()) <= 2
+
+
+def test_a_line_that_root_must_run_says_so_unless_root_asks_on_the_machine(
+    given: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another machine nobody knows who will type it."""
+    for user in (0, 1000):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        page = explained(["os-numa-balancing-on", *given], capsys)
+        assert ("sysctl -w kernel.numa_balancing=0" in page, "note   run it as root\n" in page) == (True, True)
+    row = fix_rows(SYSCTL, Planned(), "dell", Asker(root=True))
+    assert list(row) == [("fix", "sysctl -w vm.swappiness=10")]
+    row = fix_rows(SYSCTL, Planned(), "dell", Asker())
+    assert list(row) == [("fix", "as root: sysctl -w vm.swappiness=10")]
 
 
 def test_a_number_is_that_of_the_screen_whatever_topics_it_shows(given: list[str], capsys: Capture) -> None:

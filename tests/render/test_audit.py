@@ -185,6 +185,21 @@ def test_what_was_not_seen_adds_up_to_what_needs_more_facts() -> None:
     assert "5 need more facts" in text
 
 
+def test_everything_asks_nobody_for_what_they_did_already() -> None:
+    """In -v too root is not sent to sudo, and who gave the BIOS not to --bios."""
+    lacks = tuple(
+        audits.finding(f"x-{at}", "low", "unknown", lacks=({"fact": f"f{at}", "why": "w", "help": each},))
+        for at, each in enumerate((AS_ROOT, BIOS))
+    )
+    audit = Audit(scope="mpi", findings=lacks, settings=())
+    asker = Asker(("--bios", "b.json"), root=True)
+    text = printed(whole_audit_page(audit, made.rome(), made.layout(), {}, asker=asker), 200)
+    assert ("f0: w -> not shown here, to root either" in text, "f1: w -> not in the BIOS attributes given" in text) == (
+        True,
+        True,
+    )
+
+
 def test_most_waited_for_comes_first() -> None:
     """What would settle most rules stands first among what could not be seen, with how many wait."""
     lacks = tuple(

@@ -91,7 +91,7 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     added: Lines = (lambda room: hpl_and_network(measured, room)) if tables and measured else (lambda _: [])
     if verbose:
         steps = _steps(found, again)
-        parts: dict[str, Any] = {"added": added, "steps": steps, "numbers": found.numbers, "width": width}
+        parts: dict[str, Any] = {"added": added, "steps": steps, "numbers": found.numbers, "asker": asker(again), "width": width}
         return whole_audit_page(found.audit, found.machine, layout, publications(), **parts)
     shown = Shown(found.audit, found.machine, layout, found.judgement.case.measured, asker(again), found.plan, found.numbers)
     return audit_page(shown, added=added, width=width)

@@ -1,25 +1,25 @@
 """A finding on one page: what it means here, what it costs, how to fix, check and undo it, and its sources."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from advisor.language.units import plain
-from advisor.model.audit.findings import Answer, Audit, Cost, Explanation, Finding, Fix, Step
+from advisor.model.audit.findings import Answer, Audit, Cost, Explanation, Finding, Step
 from advisor.model.audit.measured_facts import MeasuredFacts
-from advisor.model.audit.plan import Change, Plan
-from advisor.model.audit.planned import Planned, planned_for
+from advisor.model.audit.plan import Plan
+from advisor.model.audit.planned import planned_for
+from advisor.model.audit.platform import Scope
 from advisor.model.audit.rule import Publication, RuleText
-from advisor.render.audit.findings import ROOM, Asker, Group, changed, cost_words, grouped, lead, subjects, undo_words
+from advisor.render.audit.findings import ROOM, Asker, Group, cost_words, grouped, lead, subjects
+from advisor.render.audit.steps import Row, fix_steps, undo_steps
 from advisor.render.audit.summary import figures
+from advisor.render.audit.unseen import cure_words
 from advisor.render.checklist.details import broken
 from advisor.render.commandline import folded
 from advisor.render.lines import Line, Page, labelled, wrapped
 
 SEEN = 4
 """So many facts show what a verdict rests on; --trace has all."""
-
-Row = tuple[str, str]
-"""A label and what is said; a label that begins with $ is a command to copy."""
 
 
 class Told(NamedTuple):
@@ -48,9 +48,16 @@ def finding_page(told: Told, width: int | None = None) -> Page:
 
 def _lines(told: Told, width: int) -> list[Line]:
     result: list[Line] = []
+    said: list[Row] = []
     for group in _groups(told):
         brief = bool(result) and group.head.verdict in ("pass", "not-applicable")
-        result += _brief(group, width) if brief else [*([()] if result else []), *_verdict(told, group, width)]
+        if brief:
+            result += _brief(group, width)
+        elif said and group.head.verdict == "finding":
+            result += _also(told, group, said, width)
+        else:
+            said = list(_parts(told, group.head)) if group.head.verdict == "finding" else []
+            result += [*([()] if result else []), *_verdict(told, group, width)]
     refs = dict.fromkeys([*told.rule.refs, *(guide.ref for guide in told.rule.guides)])
     if any(each.verdict not in ("pass", "not-applicable") for each in told.verdicts):
         for at, ref in enumerate(refs):
@@ -80,6 +87,13 @@ def _verdict(told: Told, group: Group, width: int) -> list[Line]:
     return [*_opening((f"{words[head.verdict]:<{ROOM}}", style), said, told, width), *_rows(_other(told, head), width)]
 
 
+def _also(told: Told, group: Group, said: Sequence[Row], width: int) -> list[Line]:
+    """Return a finding of the same rule below the first: what it says otherwise."""
+    claim = f"{plain(group.head.claim or group.head.title, 2000)}{subjects(group.members)}"
+    rows = [row for row in _parts(told, group.head) if row not in said]
+    return [*labelled("ALSO", [(claim, "title")], width, ROOM), *_rows(rows, width)]
+
+
 def _brief(group: Group, width: int) -> list[Line]:
     """Return one line for subjects that are well beside others that are not."""
     names = [plain(each.subject or "?", 40) for each in group.members]
@@ -93,14 +107,15 @@ def _is(head: Finding) -> str:
 
 
 def _opening(word: tuple[str, str], said: str, told: Told, width: int) -> list[Line]:
-    about = f"  ({told.rule.id}, for {', '.join(told.rule.scope)})"
+    scope = "any work" if len(told.rule.scope) == len(get_args(Scope)) else ", ".join(told.rule.scope)
+    about = f"  ({told.rule.id}, for {scope})"
     return wrapped([word, (said, "title"), (about, "dim")], width, indent=ROOM)
 
 
 def _other(told: Told, head: Finding) -> Iterator[Row]:
     """Yield what is worth saying of a verdict that is no finding: what would make it known first, or what decided."""
     if head.verdict == "unknown":
-        yield from _first("TO KNOW", _cures(head))
+        yield from _first("TO KNOW", _cures(head, told.asker))
         wants = [_wanted(told, want.setting, want.value) for want in head.wants if want.value]
         yield from _first("WANTED", [*wants, *([head.want] if head.want else [])])
         yield "WHY", told.rule.why
@@ -119,12 +134,12 @@ def _other(told: Told, head: Finding) -> Iterator[Row]:
         yield "CHECK", head.check or ""
 
 
-def _cures(head: Finding) -> Iterator[str]:
+def _cures(head: Finding, asker: Asker) -> Iterator[str]:
     """Yield what would make a verdict known, each way once, with the facts that it shows and why they are not known."""
     found: dict[str, list[str]] = {}
     for lack in head.lacks:
         found.setdefault(lack.help, []).append(f"{lack.fact}: {lack.why}")
-    yield from (f"{cure} ({'; '.join(dict.fromkeys(facts))})" for cure, facts in found.items())
+    yield from (f"{cure_words(cure, asker)} ({'; '.join(dict.fromkeys(facts))})" for cure, facts in found.items())
 
 
 def _wanted(told: Told, setting: str, value: str | None) -> str:
@@ -149,13 +164,10 @@ def _parts(told: Told, head: Finding) -> Iterator[Row]:
     yield "WHY", head.why
     yield from _first("COST", _costs(told, head))
     planned = planned_for(told.plan, head)
-    for at, step in enumerate(head.fix):
-        yield from _step(told, head, step, at, planned)
-    if not head.fix:
-        yield "FIX", head.advice or head.want or "see the sources"
-    yield "CHECK", head.check or ""
+    yield from fix_steps(head, planned, told.audit, told.plan, told.asker)
+    yield "CHECK", told.asker.filled(head.check or "")
     yield from (("$", step.check) for step in head.fix if step.check and step.check not in (head.check or ""))
-    yield from _undo(head, planned)
+    yield from undo_steps(head, planned)
     yield "LEAVE IT", head.spare or ""
     yield from _first("GUIDES", (f"{guide.ref}: {'OTHERWISE: ' if guide.otherwise else ''}{guide.says}" for guide in head.guides))
 
@@ -177,7 +189,7 @@ def _costs(told: Told, head: Finding) -> Iterator[str]:
     yield from (f"this machine: {text}" for text in here)
     if told.benchmark and not here and (cost is None or cost.basis != "measured"):
         known = "not measured on this machine" if cost is not None else "no figure is known"
-        yield f"{known}; before and after: {told.benchmark}"
+        yield f"{known}; before and after: {told.asker.filled(told.benchmark)}"
 
 
 def _published_gain(told: Told, head: Finding) -> float | None:
@@ -193,75 +205,13 @@ def _answer(told: Told, head: Finding) -> Answer | None:
     return next((each for each in told.explanation.answers if each.subject == head.subject), None)
 
 
-_RESTARTS = {"yes": "takes effect after a reboot", "power-cycle": "takes effect after a power cycle"}
-
-
-def _step(told: Told, head: Finding, step: Fix, at: int, planned: Planned) -> Iterator[Row]:
-    """Yield one step: what is set, by which line, where in the menus, what it needs and what moves with it."""
-    own = [want for want in head.wants if want.setting == step.setting]
-    change = changed(told.audit, own, explained=True)
-    restart = f"; {_RESTARTS[step.reboot]}" if step.reboot in _RESTARTS else ""
-    yield "FIX" if at == 0 else "AND", f"{change or step.text.removeprefix('BIOS: ')}{restart}"
-    writes = next((each for each in planned.changes if step.setting in each.settings), None)
-    if step.where != "bios" or writes is not None:
-        yield from _lines_to_run(told, step, writes)
-    if step.menu and change:
-        yield "   menu", f"{step.menu}: {step.value if step.attribute_value is None else step.attribute_value}"
-    if step.attribute and step.attribute_value is not None:
-        yield "   name", f"{step.attribute}={step.attribute_value}{'' if step.verified is None else _SURE[step.verified]}"
-    if writes is not None and writes.moves:
-        yield "   moves", f"with it: {', '.join(writes.moves)}"
-    yield from (("   note", note) for note in step.notes)
-    if why := planned.left.get(step.setting or ""):
-        yield "   script", f"none writes it, do it by hand: {why}{_adds(why)}"
-
-
-_SURE = {False: " (from the vendor's documents; not seen in its attribute registry)", True: " (as in the vendor's registry)"}
-
-
-def _adds(reason: str) -> str:
-    """Return how files for tools are made to hold it all the same; empty where nothing makes them."""
-    open_here = reason.endswith("its present value is not known")
-    word = (
-        "unknown"
-        if open_here
-        else "contested"
-        if reason.startswith(("guides differ", "a guide wants", "worth considering"))
-        else ""
-    )
-    return f" (advisor checklist --include {word} adds it, marked)" if word else ""
-
-
-def _lines_to_run(told: Told, step: Fix, change: Change | None) -> Iterator[Row]:
-    """Yield the lines to copy; of the BIOS those that the plan has, and what makes them take effect."""
-    if change is None:
-        yield from (("$   run" if at == 0 else "$", line) for at, line in enumerate(step.commands))
-        return
-    before = [each for each in told.plan.writes if each.attribute in change.first]
-    for needed in before:
-        yield "   first", f"{needed.attribute}={needed.value}: {'; '.join(needed.why)}"
-    lines = [each.command for each in (*before, change) if each.command] or list(step.commands)
-    yield from (("$   run" if at == 0 else "$", line) for at, line in enumerate(lines))
-    yield from (("$   then" if at == 0 else "$", line) for at, line in enumerate(step.apply if lines else ()))
-    if lines and step.apply:
-        yield "   note", "'then' restarts the machine: drain it first; once for all changes"
-
-
-def _undo(head: Finding, planned: Planned) -> Iterator[Row]:
-    """Yield how to go back: the vendor's lines where the plan has them, else in words."""
-    lines = [back.command for change in planned.changes for back in change.back if back.command]
-    if not lines:
-        yield "UNDO", undo_words(head)
-    yield from (("$UNDO" if at == 0 else "$", line) for at, line in enumerate(lines))
-
-
 def _seen(told: Told, head: Finding, keys: tuple[str, ...]) -> Iterator[str]:
     """Yield the few facts that a verdict rests on, with where each was read."""
     answer = _answer(told, head)
     steps = [step for key in keys for part in (answer.parts if answer else ()) if part.key == key for step in part.steps]
     found: dict[str, Step] = {}
     for step in steps:
-        if step.where and step.decides and step.value != "...":
+        if step.where and step.decides and step.value not in ("...", "unknown"):
             found.setdefault(step.text, step)
     for step in list(found.values())[:SEEN]:
         yield f"{step.text} = {step.value} ({step.where})"

@@ -125,7 +125,7 @@ def lead(number: int, head: Finding) -> Span:
     return f"{number:>2} {head.severity.upper():<{ROOM - 3}}", head.severity
 
 
-def fix_rows(head: Finding, planned: Planned, vendor: str | None) -> Iterator[tuple[str, str]]:
+def fix_rows(head: Finding, planned: Planned, vendor: str | None, asker: Asker) -> Iterator[tuple[str, str]]:
     """Yield how to fix it: the vendor's line that a script would hold, else why it is done by hand; then the way by the menus."""
     then = f", then {restart(head)}" if restart(head) else ""
     command = planned.changes[0].command if planned.changes else None
@@ -136,7 +136,8 @@ def fix_rows(head: Finding, planned: Planned, vendor: str | None) -> Iterator[tu
         return
     commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
     if commands and len(head.fix) == 1:
-        yield "fix", "; ".join(commands) + then
+        who = "" if asker.live and asker.root else "as root: "
+        yield "fix", f"{who}{'; '.join(commands)}{then}"
         return
     caveat = _caveat(head, vendor)
     why = "" if caveat else f", {re.split(r'[:(;]', planned.by_hand)[0].strip()}"

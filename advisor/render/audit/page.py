@@ -14,6 +14,7 @@ from advisor.model.hardware.devices import Link
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Facts, Machine
 from advisor.model.value import Value
+from advisor.render.audit.findings import Asker
 from advisor.render.audit.screen import Shown, rules_line, screen
 from advisor.render.audit.summary import whole
 from advisor.render.audit.unseen import unknown_facts
@@ -198,6 +199,7 @@ def whole_audit_page(
     added: Lines = lambda _: [],
     steps: Iterable[Step] = (),
     numbers: Mapping[str, int] | None = None,
+    asker: Asker = Asker(),  # noqa: B008 - a frozen value
     width: int | None = None,
 ) -> Page:
     """Return an audit with every verdict, setting and fact, each with where it was read and its source."""
@@ -210,7 +212,7 @@ def whole_audit_page(
             *all_settings(audit, room),
             *other_verdicts(audit, room),
             *details(machine, room),
-            *unknown_facts(audit, room),
+            *unknown_facts(audit, room, asker),
             *rules_line(audit, room),
             *added(room),
             *_next(steps, room),

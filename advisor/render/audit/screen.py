@@ -57,8 +57,9 @@ class _Detail:
 
 
 _DETAILS = (
-    _Detail(3, 6, 5, 3, 4), _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2), _Detail(2, 3, 1, 1, 2),
-    _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2), _Detail(1, 2, 1, 1, 2),
+    _Detail(3, 6, 5, 3, 4), _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2),
+    _Detail(2, 3, 1, 1, 2), _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2),
+    _Detail(1, 2, 1, 1, 2),
 )  # fmt: skip
 
 _NARROW = _Detail(1, 4, 4, 6, 10)
@@ -180,7 +181,7 @@ def _in_full(shown: Shown, groups: tuple[Group, ...], width: int) -> list[Line]:
     members = [finding for group in groups for finding in group.members]
     said = [(plain(head.claim or head.title, 300), "title"), (f"{subjects(members)} ({head.id})", "dim")]
     claim = clipped([lead(shown.number(head.id), head), *said], width, 3 if width >= WIDTH else LONGEST, ROOM)
-    fix = fix_rows(head, shown.planned(head), shown.audit.vendor)
+    fix = fix_rows(head, shown.planned(head), shown.audit.vendor, shown.asker)
     rows = [*fix, ("cost", gain(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
     return [*claim, *(line for label, text in rows if text for line in _row(label, text, width))]
 

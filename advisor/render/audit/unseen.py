@@ -46,18 +46,18 @@ def missing_facts(audit: Audit) -> tuple[MissingFacts, ...]:
     return tuple(sorted(found.values(), key=lambda one: (one.help == NOT_OFFERED, -len(one.rules))))
 
 
-def unknown_facts(audit: Audit, width: int) -> list[Line]:
+def unknown_facts(audit: Audit, width: int, asker: Asker) -> list[Line]:
     """Return a section of what could not be learnt, every fact and rule by name; empty where nothing lacks."""
-    result = [line for one in missing_facts(audit) for line in wrapped(_spans(one), width)]
+    result = [line for one in missing_facts(audit) for line in wrapped(_spans(one, asker), width)]
     return [(), (("What could not be seen, and what would show it", "heading"),), *result] if result else []
 
 
-def _spans(one: MissingFacts) -> list[Span]:
+def _spans(one: MissingFacts, asker: Asker) -> list[Span]:
     what = "; ".join(f"{_named(names)}: {why}" for why, names in one.facts.items())
     waits = f" [{count(len(one.rules), 'rule')}: {', '.join(one.rules)}]" if one.rules else ""
     if one.help == NOT_OFFERED:
         return [(f"- {what}: {NOT_OFFERED}{waits}", "dim")]
-    return [(f"- {what} ", ""), ("-> ", "dim"), (one.help, "title"), (waits, "dim")]
+    return [(f"- {what} ", ""), ("-> ", "dim"), (cure_words(one.help, asker), "title"), (waits, "dim")]
 
 
 def _named(names: Iterable[str]) -> str:
@@ -138,6 +138,15 @@ def _cure(text: str, asker: Asker) -> str:
     if asker.live:
         return NOBODY if asker.root and short.startswith("sudo ") else short
     return CAPTURE if re.match(r"sudo|advisor (audit|capture)", short) else short
+
+
+def cure_words(text: str, asker: Asker) -> str:
+    """Return a cure in words, as who asks can use it: what they did already is not asked of them again."""
+    if asker.live and asker.root and re.search(r"\bsudo advisor\b", text):
+        return "not shown here, to root either"
+    if "--bios" in text and "--bios" in asker.words:
+        return "not in the BIOS attributes given"
+    return asker.filled(text)
 
 
 CAPTURE = "sudo advisor capture"
