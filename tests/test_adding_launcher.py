@@ -189,13 +189,16 @@ def test_a_launcher_whose_lines_nothing_reads_back_is_named(copy: Path) -> None:
     assert (done.returncode, f"one more item: '{READER}'" in done.stdout) == (1, True), done.stdout
 
 
+BIND = ("bind", "--from", "node.tar.gz", "--ranks", "2")
+
+
 def broken(copy: Path, old: str, new: str, *words: str) -> str:
     """Return what a command says where the module is wrong in one place: one line, and nothing else."""
     whole = (copy / MODULE).read_text(encoding="utf-8")
     assert whole.count(old) == 1
     (copy / MODULE).write_text(whole.replace(old, new), encoding="utf-8")
     try:
-        ran = run(copy, "-m", "advisor", *(words or ("bind", "--from", "node.tar.gz", "--ranks", "2", "--", "./app")))
+        ran = run(copy, "-m", "advisor", *(words or (*BIND, "--", "./app")))
     finally:
         (copy / MODULE).write_text(whole, encoding="utf-8")
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran.stderr
@@ -224,9 +227,14 @@ def test_a_launcher_that_lacks_a_function_is_named_in_one_line(copy: Path, part:
         ("[^\\s]*)", "[^\\s]*", "VERSIONS"),
         ("VERSIONS = (", "VERSIONS = [*(", ""),
         ('rank=("HPCRUN_RANK",)', 'rank="HPCRUN_RANK"', "RANKS"),
-        ('("unset HPCRUN_HOSTS",)', '("unset HPCRUN_HOSTS")', "JOB"),
-        ('"-n": (1, "starts {0} ranks")', '"-n": "starts {0} ranks"', "LINES"),
-        ('programs=("hpcrun",)', 'programs=("hpcrun")', "LINES"),
+        ('("unset HPCRUN_HOSTS",)', '("unset HPCRUN_HOSTS")', "JOB.lines"),
+        ('lines={"slurm"', 'lines={"slrum"', "JOB.lines"),
+        ('JobScript(lines={"slurm": ("unset HPCRUN_HOSTS",)})', 'JobScript(("slrum",))', "JOB.schedulers"),
+        ('"-n": (1, "starts {0} ranks")', '"-n": "starts {0} ranks"', "LINES.options['-n']"),
+        ('"starts {0} ranks"', '"starts {1} ranks"', "LINES.options['-n']"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun")', "LINES.programs"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun",), verbs="run"', "LINES.verbs"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun",), aliases={"--host": "--hots"}', "LINES.aliases['--host']"),
         ("ORDER = 60", 'ORDER = "60"', "ORDER"),
         ("def launch(placement: Placement, wish: LaunchRequest)", "def launch(wish: LaunchRequest)", "launch"),
     ],
@@ -234,7 +242,33 @@ def test_a_launcher_that_lacks_a_function_is_named_in_one_line(copy: Path, part:
 def test_a_part_that_is_not_what_it_should_be_is_named_in_one_line(copy: Path, old: str, new: str, part: str) -> None:
     """A text in place of a tuple, an expression that is none, a function of too little: named before anything goes wrong."""
     said = broken(copy, old, new)
-    assert said.startswith(f"its {part} is not " if part else "this launcher cannot be loaded: ")
+    assert said.startswith((f"its {part} is ", f"its {part} are ") if part else "this launcher cannot be loaded: ")
+
+
+def test_a_launch_that_returns_nothing_is_named_in_one_line(copy: Path) -> None:
+    """A return that was forgotten stops bind with the file and what is expected."""
+    said = broken(copy, "    return Launch(NAME,", "    Launch(NAME,", *BIND, "--launcher", "hpcrun", "--", "./app")
+    assert said == "its launch returns no Launch with the words of a line"
+
+
+def test_a_line_without_binding_that_is_no_words_is_named_in_one_line(copy: Path) -> None:
+    """A number among the words would be a traceback of the translation."""
+    words = ("bind", "lint", "--from", "node.tar.gz", "--", "mpirun", "-np", "2", "--bind-to", "none", "./app")
+    said = broken(copy, "if hosts else ()), *UNBOUND", "if hosts else ()), total", *words)
+    assert said == "its unbound returns no tuple of words, and not None"
+
+
+def test_a_verb_stands_between_the_program_and_its_options(copy: Path) -> None:
+    """Lines such as flux run -n 2 are read and written with their verb; those of another verb are refused in one line."""
+    whole = (copy / MODULE).read_text(encoding="utf-8")
+    (copy / MODULE).write_text(whole.replace('programs=("hpcrun",)', 'programs=("hpcrun",), verbs=("run", "submit")'))
+    try:
+        lint = ("-m", "advisor", "bind", "lint", "--from", "node.tar.gz", "--", "hpcrun")
+        read, other = run(copy, *lint, "run", "-n", "2", "./app"), run(copy, *lint, "alloc", "-n", "2", "./app")
+    finally:
+        (copy / MODULE).write_text(whole, encoding="utf-8")
+    assert read.stdout.splitlines()[1:5] == ["  hpcrun run -n 2 ./app", "", "Options", "  -n 2  starts 2 ranks"]
+    assert other.stderr == "advisor: hpcrun alloc: its lines are not read here; it reads hpcrun run or submit\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from advisor.model.placement import Placement
 
@@ -104,6 +104,10 @@ class OtherLauncher:
     versions: tuple[VersionQuery, ...] = ()
 
 
+JOB_SCRIPTS: Final = ("slurm", "pbs")
+"""The schedulers whose job scripts are written."""
+
+
 @dataclass(frozen=True)
 class JobScript:
     """What job scripts must know of a launcher."""
@@ -111,7 +115,7 @@ class JobScript:
     schedulers: tuple[str, ...] | None = None
     """The schedulers in whose jobs alone it starts anything; None: in any."""
     lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Lines of shell before the launch, by scheduler."""
+    """Lines of shell before the launch, by scheduler, one of JOB_SCRIPTS."""
 
 
 def late(place: str) -> Callable[..., Any]:
@@ -139,6 +143,8 @@ class Dialect:
     """A closed table: a word that is not in it is named and never guessed at."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other spellings of options."""
+    verbs: tuple[str, ...] = ()
+    """What stands between the program and its options, one of these: run, submit."""
     ranks: "Callable[[Prediction], tuple[LintRank, ...]] | None" = None
     """Tells where each rank goes; raises lint.outcome.Refused or Unclear. None: it is not told."""
     request: "Callable[[Line, Request], Request] | None" = None

@@ -1,14 +1,26 @@
 """What parts a launcher's module must have, and of what kind: half a launcher is refused in one line that names file and part."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from inspect import signature
+from string import Formatter
 from types import ModuleType, TracebackType
 from typing import Any, Final, cast
 
 from advisor.errors import BadInput
-from advisor.launch.launcher import Dialect, JobScript, Launcher, RankVariables, VersionQuery
+from advisor.launch.launcher import (
+    JOB_SCRIPTS,
+    Dialect,
+    JobScript,
+    Launch,
+    Launcher,
+    LaunchRequest,
+    RankVariables,
+    VersionQuery,
+)
+from advisor.model.hardware.operating_system import SCHEDULERS
+from advisor.model.placement import Placement
 
 _CURE: Final = "docs/adding.md says what a launcher has"
 
@@ -46,6 +58,8 @@ def checked(module: ModuleType) -> Launcher:
     for part, (fits, wanted) in PARTS.items():
         if not fits(getattr(module, part)):
             raise BadInput(f"its {part} is not {wanted}", file=file_of(name), cure=_CURE)
+    for problem in (*_in_job(module.JOB), *_in_lines(module.LINES)):
+        raise BadInput(f"its {problem}", file=file_of(name), cure=_CURE)
     launcher = cast(Launcher, module)
     if name != launcher.NAME:
         raise BadInput(f"its NAME is {launcher.NAME[:40]!a}", file=file_of(name), cure="it is the name of its module")
@@ -71,22 +85,64 @@ def _is_variables(value: Any) -> bool:
     return value is None or bool(each and value.rank and all(map(_words, (value.rank, value.size, value.local))))
 
 
-def _is_job(value: Any) -> bool:
-    if not isinstance(value, JobScript) or not isinstance(value.lines, Mapping):
-        return False
-    return (value.schedulers is None or _words(value.schedulers)) and all(map(_words, value.lines.values()))
+def _in_job(job: JobScript) -> Iterator[str]:
+    """Yield what is wrong with what job scripts must know."""
+    if job.schedulers is not None and not (_words(job.schedulers) and set(job.schedulers) <= set(SCHEDULERS)):
+        yield f"JOB.schedulers is not None or a tuple of {', '.join(SCHEDULERS)}"
+    if not isinstance(job.lines, Mapping) or not set(job.lines) <= set(JOB_SCRIPTS):
+        yield f"JOB.lines is not a mapping whose keys are of {', '.join(JOB_SCRIPTS)}, of which job scripts are written"
+    elif not all(map(_words, job.lines.values())):
+        yield 'JOB.lines is not a mapping to tuples of lines: {"slurm": ("unset X",)}'
 
 
-def _is_dialect(value: Any) -> bool:
-    if value is None:
-        return True
-    if not isinstance(value, Dialect) or not _words(value.programs) or not value.programs:
+def _in_lines(lines: Dialect | None) -> Iterator[str]:
+    """Yield what is wrong with how lines are read."""
+    if lines is None:
+        return
+    if not _words(lines.programs) or not lines.programs:
+        yield 'LINES.programs is not a tuple of words: ("mpirun",)'
+    if not _words(lines.verbs):
+        yield 'LINES.verbs is not a tuple of words: ("run",) or ()'
+    if not isinstance(lines.options, Mapping) or not isinstance(lines.aliases, Mapping):
+        yield "LINES.options and LINES.aliases are not both mappings of words"
+        return
+    for name, means in lines.options.items():
+        if not _is_meaning(means):
+            yield f'LINES.options[{name!a}] is not (how many words follow, what it means): (1, "starts {{0}} ranks")'
+    for name, other in lines.aliases.items():
+        if other not in lines.options:
+            yield f"LINES.aliases[{name!a}] is {other!a}, which is not in LINES.options"
+
+
+def _is_meaning(value: Any) -> bool:
+    """Whether a value is a count of words and a text that speaks of no others."""
+    if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], int) and isinstance(value[1], str)):
         return False
-    if not isinstance(value.options, Mapping) or not isinstance(value.aliases, Mapping):
+    try:
+        spoken = {field for _, field, _, _ in Formatter().parse(value[1]) if field is not None}
+    except ValueError:
         return False
-    pairs = [each for each in value.options.values() if isinstance(each, tuple) and len(each) == 2]
-    counted = all(isinstance(count, int) and isinstance(text, str) for count, text in pairs)
-    return counted and len(pairs) == len(value.options) and set(value.aliases.values()) <= set(value.options)
+    return spoken <= {str(position) for position in range(value[0])}
+
+
+def carried_out(launcher: Launcher, placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return how a launcher carries a placement out; raise BadInput, in one line, of one that returns something else."""
+    made: object = launcher.launch(placement, wish)
+    if not isinstance(made, Launch) or not made.argv or not _texts(made.argv):
+        raise BadInput("its launch returns no Launch with the words of a line", file=file_of(launcher.NAME), cure=_CURE)
+    return made
+
+
+def without_binding(launcher: Launcher, total: int, hosts: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the words of a launcher's line whose ranks are not bound; raise BadInput, in one line, of what is none."""
+    words: object = launcher.unbound(total, hosts)
+    if words is not None and not _texts(words):
+        raise BadInput("its unbound returns no tuple of words, and not None", file=file_of(launcher.NAME), cure=_CURE)
+    return cast("tuple[str, ...] | None", words)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(word, str) for word in value)
 
 
 def _takes_two(value: Any) -> bool:
@@ -110,11 +166,8 @@ PARTS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "VARIABLES": (_words, 'a tuple of texts: ("SLURM_",) or ()'),
     "RANKS": (_is_variables, "RankVariables, whose variables are tuples of texts and whose rank is not empty; or None"),
     "UNBOUND": (_words, 'a tuple of words: ("--bind-to", "none") or ()'),
-    "JOB": (_is_job, "a JobScript, whose lines are tuples of texts by scheduler"),
-    "LINES": (
-        _is_dialect,
-        "a Dialect of programs (a tuple of texts), options (how many words follow, what it means) and aliases of these; or None",
-    ),
+    "JOB": (lambda value: isinstance(value, JobScript), "a JobScript"),
+    "LINES": (lambda value: value is None or isinstance(value, Dialect), "a Dialect, or None"),
     "launch": (_takes_two, "a function of (placement, wish)"),
     "unbound": (_takes_two, "a function of (total, hosts)"),
 }

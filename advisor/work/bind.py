@@ -13,6 +13,7 @@ from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
 from advisor.launch.environment import Settings, settings
 from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launcher_parts import carried_out
 from advisor.launch.launchers import wrapper
 from advisor.launch.registry import Choice, choose
 from advisor.model.hardware.machine import Machine
@@ -159,12 +160,12 @@ def carried(
 def launch_or_wrap(choice: Choice, placement: Placement, wish: LaunchRequest) -> tuple[Launch, tuple[str, ...]]:
     """Return the launch; where the launcher cannot bind as planned, with the wrapper, and a note that says so."""
     try:
-        return choice.launcher.launch(placement, wish), ()
+        return carried_out(choice.launcher, placement, wish), ()
     except BadValue as error:
         if wish.wrap:
             raise
         try:
-            made = choice.launcher.launch(placement, replace(wish, wrap=True))
+            made = carried_out(choice.launcher, placement, replace(wish, wrap=True))
         except BadValue:
             raise error from None
         return made, (f"{choice.launcher.NAME} cannot bind this itself, so {wrapper.FILE} does: {error}",)

@@ -57,6 +57,8 @@ class Line:
     """Values that a blank cut off their ``-x NAME=``."""
     inner: tuple[Binder, ...] = field(default=())
     """numactl and taskset between the launcher and the program."""
+    verb: tuple[str, ...] = ()
+    """What stands between the launcher's word and its options: run, of flux run."""
 
     @property
     def first(self) -> Segment:
@@ -74,10 +76,19 @@ def parse(arguments: Sequence[str], version: str | None = None, tools: Sequence[
     words = take_apart(arguments)
     family, shown, known_from = _launcher(words, version, tools)
     stray: list[str] = []
-    segments = [_segment(part, family, stray) for part in _segments(words.rest, family)]
+    verb = _verb(words, of_lines()[family])
+    segments = [_segment(part, family, stray) for part in _segments(words.rest[len(verb) :], family)]
     release = release_of(shown)
     inner = tuple(binders(segments[0].command))
-    return Line(family, shown, release, known_from, words, tuple(segments), tuple(stray), inner)
+    return Line(family, shown, release, known_from, words, tuple(segments), tuple(stray), inner, verb)
+
+
+def _verb(words: Words, spoken: Dialect) -> tuple[str, ...]:
+    """Return the word between the launcher's and the options; raise BadInput of a line that lacks the one it needs."""
+    if not spoken.verbs or (words.rest[:1] and words.rest[0] in spoken.verbs):
+        return words.rest[: bool(spoken.verbs)]
+    written = " ".join((words.launcher, *words.rest[:1]))[:60]
+    raise BadInput(f"{written}: its lines are not read here", cure=f"it reads {words.launcher} {' or '.join(spoken.verbs)}")
 
 
 def _segments(words: Sequence[str], family: str) -> list[list[str]]:
@@ -196,7 +207,7 @@ def _said(version: str | None) -> tuple[str | None, str | None]:
 def _before_program(words: Sequence[str], owners: Sequence[str]) -> tuple[str, ...]:
     """Return the options before the program: what stands behind it is the program's own, and shows no launcher."""
     spoken = [of_lines()[name] for name in owners]
-    at = 0
+    at = int(any(each.verbs and words[:1] and words[0] in each.verbs for each in spoken))
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         name, equals, _ = words[at].partition("=")
         wants = next((each.options[known][0] for each in spoken if (known := canonical(name, each))), None)

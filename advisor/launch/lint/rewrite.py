@@ -57,7 +57,7 @@ def rewrite(line: Line, change: Change, *, add: Sequence[str] = (), command: Seq
     words = [f"{name}={value}" for name, value in line.words.environment.items()]
     quoted = [_variable(word) for word in words]
     quoted += [binder.written for binder in line.words.around]
-    quoted.append(line.words.launcher)
+    quoted += (line.words.launcher, *line.verb)
     for position, segment in enumerate(line.segments):
         quoted += [":"] if position else []
         parts: list[str] = []

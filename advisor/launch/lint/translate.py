@@ -7,6 +7,7 @@ from itertools import islice
 
 from advisor.errors import BadInput
 from advisor.launch.launcher import LaunchRequest
+from advisor.launch.launcher_parts import carried_out, without_binding
 from advisor.launch.lint.command_line import read_binder
 from advisor.launch.lint.line import Line, Said
 from advisor.launch.lint.openmpi.mapper import default_level
@@ -44,7 +45,7 @@ _TO_4 = {
 def translations(case: Prediction) -> Iterator[LintTranslation]:
     """Yield the line for every launcher that it is not written for."""
     for family, launcher in launchers().items():
-        if family != case.line.family and launcher.unbound(1, ()):
+        if family != case.line.family and without_binding(launcher, 1, ()):
             try:
                 yield _one(case, family)
             except BadInput as error:
@@ -193,7 +194,7 @@ def _default_bind(case: Prediction, kind: str, count: int) -> str:
 
 def _unbound(case: Prediction, family: str, kept: Sequence[str]) -> str:
     hosts = list(dict.fromkeys(rank.host for rank in case.ranks or () if rank.host))
-    words = launchers()[family].unbound(len(case.ranks or ()), hosts) or ()
+    words = without_binding(launchers()[family], len(case.ranks or ()), hosts) or ()
     return shlex.join((*words, *kept, *command(case.line)))
 
 
@@ -201,7 +202,8 @@ def _made(case: Prediction, family: str, kept: Sequence[str], lost: Sequence[str
     """Return what the launcher's own module writes for these places."""
     placement = placed(case)
     environment = {} if family.startswith("openmpi") and case.line.family.startswith("openmpi") else _environment(case)
-    made = launchers()[family].launch(placement, LaunchRequest(command=command(case.line), environment=environment))
+    wish = LaunchRequest(command=command(case.line), environment=environment)
+    made = carried_out(launchers()[family], placement, wish)
     argv = [made.argv[0], *kept, *made.argv[1:]]
     before = [f"{name}={shlex.quote(value)}" for name, value in made.environment.items()]
     files: dict[str, tuple[str, ...]] = {}

@@ -1,6 +1,6 @@
 """The operating system as a job finds it, and the MPI libraries, schedulers and fabrics found on it."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -149,6 +149,10 @@ class Slurm(Value):
     constrain_devices: bool | None = Field(default=None, description="whether a job sees its own GPUs alone")
     autodetect: str | None = Field(default=None, description="how Slurm finds GPUs: nvml, rsmi, nvidia, oneapi, off (gres.conf)")
     gres_cores: bool | None = Field(default=None, description="whether gres.conf names the cores near a resource")
+
+
+SCHEDULERS: Final = ("slurm", "pbs", "flux", "lsf")
+"""Those whose jobs are recognised."""
 
 
 class Allocation(Value):

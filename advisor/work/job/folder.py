@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
 from advisor.host.files import PendingFile, begin_file, open_here
 from advisor.host.source import LARGEST_DOCUMENT, read_json
-from advisor.launch.launcher import Launch
+from advisor.launch.launcher import JOB_SCRIPTS, Launch
 from advisor.launch.registry import launchers
 from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.hardware.topology import Topology
@@ -82,8 +82,6 @@ SCRIPT: Final = "launch.sh"
 BENCHMARK: Final = "benchmark.sh"
 PLAN: Final = "plan.json"
 NODES: Final = "nodes"
-SCHEDULERS: Final = ("slurm", "pbs")
-"""Those whose job scripts are written."""
 
 _MOST_NAMED: Final = 64
 """Hosts that a job script names itself."""
@@ -99,7 +97,7 @@ def write_job(folder: Path, made: "Binding") -> "BoundJob":
     files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
     values, job = script_values(made, place, command), launchers()[made.launch.launcher].JOB
     for name, template in job_templates().items():
-        if job.schedulers is not None and name in SCHEDULERS and name not in job.schedulers:
+        if job.schedulers is not None and name in JOB_SCRIPTS and name not in job.schedulers:
             continue  # it starts nothing there, as srun in a job of PBS
         text = fill(template, values, f"{FOLDER}/{name}.j2")
         files[f"job.{name}"] = File(text.splitlines(), program=True)
@@ -176,7 +174,7 @@ def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str,
         "runs": runs,
         "chunk": [run for run in runs for _ in range(run["nodes"])][:_MOST_NAMED],
         "launcher": made.launch.launcher,
-        "before": {name: job.lines.get(name, ()) for name in SCHEDULERS},
+        "before": {name: job.lines.get(name, ()) for name in JOB_SCRIPTS},
         "strategy": placement.strategy,
     }
 
