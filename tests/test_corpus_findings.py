@@ -52,7 +52,8 @@ def test_the_first_screen_of_a_published_machine_fits_a_terminal(path: Path) -> 
     """At most 24 lines of 80 columns, with the fixes that a plan would write; little known is said before all else."""
     found = audited(str(path))
     audit, machine, layout = found.audit, found.machine, found.judgement.layout
-    shown = Shown(audit, machine, layout, None, Asker(("--from", path.name)), found.plan, found.numbers)
+    asker = Asker(("--from", f"/home/somebody/captures/of/the/cluster/{path.name}"))
+    shown = Shown(audit, machine, layout, None, asker, found.plan, found.numbers)
     lines = [text_of(line) for line in screen(shown, picture(machine, layout), WIDTH)]
     answered, unanswered = answered_and_open(audit)
     first = lines[lines.index("") + 1].partition("  ")[0]

@@ -59,7 +59,7 @@ class _Detail:
 _DETAILS = (
     _Detail(3, 6, 5, 3, 4), _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2),
     _Detail(2, 3, 1, 1, 2), _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2),
-    _Detail(1, 2, 1, 1, 2),
+    _Detail(1, 3, 0, 1, 2), _Detail(1, 2, 0, 1, 1),
 )  # fmt: skip
 
 _NARROW = _Detail(1, 4, 4, 6, 10)
@@ -193,7 +193,9 @@ def _row(label: str, text: str, width: int) -> list[Line]:
 
 
 def _section(word: str, items: Sequence[str], width: int, most: int, style: str) -> list[Line]:
-    """Return items on as many lines as are given, those left out counted; nothing where there are none."""
+    """Return items on as many lines as are given, those left out counted, all of them on none; nothing where there are none."""
+    if items and not most:
+        return [((f"{word:<{ROOM}}", style), (f"{count(len(items), 'thing')}: -v", ""))]
     for shown in range(len(items), 0, -1):
         more = f" · {len(items) - shown} more: -v" if shown < len(items) else ""
         lines = wrapped([(f"{word:<{ROOM}}", style), (" · ".join(items[:shown]) + more, "")], width, indent=ROOM)
