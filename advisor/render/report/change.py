@@ -14,7 +14,7 @@ from advisor.render.jinja import fill
 from advisor.render.measured.figures import amount, distance, part_name
 from advisor.render.report.content import ReportContent
 from advisor.render.report.drawings import dark_rules, embedded
-from advisor.render.report.findings import Verdict, verdict
+from advisor.render.report.findings import SCOPES, Verdict, verdict
 from advisor.render.report.machine import marked
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
@@ -96,7 +96,7 @@ def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
         "names": [plain(name, 120) for name in content.names],
         "titles": [picture(each.machine, each.layout).title for each in both],
         "made": both[1].made,
-        "scope": {"mpi": "MPI", "hpl": "HPL"}.get(both[1].audit.scope, both[1].audit.scope),
+        "scope": SCOPES[both[1].audit.scope],
         "version": plain(both[1].version, 40),
         "verdict": _verdict(content),
         "left": verdict(both[1].audit),

@@ -1,6 +1,6 @@
 """What a report is made of: everything is a value that other rooms made; the page adds nothing but words and drawings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -55,12 +55,17 @@ class ReportContent:
     """When: 2026-11-22 14:05."""
 
 
-def plan_lines(plan: Plan) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield what the plan leaves to a person, with the reason, list by list; nothing of an empty one."""
+def plan_lines(plan: Plan, found: Collection[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield what the plan leaves to a person, with the reason, list by list; nothing of an empty one.
+
+    ``found`` are the rules that found something: what only others ask for is not known to be wrong.
+    """
+    wanted = [line for line in plan.by_hand if not frozenset(line.rules).isdisjoint(found)]
     lists = (
-        ("Look up first: the present value is not known", plan.look_up),
+        ("In the setup menus, by hand", wanted),
         ("Guides differ about these", plan.contested),
-        ("In the setup menus, by hand", plan.by_hand),
+        ("Look up first: the present value is not known", plan.look_up),
+        ("Look at these in the setup menus: how they stand is not known", [line for line in plan.by_hand if line not in wanted]),
         ("Left out: contradicts something else", plan.refused),
     )
-    yield from ((heading, found) for heading, found in lists if found)
+    yield from ((heading, own) for heading, own in lists if own)

@@ -23,8 +23,8 @@ PALETTE: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Each colour of a drawing, and what stands for it in the dark. Heat maps and the numbers of findings keep theirs."""
 
-_UNITS: Final = 15
-"""Units of a drawing that are as wide as a letter of the page is high: its letters are then two thirds of that."""
+_UNITS: Final = 13
+"""Units of a drawing that are as wide as a letter of the page is high: its letters are then three quarters of that."""
 
 _STYLE: Final = re.compile(r' style="([^"]*)"')
 _ID: Final = re.compile(r' id="([^"]+)"')

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from advisor.language.units import count, duration, flop_rate, plain, throughput
 from advisor.model.audit.findings import Audit, Finding, Fix
@@ -18,6 +18,8 @@ FIXES = 3
 """So many stand in full on the first page."""
 
 LONG = 1000
+
+SCOPES: Final = {"mpi": "MPI", "hpl": "HPL"}
 
 
 @dataclass(frozen=True)
@@ -85,17 +87,20 @@ def verdict(audit: Audit) -> Verdict:
     harmful = numbered(audit, minor=False)
     answered, waiting = answered_and_open(audit)
     rest = f"; {count(waiting, 'check')} need{'s' if waiting == 1 else ''} more facts" if waiting else ""
+    known = f"{answered} of {answered + waiting} checks could be answered"
+    little = not answered or answered < LITTLE * (answered + waiting)
     if harmful:
         first = harmful[0][1][0]
         needs = restart(*(own[0] for _, own in harmful))
         change = _change(audit, first) or plain(first.title, 200)
         gain = f": {cost_words(first.cost)}" if first.cost else ""
         after = f"; one {needs}" if needs else ""
-        return Verdict("bad", f"Fix {'1 thing' if len(harmful) == 1 else f'{len(harmful)} things'}", f"{change}{gain}{after}")
-    if not answered or answered < LITTLE * (answered + waiting):
-        says = f"{answered} of {answered + waiting} checks could be answered; no fault found in what is known"
-        return Verdict("little", "Little is known", says)
-    return Verdict("good", "Nothing to fix", f"{count(answered, 'check')} answered for {audit.scope}{rest}")
+        but = f". Little is known: {known}" if little else ""
+        things = "1 thing" if len(harmful) == 1 else f"{len(harmful)} things"
+        return Verdict("bad", f"Fix {things}", f"{change}{gain}{after}{but}")
+    if little:
+        return Verdict("little", "Little is known", f"{known}; no fault found in what is known")
+    return Verdict("good", "Nothing to fix", f"{count(answered, 'check')} answered for {SCOPES[audit.scope]} work{rest}")
 
 
 def _change(audit: Audit, finding: Finding) -> str:
@@ -123,7 +128,7 @@ def card(number: int, own: Sequence[Finding], plan: Plan, publications: Mapping[
         undo=undo or ((words,) if words else ()),
         undo_runs=bool(undo),
         spare=plain(head.spare or "", LONG),
-        evidence=tuple(dict.fromkeys(evidence_words(one) for each in own for one in each.evidence))[:12],
+        evidence=tuple(dict.fromkeys(evidence_words(one) for each in own for one in each.evidence if one.where))[:12],
         guides=tuple(f"{guide.ref}: {plain(guide.says, LONG)}" for guide in head.guides),
         sources=tuple(source(ref, publications) for ref in head.refs),
     )
@@ -204,7 +209,7 @@ def _figures(measured: MeasuredFacts) -> Iterator[Figure]:
         one = _published(measured.published_latency, "latency", whole.latency)
         low, high = (one.low or one.high, one.high or one.low) if one else (None, None)
         beside = f"published {duration(low)} to {duration(high)}" if low and high and low != high else ""
-        beside = beside or (f"published {duration(low)}" if low else "")
+        beside = beside or (f"published {duration(low)}" if low else "nothing is published for such a machine")
         yield Figure("Memory latency", duration(whole.latency), beside, None, one.ref if one and low else "")
     if measured.flops:
         own = measured.flops

@@ -7,7 +7,7 @@ from typing import Final
 
 from advisor.language.units import binary, count, memory_clock, plain, throughput
 from advisor.model.audit.findings import Audit, Finding
-from advisor.model.audit.measured_facts import MeasuredFacts
+from advisor.model.audit.measured_facts import MeasuredFacts, Way
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import Dimm, SocketMemory
 from advisor.render.topology.elements import Block, Box, Device, Mark, Picture, Slot, Strip
@@ -28,7 +28,8 @@ def marked(picture: Picture, machine: Machine, audit: Audit, measured: MeasuredF
     blocks = tuple(_block(block, found, names, _strip(block, modules, sockets, found)) for block in picture.blocks)
     loose = tuple(_device(device, found, names) for device in picture.devices)
     several = sum(max(1, len(block.sockets)) for block in blocks) > 1
-    return replace(picture, blocks=blocks, devices=loose, links=_links(audit, measured, found) if several else ())
+    below = (*_anywhere(modules, found), *(_links(audit, measured, found) if several else ()))
+    return replace(picture, blocks=blocks, devices=loose, links=below)
 
 
 def places(picture: Picture) -> frozenset[int]:
@@ -120,6 +121,17 @@ def _strip(block: Block, modules: Sequence[Dimm], sockets: Mapping[int, SocketMe
     return Strip(_memory(known[0], own), slots, marks)
 
 
+def _anywhere(modules: Sequence[Dimm], found: Numbered) -> Iterator[Strip]:
+    """Yield the memory modules where their names do not tell which socket each serves."""
+    own = [each for each in modules if each.socket is None]
+    if own:
+        filled = sum(each.size != 0 for each in own)
+        told = f"{count(filled, 'DIMM')} in {count(len(own), 'slot')}; which socket each serves, its name does not tell"
+        marks = _about(found, *(each.locator for each in own), memory=True)
+        slots = tuple(map(_slot, sorted(own, key=lambda each: _natural(each.locator)))) if len(own) <= MOST_SLOTS else ()
+        yield Strip(told, slots, marks)
+
+
 def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.findall(r"\d{1,9}|\D+", name)]
 
@@ -152,7 +164,7 @@ _WORDS: Final = {"fabric.xgmi_width": "xGMI width", "fabric.upi_power": "UPI pow
 def _links(audit: Audit, measured: MeasuredFacts | None, found: Numbered) -> tuple[Strip, ...]:
     """Return what was measured across the links between sockets, how they are set, and the findings about either."""
     far = next((way for way in (measured.remote or () if measured else ()) if way.distance == "other-socket"), None)
-    told = [*_measured_link(far.bandwidth, far.latency)] if far else []
+    told = [*_measured_link(far)] if far else []
     told += [f"{_WORDS.get(row.name, row.term)} {row.current}" for row in audit.settings if _of_links(row.name) and row.current]
     marks = tuple(
         _mark(number, some)
@@ -168,11 +180,12 @@ def _of_links(setting: str) -> bool:
     return setting.startswith(_OF_LINKS)
 
 
-def _measured_link(bandwidth: float | None, latency: float | None) -> Iterator[str]:
-    if bandwidth:
-        yield f"memory of the other socket gives {100 * bandwidth:.0f} % of the bandwidth of local memory"
-    if latency:
-        yield f"{latency:.2g} times its latency"
+def _measured_link(far: Way) -> Iterator[str]:
+    if far.bandwidth:
+        published = f" (published {100 * far.published:.0f} %)" if far.published else ""
+        yield f"memory of the other socket gives {100 * far.bandwidth:.0f} % of the bandwidth of local memory{published}"
+    if far.latency:
+        yield f"{far.latency:.2g} times its latency"
 
 
 def whole_machine(found: Iterable[tuple[int, Sequence[Finding]]], drawn: frozenset[int]) -> tuple[int, ...]:

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from advisor.errors import CannotWork
-from advisor.language.units import duration, plain, throughput
+from advisor.language.units import binary, duration, flop_rate, plain, throughput
 from advisor.model.audit.measured_facts import MeasuredFacts, Speed, Way
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render.charts.chart import chart, charts_of
+from advisor.render.charts.rooflines import roofline
 from advisor.render.lines import text_of
 from advisor.render.measured.page import conditions, measured_lines
-from advisor.render.measured.series import ladder, loaded, scaling, sound
+from advisor.render.measured.series import HEADLINE, ladder, loaded, scaling, sound
 from advisor.render.report.drawings import embedded
 from advisor.render.report.findings import percent
 
@@ -73,7 +74,11 @@ class Exhibits:
 def exhibits(measurements: Measurements | None, facts: MeasuredFacts | None, machine: Machine) -> Exhibits:
     """Return what can be shown; nothing that is empty."""
     there = _worth_drawing(measurements) if measurements else ()
-    missing = tuple(NotMeasured(kind.title, kind.command) for kind in _KINDS if kind.chart not in there)
+    lacking: dict[str, list[str]] = {}
+    for kind in _KINDS:
+        if kind.chart not in there:
+            lacking.setdefault(kind.command, []).append(kind.title)
+    missing = tuple(NotMeasured(", ".join(titles), command) for command, titles in lacking.items())
     if measurements is None:
         return Exhibits(missing=missing)
     told = tuple(text_of(line).strip().removesuffix(".") for line in conditions(measurements, 400))
@@ -99,16 +104,60 @@ def _worth_drawing(measurements: Measurements) -> tuple[str, ...]:
 
 def _exhibit(kind: _Kind, measurements: Measurements, facts: MeasuredFacts | None, machine: Machine) -> Exhibit:
     drawn = chart(measurements, kind.chart, "svg", machine=machine).decode()
-    says = "; ".join(part for part in (_sentences(facts).get(kind.chart, ""),) if part) or kind.says
+    says = "; ".join(part for part in (_sentences(measurements, facts).get(kind.chart, ""),) if part) or kind.says
     return Exhibit(kind.chart, kind.title, embedded(drawn, f"c-{kind.chart}", kind.title, f"{kind.says}. {says}"), says)
 
 
-def _sentences(facts: MeasuredFacts | None) -> Mapping[str, str]:
+def _sentences(measurements: Measurements, facts: MeasuredFacts | None) -> Mapping[str, str]:
     """Return in words what each chart shows of this machine."""
+    told = {
+        "scaling": _scaling(measurements), "ladder": _ladder(measurements), "loaded": _loaded(measurements),
+        "roofline": _roofline(measurements),
+    }  # fmt: skip
     if facts is None:
-        return {}
+        return told
     near_far = {"bandwidth-matrix": _far(facts.remote, bandwidth=True), "latency-matrix": _far(facts.remote, bandwidth=False)}
-    return {"parts": _parts(facts), **near_far, "map": _groups(facts), "hpl": _peaks(facts), "messages": _messages(facts)}
+    facts_say = {"parts": _parts(facts), "map": _groups(facts), "hpl": _peaks(facts), "messages": _messages(facts)}
+    return {**told, **near_far, **facts_say}
+
+
+_MOST: Final = 0.9
+
+
+def _scaling(measurements: Measurements) -> str:
+    """Return how many threads bring most of what all of them do, of the pattern that stands for bandwidth."""
+    curves = scaling(measurements)
+    curve = next((each for name in HEADLINE for each in curves if each.name.startswith(name)), next(iter(curves), None))
+    if curve is None:
+        return ""
+    best = max(rate for _, rate in curve.points)
+    first = next(threads for threads, rate in curve.points if rate >= _MOST * best)
+    return f"{plain(curve.name, 40)}: {throughput(best)} at most, 90 % of that from {first:.0f} threads on"
+
+
+def _ladder(measurements: Measurements) -> str:
+    told = []
+    for curve in ladder(measurements):
+        (least, fast), (most, slow) = curve.points[0], curve.points[-1]
+        told.append(f"{plain(curve.name, 40)}: {duration(fast)} in {binary(int(least))}, {duration(slow)} in {binary(int(most))}")
+    return "; ".join(told)
+
+
+def _loaded(measurements: Measurements) -> str:
+    told = []
+    for curve in loaded(measurements):
+        (_, idle), (rate, busy) = curve.points[0], curve.points[-1]
+        told.append(f"{plain(curve.name, 40)}: {duration(idle)} idle, {duration(busy)} while {throughput(rate)} stream")
+    return "; ".join(told)
+
+
+def _roofline(measurements: Measurements) -> str:
+    drawn = roofline(measurements)
+    if drawn is None:
+        return ""
+    roof = next((each for each in drawn.roofs if each.pattern.startswith("triad")), drawn.roofs[0])
+    ridge = f"below {drawn.peak / roof.rate:.1f} FLOP per byte memory decides ({roof.pattern}), above it the cores"
+    return f"{flop_rate(drawn.peak)} at most; {ridge}"
 
 
 def _parts(facts: MeasuredFacts) -> str:

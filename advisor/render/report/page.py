@@ -18,6 +18,7 @@ from advisor.render.report.content import ReportContent, plan_lines
 from advisor.render.report.drawings import dark_rules, embedded
 from advisor.render.report.findings import (
     FIXES,
+    SCOPES,
     Card,
     Source,
     card,
@@ -63,7 +64,9 @@ def values(content: ReportContent, *, drawn: bool = True) -> dict[str, Any]:
         "again": " ".join(("advisor report", *map(word, content.asker.words))),
         "settings": _settings(audit, content.publications),
         "plan": content.plan,
-        "by_hand": [(heading, lines) for heading, lines in plan_lines(content.plan)],
+        "by_hand": [
+            (heading, lines) for heading, lines in plan_lines(content.plan, frozenset(each.id for each in (*cards, *rest)))
+        ],
         "commands": _commands(content),
         "scripts": content.scripts,
         "launches": content.launches,
@@ -84,7 +87,7 @@ def _first_page(content: ReportContent, name: str, cards: Sequence[Card]) -> dic
         "name": name,
         "identity": "; ".join(_identity(content)),
         "made": plain(content.made, 40),
-        "scope": {"mpi": "MPI", "hpl": "HPL"}.get(audit.scope, audit.scope),
+        "scope": SCOPES[audit.scope],
         "version": plain(content.version, 40),
         "platform": plain(audit.platform or "", 80),
         "vendor": plain(content.vendor, 60),

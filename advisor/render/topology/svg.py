@@ -160,7 +160,8 @@ def _used(seen: Picture) -> Iterator[str]:
         yield "device"
     if any(device.state == "down" for device in devices):
         yield "port down"
-    slots = {slot.state for part in seen.blocks if part.memory for slot in part.memory.slots}
+    strips = [*(part.memory for part in seen.blocks if part.memory), *seen.links]
+    slots = {slot.state for each in strips for slot in each.slots}
     yield from (words for state, words in SLOTS.items() if state in slots)
 
 
@@ -170,7 +171,7 @@ def _legend(seen: Picture, room: float) -> Tile:
     for name in _used(seen):
         fill, stroke = COLOURS[name]
         words = f"{name}, {len(RANKS)} colours in turn" if name == "core with ranks" else name
-        size = 22 + 0.88 * width_of(words, font) + 16
+        size = 22 + width_of(words, font) + 12
         if x + size > room:
             x, y = 0.0, y + 20
         parts.append(rect(16, 12, fill, stroke, x=x, y=y + 2) + text(x + 22, y + 12, words, font, room))
