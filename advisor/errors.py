@@ -111,6 +111,10 @@ class BadSheet(BadInput):
     """A rule, a platform, a vendor or a setting is not written as its sheet wants it."""
 
 
+class Interrupted(AdvisorError):
+    """Somebody pressed Ctrl-C while several were asked at once."""
+
+
 class CannotWork(AdvisorError):
     """The work cannot be done here: says what is missing and how to get it."""
 

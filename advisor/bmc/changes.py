@@ -1,7 +1,6 @@
 """What is written through a BMC: attributes to its settings object, and one reset; by the laws of docs/bios.md."""
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -62,6 +61,7 @@ def stage(session: Session, found: Controller, values: Mapping[str, Any], same: 
         session.fail("somebody changed what waits since it was looked at: nothing was written; look again")
     spellings = [values, *([{**values, **other}] if other else [])]
     bodies = [_body(found, each) for each in spellings]
+    session.committed = True
     answer = _patch(session, found, found.settings_link, bodies, tag)
     held = waiting(session.tagged(found.settings_link)[0], found.applied)
     lost = [name for name, value in values.items() if not same(name, held.get(name, found.applied.get(name)), value)]
@@ -125,7 +125,7 @@ def _sent(session: Session, link: str, body: Resource, tag: str) -> Answer:
         wait = answer.headers.get("retry-after", "")
         if answer.status != 503 or not wait.isdigit():
             break
-        time.sleep(min(int(wait), _LONGEST_WAIT))
+        session.pause(min(int(wait), _LONGEST_WAIT))
         answer = session.ask("PATCH", link, body, {"If-Match": tag})
     return answer
 

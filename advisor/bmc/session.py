@@ -4,20 +4,26 @@ import ctypes
 import json
 import re
 import resource
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Event
 from types import TracebackType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 from urllib.parse import urljoin, urlsplit
 
 from advisor.bmc.transport import Answer, NoAnswer, Transport, Trust
-from advisor.errors import AdvisorError, BadValue, CannotWork, one_line
+from advisor.errors import AdvisorError, BadValue, CannotWork, Interrupted, one_line
 
 ROOT: Final = "/redfish/v1/"
 _SESSIONS: Final = "/redfish/v1/SessionService/Sessions"
 """Where sessions are made if the root does not say (DSP0266 1.6, 13.3.4)."""
+ALL: Final = 600.0
+"""Seconds for all answers of one BMC together: a slow one ends too."""
 _HOPS: Final = 3
+_LARGE: Final = 1 << 16
 _LONGEST: Final = 300
 _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+|<[^>]{0,200}>")
 
@@ -83,8 +89,12 @@ def keep_out_of_cores() -> None:
 class Session:
     """One BMC, logged in."""
 
-    def __init__(self, address: Address, login: Login, trust: Trust) -> None:
+    def __init__(self, address: Address, login: Login, trust: Trust, stop: Event | None = None) -> None:
         self.address, self.trust = address, trust
+        self.committed = False
+        """Whether a write is under way, which is seen to its end whatever happens."""
+        self._stop = stop or Event()
+        self._spent = 0.0
         self._login = login
         self._transport = Transport(address.url, trust)
         self._token: str | None = None
@@ -134,6 +144,9 @@ class Session:
     def ask(self, method: str, link: object, body: Resource | None = None, headers: Mapping[str, str] | None = None) -> Answer:
         """Return the answer to one request to this BMC; of a GET also where it points to another path of its own."""
         path = self.local(link)
+        self._go_on()
+        if self._spent > ALL:
+            self.fail(f"it took more than {ALL:.0f} seconds for its answers in all")
         for _ in range(_HOPS):
             answer = self._send(method, path, body, headers)
             if method != "GET" or answer.status not in (301, 302, 303, 307, 308):
@@ -156,11 +169,20 @@ class Session:
             self.fail(f"it points outside of Redfish, to {_shown(found.path)}, which is not followed")
         return found.path + (f"?{found.query}" if found.query else "")
 
+    def pause(self, seconds: float) -> None:
+        """Wait, unless somebody interrupts."""
+        if self._stop.wait(seconds):
+            raise Interrupted("interrupted")
+
+    def _go_on(self) -> None:
+        if self._stop.is_set() and not self.committed:
+            raise Interrupted("interrupted")
+
     def resource(self, answer: Answer) -> Resource:
-        """Return the JSON object of an answer."""
+        """Return the JSON object of an answer; it is not to be changed, for equal answers of several BMCs share it."""
         text = answer.body.decode("utf-8", "replace").strip()
         try:
-            found = json.loads(text)
+            found = _same_for_all(answer.body) if len(answer.body) > _LARGE else json.loads(text)
         except (ValueError, RecursionError):
             what = "a page in HTML" if text[:200].lower().lstrip().startswith(("<!doctype", "<html", "<?xml")) else "no JSON"
             self.fail(f"it answers {what if text else 'nothing'} where Redfish has JSON (HTTP {answer.status})")
@@ -190,12 +212,15 @@ class Session:
 
     def _send(self, method: str, path: str, body: Resource | None, headers: Mapping[str, str] | None) -> Answer:
         own = {"X-Auth-Token": self._token} if self._token else {}
+        begun = time.monotonic()
         try:
             return self._transport.ask(method, path, body, {**(headers or {}), **own})
         except NoAnswer as error:
             raise NoAnswer(f"{self.address.name}: {error}") from None
         except CannotWork as error:
             raise CannotWork(f"{self.address.name}: {error}") from None
+        finally:
+            self._spent += time.monotonic() - begun
 
     def _first(self) -> Resource:
         answer = self.ask("GET", ROOT)
@@ -258,6 +283,12 @@ class Session:
             for each in found
         ]
         return list(dict.fromkeys(pair for pair in pairs if pair[1]))
+
+
+@lru_cache(maxsize=8)
+def _same_for_all(body: bytes) -> object:
+    """Return what a large answer holds: a registry of a megabyte is the same on all servers of a kind."""
+    return json.loads(body)
 
 
 def _shown(link: object) -> str:

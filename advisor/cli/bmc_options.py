@@ -1,25 +1,34 @@
-"""The options of the commands that talk to a BMC, and the one who is asked at the terminal."""
+"""The options of the commands that talk to BMCs, one or many, and the one who is asked at the terminal."""
 
 import getpass
+import inspect
+import os
 import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from advisor.work.bmc.door import Door
+from advisor.cli import options as opt
+from advisor.cli.output import Form, Terminal, emit, show
+from advisor.errors import AdvisorError, CannotWork
+from advisor.work.bmc.door import PASSWORD, USER, Door
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from rich.console import RenderableType
 
-    from advisor.cli.output import Form
     from advisor.work.bios import BiosInput
-    from advisor.work.bmc.stage import Confirm, Staging
+    from advisor.work.bmc.fleet import Told
 
-Host = Annotated[str, typer.Option("--bmc", metavar="HOST", help="The BMC: bmc01, bmc01:8443, https://bmc01.")]
+Bmc = Annotated[str | None, typer.Option("--bmc", metavar="HOST", help="The BMC: bmc01, bmc01:8443, https://bmc01.")]
 AuditHost = Annotated[
     str | None, typer.Option("--bmc", metavar="HOST", help="Read the BIOS through this BMC first, as advisor bios read does.")
 ]
+Where = Annotated[str | None, typer.Option("-w", metavar="LIST", help="Many BMCs: bmc[001-400], or @group of ClusterShell.")]
+HostsFile = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="Many BMCs, a line each.")]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in; else ADVISOR_BMC_USER, or a question.")]
 PasswordFd = Annotated[
     int | None,
@@ -36,9 +45,11 @@ Insecure = Annotated[bool, typer.Option("--insecure", help="This once, verify no
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without a question.")]
 RecordFile = Annotated[
     Path | None,
-    typer.Option("--record", metavar="FILE", help="Save there what is now, before the first write: the way to undo it."),
+    typer.Option(
+        "--record", metavar="FILE", help="Save there what is now, before the first write: the way to undo it. %h is the BMC."
+    ),
 ]
-PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="What advisor bios plan wrote.")]
+PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="What advisor bios plan wrote; %h is the BMC's name.")]
 
 
 def ask(question: str, *, hidden: bool = False) -> str | None:
@@ -52,49 +63,162 @@ def ask(question: str, *, hidden: bool = False) -> str | None:
     return sys.stdin.readline().strip()
 
 
-def door(
-    bmc: str, user: str | None, password_fd: int | None, login_file: Path | None, ca: Path | None, *, pin: bool, insecure: bool
-) -> Door:
-    """Return which BMC is asked, and how."""
-    return Door(bmc, user, password_fd, login_file, ca, pin, insecure, ask)
+def agreed(question: str) -> bool:
+    """Return whether somebody says yes at the terminal."""
+    return (ask(f"{question} [y/N] ") or "").lower() in ("y", "yes")
 
 
-def agreed(question: str, *, yes: bool) -> bool:
-    """Return whether somebody says yes, on the command line or at the terminal."""
-    return yes or (ask(f"{question} [y/N] ") or "").lower() in ("y", "yes")
+@dataclass(frozen=True)
+class Asked:
+    """Which BMCs are asked, and what the answer looks like."""
+
+    doors: tuple[Door, ...]
+    many: bool
+    form: Form
+    base: Door
+    begun: str = field(default_factory=lambda: time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+
+    def file(self, path: Path, door: Door) -> Path:
+        """Return the file of one of them."""
+        from advisor.work.bmc.fleet import for_bmc
+
+        return for_bmc(path, door, many=self.many)
+
+    def record(self, path: Path | None, doing: str, door: Door) -> Path | None:
+        """Return where the record of one of them goes; of many that nobody named, into a folder of this run."""
+        if path is None and self.many:
+            path = Path(f"bios-{doing}-{self.begun}") / "%h.json"
+        return None if path is None else self.file(path, door)
 
 
-def confirming(form: "Form", *, yes: bool) -> "Confirm":
-    """Return what shows a change before it is staged, and asks."""
+def _shared(
+    *,
+    bmc: Bmc = None,
+    where: Where = None,
+    hosts: HostsFile = None,
+    user: User = None,
+    password_fd: PasswordFd = None,
+    login_file: LoginFile = None,
+    ca: Ca = None,
+    pin: Pin = False,
+    insecure: Insecure = False,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> Asked:
+    """Return which BMCs the options of every command name; none, where none is named."""
+    opt.at_most_one({"--bmc": bmc is not None, "-w": where is not None, "--hosts": hosts is not None})
+    form, many = Form(output, json, width, not no_color), where is not None or hosts is not None
+    base = Door(bmc or "", user, password_fd, login_file, ca, pin, insecure, ask)
+    if many:
+        from advisor.work.bmc.fleet import doors_to
 
-    def confirm(staging: "Staging") -> bool:
-        from advisor.cli.output import emit
-        from advisor.render.bios import staging_page
-
-        if yes:
-            return True
-        page = staging_page(staging.document(), staging.owner, asking=True, width=form.width)
-        emit([page], None, color=form.color, width=form.width)
-        return agreed("Stage this for the next restart?", yes=False)
-
-    return confirm
+        return Asked(doors_to(base, where, hosts), many=True, form=form, base=base)
+    return Asked((base,) if bmc is not None else (), many=False, form=form, base=base)
 
 
-def show_staging(done: "Staging", form: "Form") -> None:
-    """Print what was staged."""
-    from advisor.cli.output import show
+def asks_bmcs(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say which BMCs are asked; it takes them as ``asked``."""
+    shared = inspect.signature(_shared).parameters
+    own = [each for name, each in inspect.signature(run).parameters.items() if name != "asked"]
+
+    def command(**given: Any) -> Any:
+        """Run the command."""
+        asked = _shared(**{name: given.pop(name) for name in shared})
+        return run(**given, asked=asked)
+
+    command.__signature__ = inspect.Signature([*own, *shared.values()])  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in (*own, *shared.values())}
+    command.__module__ = run.__module__
+    return command
+
+
+def or_own(asked: Asked) -> Asked:
+    """Return what is asked, or where nothing is named this node's own BMC."""
+    from advisor.work.bmc.own import own_bmc
+
+    return asked if asked.doors else replace(asked, doors=(replace(asked.base, bmc=own_bmc()),))
+
+
+One = TypeVar("One", bound="Told")
+
+
+class Page(Protocol):
+    """Draws what one BMC told."""
+
+    def __call__(self, found: Any, width: int | None, *, asking: bool) -> "RenderableType":
+        """Return the page of it; ``asking`` where it is about to be done."""
+
+
+def answer(asked: Asked, doing: str, task: Callable[[Door], One], page: Page) -> int:
+    """Ask one BMC and show what it tells, or many and show it folded; return the exit status."""
+    if not asked.many:
+        if not asked.doors:
+            raise CannotWork("which BMC is not said; give --bmc HOST, -w LIST or --hosts FILE")
+        found = task(asked.doors[0])
+        show(asked.form, found.document, lambda: page(found, asked.form.width, asking=False))
+        return int(not found.good)
+    from advisor.render.bios import fleet_page
+    from advisor.work.bmc.fleet import ask_all
+
+    fleet = ask_all(doing, asked.doors, task, Terminal())
+    show(asked.form, fleet.document, lambda: fleet_page(fleet.document(), asked.form.width))
+    return fleet.status
+
+
+Confirmed = Callable[[Any], bool | None]
+
+
+def change(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One], page: Page, question: str, *, yes: bool) -> int:
+    """Change something: shown first and asked about, unless ``yes``; of many all are looked at, and asked about together."""
+    if yes:
+        return answer(asked, doing, lambda door: task(door, lambda _: True), page)
+    if asked.many:
+        asked = _agreed_to(asked, doing, task, question)
+        return answer(asked, doing, lambda door: task(door, lambda _: True), page)
+
+    def confirm(found: Any) -> bool:
+        emit([page(found, asked.form.width, asking=True)], None, color=asked.form.color, width=asked.form.width)
+        return agreed(question)
+
+    return answer(asked, doing, lambda door: task(door, confirm), page)
+
+
+def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One], question: str) -> Asked:
+    """Return the BMCs that can do it, once somebody has seen what it is on each, and said yes."""
+    from advisor.render.bios import fleet_page
+    from advisor.work.bmc.fleet import ask_all
+
+    fleet = ask_all(f"{doing}: look", asked.doors, lambda door: task(door, lambda _: None), Terminal())
+    emit([fleet_page(fleet.document(), asked.form.width)], None, color=asked.form.color, width=asked.form.width)
+    able = {each.bmc for each in fleet.outcomes if each.told is not None}
+    if fleet.interrupted or not able or not agreed(f"{question} On {len(able)} of {len(asked.doors)} BMCs."):
+        raise CannotWork("nothing was changed, for nobody said yes")
+    return replace(asked, doors=tuple(door for door in asked.doors if door.bmc in able))
+
+
+def staged_page(found: Any, width: int | None, *, asking: bool) -> "RenderableType":
+    """Return what is about to be staged, or was."""
     from advisor.render.bios import staging_page
 
-    show(form, done.document, lambda: staging_page(done.document(), done.owner, asking=False, width=form.width))
+    return staging_page(found.document(), found.owner, asking=asking, width=width)
 
 
-def given_bios(bios: "list[Path] | None", bmc: str | None, *, insecure: bool) -> "Sequence[Path] | BiosInput":
-    """Return the BIOS of files, or what a BMC has."""
-    if bmc is None:
+def given_bios(
+    bios: "list[Path] | None", bmc: str | None, *, here: bool, insecure: bool, observer: Terminal
+) -> "Sequence[Path] | BiosInput":
+    """Return the BIOS of files, or what a BMC has: of this machine its own, where credentials for it are in the environment."""
+    opt.at_most_one({"--bmc": bmc is not None, "--bios": bool(bios)})
+    if bmc is None and (bios or not here or USER not in os.environ or PASSWORD not in os.environ):
         return bios or ()
-    from advisor.errors import BadValue
+    from advisor.work.bmc.own import own_bmc
     from advisor.work.bmc.read import bios_input
 
-    if bios:
-        raise BadValue("--bmc and --bios do not go together", cure="give one of the two")
-    return bios_input(door(bmc, None, None, None, None, pin=False, insecure=insecure))
+    if bmc is not None:
+        return bios_input(Door(bmc, insecure=insecure, ask=ask))
+    try:
+        return bios_input(Door(own_bmc(), insecure=insecure))
+    except AdvisorError as error:
+        observer.say(f"without the BIOS settings of its BMC: {error}")
+        return ()

@@ -211,3 +211,19 @@ def _proof_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
         yield from wrapped([(f"{each['witness']}: ", "label"), (each["says"], _STYLES[each["says"]])], width)
         for line in each["why"]:
             yield from wrapped([(f"  {plain(line, 400)}", "")], width, indent=4)
+
+
+def fleet_page(told: Mapping[str, Any], width: int | None = None) -> Page:
+    """Return what many BMCs said, folded, from the document of it."""
+    return Page(lambda room: list(_fleet_lines(told, room)), width)
+
+
+def _fleet_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+    wide = max((len(str(each["count"])) for each in told["folded"]), default=1)
+    for each in told["folded"]:
+        failed = each["is"].startswith("could not")
+        head = [(f"{each['count']:>{wide}} ", "title"), (plain(each["is"], 400), "high" if failed else "")]
+        yield from wrapped(head, width, indent=wide + 1)
+        yield from wrapped([(f"{'':{wide}} {plain(each['bmcs'], 4000)}", "dim")], width, indent=wide + 1)
+    if told["left"]:
+        yield from labelled("Go on with", [(f"-w '{plain(told['left'], 4000)}'", "")], width, _ROOM)

@@ -393,7 +393,7 @@ def test_the_way_back_stands_on_the_screen(imitated: Imitated, admin: Admin) -> 
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the seconds that were waited; nobody waits."""
     found: list[float] = []
-    monkeypatch.setattr("advisor.bmc.changes.time.sleep", lambda seconds: found.append(float(seconds)))
+    monkeypatch.setattr("advisor.bmc.session.Session.pause", lambda _, seconds: found.append(float(seconds)))
     return found
 
 

@@ -59,7 +59,8 @@ def run(
 
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
-    given, observer = bmc_opt.given_bios(bios, bmc, insecure=insecure), Terminal(details=sys.stderr.isatty())
+    observer = Terminal(details=sys.stderr.isatty())
+    given = bmc_opt.given_bios(bios, bmc, here=source is None, insecure=insecure, observer=observer)
     now, files = asked if measure else None, measurements or ()
     found = audit(
         source, scope, site=rules or (), bios=given, measurements=files, measure=now, topics=topic or (), observer=observer

@@ -1,5 +1,7 @@
 """The SMBIOS table as bytes into structures, and structures into processors and memory slots (DSP0134 3.7)."""
 
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv6Address
 from struct import unpack_from
 from typing import Final, NamedTuple
 
@@ -230,3 +232,38 @@ def _width(s: Structure) -> int | None:
     if not width or width == 0xFFFF:
         return None
     return {72: 64, 80: 64, 40: 32}.get(width, width)
+
+
+_HOST_INTERFACE, _NETWORK, _REDFISH_OVER_IP = 42, 0x40, 4
+_IPV4, _IPV6 = 1, 2
+
+
+def redfish_addresses(found: Iterable[Structure]) -> tuple[str, ...]:
+    """Return where the node's own BMC serves Redfish, HOST:PORT: the host interfaces of type 42 (DSP0134 7.43, DSP0270 8.1)."""
+    records = (each for structure in found if structure.kind == _HOST_INTERFACE for each in _protocols(structure.fixed))
+    return tuple(address for kind, data in records if kind == _REDFISH_OVER_IP and (address := _address(data)))
+
+
+def _protocols(fixed: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the protocol records of a network host interface: each its type, and its data."""
+    if len(fixed) < 6 or fixed[4] != _NETWORK:
+        return
+    at = 6 + fixed[5]
+    count, at = (fixed[at] if at < len(fixed) else 0), at + 1
+    for _ in range(count):
+        if at + 2 > len(fixed) or at + 2 + fixed[at + 1] > len(fixed):
+            return
+        yield fixed[at], fixed[at + 2 : at + 2 + fixed[at + 1]]
+        at += 2 + fixed[at + 1]
+
+
+def _address(data: bytes) -> str | None:
+    """Return the service's address of a record of Redfish over IP."""
+    if len(data) < 86 or data[51] not in (_IPV4, _IPV6):
+        return None
+    address = IPv4Address(data[52:56]) if data[51] == _IPV4 else IPv6Address(data[52:68])
+    port = int.from_bytes(data[84:86], "little") or 443
+    if address.is_unspecified:
+        return None
+    host = f"[{address}]" if data[51] == _IPV6 else str(address)
+    return host if port == 443 else f"{host}:{port}"

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.errors import BadInput, BadValue, CannotWork
@@ -36,6 +38,11 @@ def _of_environment() -> tuple[str | None, str | None]:
     return os.environ.pop(USER, None), os.environ.pop(PASSWORD, None)
 
 
+def plain_name(bmc: str) -> str:
+    """Return a BMC's name as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", bmc.removeprefix("https://").removeprefix("http://")).strip("-.") or "bmc"
+
+
 @dataclass(frozen=True)
 class Door:
     """Which BMC, and how it is asked: what the options of a command say."""
@@ -49,6 +56,12 @@ class Door:
     insecure: bool = False
     ask: Ask = nobody
     given: tuple[str | None, str | None] = field(default_factory=_of_environment, repr=False)
+    stop: Event | None = None
+    """Set where somebody interrupts while several are asked."""
+
+    def of(self, path: Path) -> Path:
+        """Return a file of this BMC: %h stands for its name."""
+        return Path(str(path).replace("%h", plain_name(self.bmc)))
 
     def open(self) -> "Session":
         """Return the BMC's session, to be used in a with-block."""
@@ -62,24 +75,25 @@ class Door:
         if self.ca is not None and not self.ca.is_file():
             raise BadInput("no such file", file=str(self.ca), cure="give the certificate of the authority, as PEM")
         pin = None if self.insecure or self.ca or address.scheme == "http" else self._pin(address)
-        return Session(address, self.login(), Trust(self.ca, pin, self.insecure))
+        return Session(address, self.login(), Trust(self.ca, pin, self.insecure), self.stop)
 
-    def login(self) -> "Login":
+    def login(self, name: str | None = None) -> "Login":
         """Return who logs in: a file, a file descriptor, the environment, or a person; never a command line."""
         from advisor.bmc.session import Login
 
         own, word = self.given
+        bmc = name or self.bmc
         if self.login_file is not None:
             return _of_file(self.login_file)
         user = self.user or own
         if self.password_fd is not None:
             word = _of_descriptor(self.password_fd)
-        user = user or self.ask(f"User of {self.bmc}: ")
+        user = user or self.ask(f"User of {bmc}: ")
         if not user:
-            raise CannotWork(f"no user for {self.bmc}: set {USER} and {PASSWORD}, or give --user or --login-file")
-        word = word if word is not None else self.ask(f"Password of {user} at {self.bmc}: ", hidden=True)
+            raise CannotWork(f"no user for {bmc}: set {USER} and {PASSWORD}, or give --user or --login-file")
+        word = word if word is not None else self.ask(f"Password of {user} at {bmc}: ", hidden=True)
         if word is None:
-            raise CannotWork(f"no password for {self.bmc}: set {PASSWORD}, or give --password-fd or --login-file")
+            raise CannotWork(f"no password for {bmc}: set {PASSWORD}, or give --password-fd or --login-file")
         return Login(user, word)
 
     def _pin(self, address: "Address") -> str | None:

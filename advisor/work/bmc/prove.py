@@ -43,6 +43,12 @@ class Proof:
     compared: "BeforeAfter | None" = None
 
     @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        against = [each.name for each in self.witnesses if each.says == "does not hold"]
+        return "proven" if self.good else f"not in effect: {' and '.join(against) or 'no witness for it'}"
+
+    @property
     def good(self) -> bool:
         """Return whether no witness speaks against it, and the BMC for it."""
         return self.witnesses[0].says == "holds" and not any(each.says == "does not hold" for each in self.witnesses)
@@ -88,7 +94,7 @@ def _ended_jobs(session: "Session", record: Path | None, wait: float, observer: 
         if all(job.ended for job in found.values()) or time.monotonic() >= until:
             return tuple(found.values())
         observer.step("waiting for the BMC's job", next(job.state for job in found.values() if not job.ended))
-        time.sleep(min(_BETWEEN, max(0.0, until - time.monotonic())))
+        session.pause(min(_BETWEEN, max(0.0, until - time.monotonic())))
 
 
 def _of_bmc(plan: "BiosPlan", reading: BiosReading, ground: "FirmwareState", jobs: "tuple[Job, ...]") -> Witness:

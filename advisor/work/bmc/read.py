@@ -35,6 +35,13 @@ class BiosReading:
     registry: "Registry | None"
 
     @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        return f"read, {len(self.changes)} changes wait" if self.changes else "read"
+
+    good = True
+
+    @property
     def changes(self) -> dict[str, Any]:
         """Return what waits and means another value than the present one: a BMC may write the same one in two ways."""
         known = self.registry.attributes if self.registry else {}

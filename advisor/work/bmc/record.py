@@ -16,9 +16,19 @@ def save_record(place: Path, record: "BiosRecord", *, new: bool = False) -> None
     """Write a record to disk, readable for its owner alone; a new one never takes the place of another."""
     from advisor.host.files import write_file
 
-    if new and (place.exists() or place.is_symlink()):
+    if new and (place.exists() or place.is_symlink()) and not _holds_nothing_more(place, record):
         raise BadInput("is there already, and may be what brings another change back", file=str(place), cure="name a new file")
     write_file(place, (json.dumps(record.model_dump(mode="json"), indent=1) + "\n").encode(), private=True, durable=True)
+
+
+def _holds_nothing_more(place: Path, record: "BiosRecord") -> bool:
+    """Return whether a file is the record of the same server as it still is: staging was begun, and nothing came of it."""
+    try:
+        there = load_record(place)
+    except BadInput:
+        return False
+    kept = {"applied", "owner", "asked"}
+    return there.outcome == "begun" and there.model_dump(include=kept) == record.model_dump(include=kept)
 
 
 def load_record(path: Path) -> "BiosRecord":

@@ -25,6 +25,13 @@ class Restart:
     """What the scheduler says of the node, in words."""
     state: Literal["preview", "asked"] = "preview"
 
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        return "restart asked for, once" if self.state == "asked" else "to be restarted"
+
+    good = True
+
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios restart --json``."""
         owner = self.reading.owner.model_dump(mode="json")
@@ -32,7 +39,9 @@ class Restart:
         return {"schema": "advisor-bios-restart/1", "bmc": self.reading.bmc, "owner": owner, **told}
 
 
-def restart_server(door: Door, confirm: Callable[[Restart], bool], *, node: str | None = None, no_slurm: bool = False) -> Restart:
+def restart_server(
+    door: Door, confirm: Callable[[Restart], bool | None], *, node: str | None = None, no_slurm: bool = False
+) -> Restart:
     """Ask a BMC once for a graceful restart of a node that runs nothing."""
     from advisor.bmc.changes import restart
     from advisor.host.live import LiveHost
@@ -43,7 +52,9 @@ def restart_server(door: Door, confirm: Callable[[Restart], bool], *, node: str 
         _is_on(session, reading)
         name = node or (reading.owner.host_name or "").partition(".")[0] or None
         about = Restart(reading, _drained(host, name, reading.bmc, no_slurm=no_slurm))
-        if not confirm(about):
+        if (said := confirm(about)) is None:
+            return about
+        if not said:
             raise CannotWork(f"{reading.bmc}: nothing was restarted, for nobody said yes")
         _drained(host, name, reading.bmc, no_slurm=no_slurm)  # a job may have begun while somebody thought about it
         restart(session, reading.raw.system)

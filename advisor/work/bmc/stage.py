@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from advisor.errors import BadInput, CannotWork
 from advisor.work.bmc.door import Door
@@ -41,6 +41,15 @@ class Staging:
     job: str | None = None
     answered: bool = True
 
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        rows = (f"{name}: {now} -> {then}" for name, (now, then) in self.asked.items())
+        waits = "" if self.answered else ", though no whole answer came"
+        return f"{_WORDS[self.state]}{waits}" + (f": {'; '.join(rows)}" if self.state != "nothing to do" else "")
+
+    good = True
+
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios stage --json`` and of undo."""
         return {
@@ -59,8 +68,10 @@ class Staging:
         }
 
 
-Confirm = Callable[[Staging], bool]
-"""Shows what is about to be staged, and returns whether somebody said yes."""
+_WORDS: Final = {"preview": "to be staged", "staged": "staged", "nothing to do": "nothing to do"}
+
+Confirm = Callable[[Staging], bool | None]
+"""Shows what is about to be staged, and returns whether somebody said yes; None where it is to be known, and not yet done."""
 
 
 def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) -> Staging:
@@ -105,7 +116,9 @@ def staged(
 
     if reading.raw.settings_link is None:
         session.fail("its Bios names no settings object: nothing can be staged here; use the vendor's own tool")
-    if not confirm(staging):
+    if (said := confirm(staging)) is None:
+        return staging
+    if not said:
         raise CannotWork(f"{reading.bmc}: nothing was staged, for nobody said yes")
     begun = _record(reading, staging, values, ground)
     save_record(place, begun, new=True)
@@ -211,6 +224,14 @@ class BiosStatus:
     reading: BiosReading
     jobs: "tuple[Job, ...]"
     power: str | None
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        rows = (f"{name} = {value}" for name, value in self.reading.waiting.items())
+        return f"waits: {'; '.join(rows)}" if self.reading.waiting else "nothing waits"
+
+    good = True
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios status --json``."""

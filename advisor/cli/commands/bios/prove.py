@@ -15,10 +15,10 @@ from typing import Annotated
 
 import typer
 
-from advisor.cli import bmc_options as bmc_opt
 from advisor.cli import options as opt
-from advisor.cli.output import Form, Terminal, show
+from advisor.cli.bmc_options import Asked, PlanArgument, answer, asks_bmcs
 from advisor.errors import BadValue
+from advisor.work import SILENT
 
 Runs = Annotated[Path | None, typer.Option("--before", metavar="FILE", help="Measurements from before the change.")]
 Later = Annotated[Path | None, typer.Option("--after", metavar="FILE", help="The same measurements after it.")]
@@ -26,34 +26,36 @@ Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="W
 Wait = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, max=7200, help="Wait so long for the BMC's job to end.")]
 
 
+@asks_bmcs
 def run(
-    plan: bmc_opt.PlanArgument,
+    plan: PlanArgument,
     *,
-    bmc: bmc_opt.Host,
+    asked: Asked,
     source: opt.From = None,
     before: Runs = None,
     after: Later = None,
     record: Record = None,
     wait: Wait = 0,
-    user: bmc_opt.User = None,
-    password_fd: bmc_opt.PasswordFd = None,
-    login_file: bmc_opt.LoginFile = None,
-    ca: bmc_opt.Ca = None,
-    pin: bmc_opt.Pin = False,
-    insecure: bmc_opt.Insecure = False,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
 ) -> int:
     """Ask the witnesses."""
+    from advisor.cli.output import Terminal
     from advisor.render.bios import proof_page
     from advisor.work.bmc.prove import prove_bios
 
     if (before is None) != (after is None):
         raise BadValue("--before and --after go together", cure="give the runs before the change and those after it")
-    way = bmc_opt.door(bmc, user, password_fd, login_file, ca, pin=pin, insecure=insecure)
-    runs = (before, after) if before is not None and after is not None else None
-    found = prove_bios(plan, way, source, measured=runs, record=record, wait=wait, observer=Terminal())
-    show(Form(output, json, width, not no_color), found.document, lambda: proof_page(found.document(), width))
-    return int(not found.good)
+    observer = SILENT if asked.many else Terminal()
+    return answer(
+        asked,
+        "prove",
+        lambda door: prove_bios(
+            door.of(plan),
+            door,
+            source and str(door.of(Path(source))),
+            measured=(door.of(before), door.of(after)) if before is not None and after is not None else None,
+            record=record and door.of(record),
+            wait=wait,
+            observer=observer,
+        ),
+        lambda found, width, **_: proof_page(found.document(), width),
+    )

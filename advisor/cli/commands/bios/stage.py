@@ -7,36 +7,23 @@ accepted and dropped is an error.
 
 Group: Change the BIOS
 Example: advisor bios stage plan.yaml --bmc bmc01
+Example: advisor bios stage plans/%h.yaml -w 'bmc[001-400]' --record before/%h.json
 Example: advisor bios stage plan.yaml --bmc bmc01 --yes --record before.json
 """
 
-from advisor.cli import bmc_options as bmc_opt
-from advisor.cli import options as opt
-from advisor.cli.bmc_options import show_staging
-from advisor.cli.output import Form
+from advisor.cli.bmc_options import Asked, PlanArgument, RecordFile, Yes, asks_bmcs, change, staged_page
 
 
-def run(
-    plan: bmc_opt.PlanArgument,
-    *,
-    bmc: bmc_opt.Host,
-    record: bmc_opt.RecordFile = None,
-    yes: bmc_opt.Yes = False,
-    user: bmc_opt.User = None,
-    password_fd: bmc_opt.PasswordFd = None,
-    login_file: bmc_opt.LoginFile = None,
-    ca: bmc_opt.Ca = None,
-    pin: bmc_opt.Pin = False,
-    insecure: bmc_opt.Insecure = False,
-    json: opt.Json = False,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
-) -> None:
+@asks_bmcs
+def run(plan: PlanArgument, *, asked: Asked, record: RecordFile = None, yes: Yes = False) -> int:
     """Stage the changes."""
     from advisor.work.bmc.stage import stage_bios
 
-    way, form = (
-        bmc_opt.door(bmc, user, password_fd, login_file, ca, pin=pin, insecure=insecure),
-        Form(None, json, width, not no_color),
+    return change(
+        asked,
+        "stage",
+        lambda door, confirm: stage_bios(door.of(plan), door, asked.record(record, "stage", door), confirm),
+        staged_page,
+        "Stage this for the next restart?",
+        yes=yes,
     )
-    show_staging(stage_bios(plan, way, record, bmc_opt.confirming(form, yes=yes)), form)

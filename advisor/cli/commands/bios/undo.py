@@ -12,33 +12,21 @@ from typing import Annotated
 
 import typer
 
-from advisor.cli import bmc_options as bmc_opt
-from advisor.cli import options as opt
-from advisor.cli.bmc_options import show_staging
-from advisor.cli.output import Form
+from advisor.cli.bmc_options import Asked, RecordFile, Yes, asks_bmcs, change, staged_page
+
+Saved = Annotated[Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved; %h is the BMC's name.")]
 
 
-def run(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved.")],
-    *,
-    bmc: bmc_opt.Host,
-    kept: bmc_opt.RecordFile = None,
-    yes: bmc_opt.Yes = False,
-    user: bmc_opt.User = None,
-    password_fd: bmc_opt.PasswordFd = None,
-    login_file: bmc_opt.LoginFile = None,
-    ca: bmc_opt.Ca = None,
-    pin: bmc_opt.Pin = False,
-    insecure: bmc_opt.Insecure = False,
-    json: opt.Json = False,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
-) -> None:
+@asks_bmcs
+def run(saved: Saved, *, asked: Asked, record: RecordFile = None, yes: Yes = False) -> int:
     """Take a change back."""
     from advisor.work.bmc.undo import undo_bios
 
-    way, form = (
-        bmc_opt.door(bmc, user, password_fd, login_file, ca, pin=pin, insecure=insecure),
-        Form(None, json, width, not no_color),
+    return change(
+        asked,
+        "undo",
+        lambda door, confirm: undo_bios(door.of(saved), door, asked.record(record, "undo", door), confirm),
+        staged_page,
+        "Stage this for the next restart?",
+        yes=yes,
     )
-    show_staging(undo_bios(record, way, kept, bmc_opt.confirming(form, yes=yes)), form)

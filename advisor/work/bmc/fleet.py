@@ -1,0 +1,209 @@
+"""Asks many BMCs at once: so many at a time, each for itself; what they say is folded, and who is left is named."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Any, Final, Protocol
+
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
+from advisor.work import SILENT, Observer
+from advisor.work.bmc.door import Door
+
+AT_ONCE: Final = 32
+_LARGEST: Final = 1 << 20
+
+
+class Told(Protocol):
+    """What was learnt of one BMC."""
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+
+    @property
+    def good(self) -> bool:
+        """Return whether it is as it should be."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one BMC: what it told, or why nothing was to be had."""
+
+    bmc: str
+    told: Told | None = None
+    error: str | None = None
+
+    @property
+    def word(self) -> str:
+        """Return it as it is folded: the BMC's own name is not in it."""
+        return self.told.word if self.told else f"could not: {(self.error or '').removeprefix(f'{self.bmc}: ')}"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What became of many."""
+
+    doing: str
+    outcomes: tuple[Outcome, ...]
+    interrupted: bool = False
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Return those that nothing was to be had of: to go on with."""
+        return tuple(each.bmc for each in self.outcomes if each.told is None)
+
+    @property
+    def status(self) -> int:
+        """Return the exit status: 130 interrupted, 2 some could not, 1 some are not as they should be."""
+        if self.interrupted:
+            return 130
+        return 2 if self.left else int(not all(each.told.good for each in self.outcomes if each.told))
+
+    @property
+    def folded(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return what was said, and by whom: what most say first, what could not be asked last."""
+        groups: dict[tuple[bool, str], list[str]] = defaultdict(list)
+        for each in self.outcomes:
+            groups[each.told is None, each.word].append(each.bmc)
+        ranked = sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]), group[0][1]))
+        return [(word, tuple(names)) for (_, word), names in ranked]
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of --json for several BMCs."""
+        each = [
+            {"bmc": one.bmc, "is": one.word, "error": one.error, "told": one.told.document() if one.told else None}
+            for one in self.outcomes
+        ]
+        folded = [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded]
+        whole = {"doing": self.doing, "interrupted": self.interrupted, "folded": folded, "left": fold_names(self.left)}
+        return {"schema": "advisor-bios-fleet/1", **whole, "each": each}
+
+
+def ask_all(doing: str, doors: Sequence[Door], task: Callable[[Door], Told], observer: Observer = SILENT) -> Fleet:
+    """Return what each of many BMCs says, so many at a time; one that fails stops no other, an interrupt stops all."""
+    stop, interrupted = Event(), False
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = {pool.submit(task, replace(door, stop=stop)): door for door in doors}
+        try:
+            for number, _ in enumerate(as_completed(asked), 1):
+                observer.step(f"bios {doing}", f"{number} of {len(doors)} BMCs")
+        except KeyboardInterrupt:
+            interrupted = True
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)  # each ends the request that it is in, and logs out
+    found = tuple(_outcome(door.bmc, made) for made, door in asked.items())
+    return Fleet(doing, found, interrupted)
+
+
+def _outcome(bmc: str, made: "Future[Told]") -> Outcome:
+    try:
+        return Outcome(bmc, made.result())
+    except (CancelledError, Interrupted):
+        return Outcome(bmc, error="not asked: interrupted")
+    except AdvisorError as error:
+        return Outcome(bmc, error=str(error))
+    except Exception as error:  # noqa: BLE001 - a mistake of ours with one BMC must not lose what is known of the others
+        return Outcome(bmc, error=f"a mistake of advisor itself: {type(error).__name__}; please report it")
+
+
+def doors_to(base: Door, where: str | None, hosts: Path | None) -> tuple[Door, ...]:
+    """Return a door for each BMC of a list (bmc[001-400], @group) or a file; who logs in is asked for once."""
+    if base.pin:
+        raise BadValue("--pin asks about one BMC", cure="pin each with advisor bios status --bmc HOST --pin, or give --ca")
+    names = tuple(dict.fromkeys(names_of(where) if where is not None else _of_file(hosts or Path())))
+    login = base.login(f"{len(names)} BMCs" if len(names) > 1 else names[0])
+    known = replace(base, user=None, password_fd=None, login_file=None, given=(login.user, login.password))
+    return tuple(replace(known, bmc=name) for name in names)
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Return the BMCs that a list names: addresses, names with brackets as Slurm writes them, and groups of ClusterShell."""
+    from advisor.work.job.allocation import expand
+
+    found: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", text.strip()):
+        if part.startswith("@"):
+            found += _of_group(part)
+        elif ":" in part:
+            found.append(part)
+        else:
+            found += expand(part)
+    return tuple(found)
+
+
+def _of_group(name: str) -> tuple[str, ...]:
+    from advisor.host.live import LiveHost
+
+    if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", name):
+        raise BadValue(f"{name[:60]} is no name of a group", cure="write such as @rack1")
+    ran = LiveHost().run(("nodeset", "-e", name))
+    names = tuple((ran.text or "").split())
+    if not names:
+        cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hosts FILE"
+        raise BadValue(f"{name} names no BMC", cure=cure)
+    return names
+
+
+def _of_file(path: Path) -> tuple[str, ...]:
+    from advisor.work.bios import text_of
+
+    found: list[str] = []
+    for number, line in enumerate(text_of(path, _LARGEST, "any list of BMCs").splitlines(), 1):
+        text = line.partition("#")[0].strip()
+        try:
+            found += names_of(text) if text else ()
+        except BadValue as error:
+            raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
+    if not found:
+        raise BadInput("has no BMC", file=str(path), cure="write one a line")
+    return tuple(found)
+
+
+def for_bmc(path: Path, door: Door, *, many: bool) -> Path:
+    """Return the file of one BMC: %h stands for its name, and must where there are several."""
+    if "%h" not in str(path):
+        if many:
+            raise BadValue(f"several BMCs cannot share {path}", cure="write %h where the BMC's name goes: DIR/%h.json")
+        return path
+    found = door.of(path)
+    try:
+        found.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWork(f"{found.parent}: {(error.strerror or 'cannot be made').lower()}") from None
+    return found
+
+
+def fold_names(names: Iterable[str]) -> str:
+    """Return names as Slurm writes a list of them.
+
+    >>> fold_names(["bmc001", "bmc002", "bmc003", "bmc007", "head"])
+    'bmc[001-003,007],head'
+    """
+    groups: dict[tuple[str, int, str], list[int]] = defaultdict(list)
+    for name in names:
+        match = None if ":" in name or re.fullmatch(r"[\d.]+", name) else re.fullmatch(r"(.*?)(\d{1,9})(\D*)", name)
+        key = (match[1], len(match[2]), match[3]) if match else (name, 0, "")
+        groups[key].append(int(match[2]) if match else 0)
+    return ",".join(_folded(key, sorted(set(numbers))) for key, numbers in groups.items())
+
+
+def _folded(key: tuple[str, int, str], numbers: list[int]) -> str:
+    before, wide, after = key
+    if not wide:
+        return before
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    shown = ["-".join(f"{each:0{wide}d}" for each in dict.fromkeys(run)) for run in runs]
+    inside = ",".join(shown)
+    return f"{before}[{inside}]{after}" if len(numbers) > 1 else f"{before}{inside}{after}"
