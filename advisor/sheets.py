@@ -272,7 +272,7 @@ def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel]:
     for key in place:
         field = model.model_fields.get(str(key))
         inner = _models(field.annotation) if field else _models(getattr(model.model_fields.get("root"), "annotation", None))
-        model = inner[0] if inner else model
+        model = inner[0] if inner else BaseModel if field else model
     return model
 
 

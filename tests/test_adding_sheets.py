@@ -33,7 +33,7 @@ SETTING = "\n" + example("A setting")
 
 ALONE = """id: lagoon
 name: Lagoon
-vendor: Lagoon
+vendor: AMD
 architecture: Marsh 1
 family: lagoon
 generation: 1
@@ -146,8 +146,8 @@ both = [judged(each).audit for each in (turin, turin.model_copy(update={"cpu": c
 print(json.dumps([[each.platform_id, [[found.id, found.verdict] for found in each.findings]] for each in both]))
 """
 
-OF_CHANNELS = {"memory-channel-empty", "numa-nps-below-best"}
-"""Empty channels, and the rule that does not speak while some are empty."""
+OF_MEMORY = {"memory-channel-empty", "numa-nps-below-best", "memory-slow-dimms"}
+"""Empty channels, the rule that does not speak while some are empty, and DIMMs slower than the platform takes."""
 
 VARIANTS = """
 import json, sys
@@ -198,14 +198,14 @@ def test_nothing_is_verified_of_a_platform_that_nobody_has_seen(venice: Copy) ->
 
 
 def test_rules_take_a_new_platform_for_what_its_traits_are(venice: Copy, tmp_path: Path) -> None:
-    """A machine with Venice is judged as with Turin, but for what its sixteen channels decide."""
+    """A machine with Venice is judged as with Turin, but for what its channels and their speed decide."""
     archive = tmp_path / "turin.tar.gz"
     write_archive("big", archive)
     found = venice.tells(JUDGED.replace("ARCHIVE", repr(str(archive))))
     assert isinstance(found, list)
     (elder, before), (younger, after) = found
     assert (elder, younger) == ("turin", "venice")
-    assert {one[0] for one, other in zip(before, after, strict=True) if one != other} == OF_CHANNELS
+    assert {one[0] for one, other in zip(before, after, strict=True) if one != other} == OF_MEMORY
 
 
 def test_pages_show_a_new_platform(venice: Copy) -> None:
@@ -227,33 +227,77 @@ def test_a_platform_that_no_generation_holds_is_named_with_the_vendor(copy: Copy
     ]
 
 
+TWICE = """cuts:
+  - {name: NPS1, nodes: 1, called: a, source: unverified}
+  - {name: NPS1, nodes: 1, called: b, source: unverified}
+"""
 LACKING = [
     ("models: [80-95]", "models: [200]", ""),
     ("generation: 6 ", "# ", "line 1: generation is missing; which of its family, as the vendor counts: 2 for EPYC 7002"),
-    ("family: epyc  ", "#", "line 1: family is missing; the product line: epyc, xeon"),
-    ("family: epyc", "family: epyk", "no generation of Dell holds venice (family epyk, generation 6, socket SP7); write"),
-    ("architecture: Zen 6\n", "", "line 3: architecture is not said, and that of turin, Zen 5, is of another generation; write"),
-    ("socket: SP7\n", "", "line 3: socket is not said, and that of turin, SP5, is of another generation; write socket, also"),
+    ("family: epyc  ", "#", "line 1: family is missing; the product line, in small letters: epyc"),
+    (
+        "family: epyc",
+        "family: epyk",
+        "rules/vendors hold no family epyk; did you mean epyc? Else write {family: epyk, generation",
+    ),
+    (
+        "family: epyc",
+        "family: Epyc",
+        "line 5: family: Epyc is not written as it must be; the product line, in small letters: epyc",
+    ),
+    (
+        "generation: 6 ",
+        "generation: 60 ",
+        "line 6: generation 60 of epyc, whose newest other one is 5; write which of its family",
+    ),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nvendor: Amd",
+        "line 5: vendor Amd, and match is of AuthenticAMD; write vendor: AMD",
+    ),
+    (
+        "architecture: Zen 6\n",
+        "",
+        "line 3: architecture is not said, and that of turin is of another generation; write that, also",
+    ),
+    ("socket: SP7\n", "", "line 3: socket is not said, and that of turin is of another generation; write that, also where"),
+    (
+        "memory_speed: 8000 MT/s\n",
+        "",
+        "memory_speed is not said, and that of turin is of another generation; write that, also where",
+    ),
+    (
+        "pcie: 6\n",
+        "",
+        "pcie is not said, and that of turin is of another generation; write that, also where it is the same; null",
+    ),
+    ("inherits: turin", "inherits: venice", "line 3: venice inherits venice; name an elder platform, or none"),
     ("inherits: turin", "inherits: turen", "line 3: there is no platform turen; did you mean turin?"),
-    ("inherits: turin", "", "line 1: vendor is missing; AMD, Intel, NVIDIA"),
+    ("inherits: turin", "", "line 1: vendor is missing; of the processor: AMD, Intel, NVIDIA"),
     ("generation: 6", "generation: six", "line 6: generation: "),
+    (
+        "models: [80-95]",
+        "models: [95-80]",
+        "line 9: models: 95-80 is no number and no range of numbers; write 3, or 0-7 with the",
+    ),
+    ("pcie: 6", "pcie: Gen6", "line 16: pcie: Gen6 is no number; generation of PCI Express"),
     ("socket: unverified, ", "", "line 7: socket has no source; write socket: ID, its publication, under sources"),
     ("sources: {socket", "sources: {sokket", "line 7: socket has no source; write socket: ID"),
     (
-        "channels: unverified}",
-        "channels: unverified, pci: unverified}",
+        "pcie: unverified}",
+        "pcie: unverified, pci: unverified}",
         "sources names pci, of which this sheet has no figure; did",
     ),
-    ("socket: unverified", "socket: turin-dice", "line 13: turin-dice is no publication; did you mean turin-dies?"),
+    ("socket: unverified", "socket: turin-dice", "line 17: turin-dice is no publication; did you mean turin-dies?"),
     (
         "dies: 8, source: unverified",
         "dies: 8, source: turin-dice",
-        "line 15: turin-dice is no publication; did you mean turin-dies?",
+        "line 19: turin-dice is no publication; did you mean turin-dies?",
     ),
-    ("dies: 8, source: unverified", "dies: 8", "line 15: source is missing; publication"),
-    ("memory_speed_2dpc: null", "memory_speed_2dpc: 4400", "line 12: memory_speed_2dpc: 4400 has no unit; transfers/s are"),
-    ("memory_speed_2dpc: null", "memory_speed_2dpc: 4400 GB/s", "line 12: memory_speed_2dpc: '4400 GB/s' counts bytes/s"),
-    ("channels: 16", "channels: 1600", "line 11: channels: 1600 is more than 64"),
+    ("dies: 8, source: unverified", "dies: 8", "line 19: source is missing; publication"),
+    ("memory_speed_2dpc: null", "memory_speed_2dpc: 4400", "line 15: memory_speed_2dpc: 4400 has no unit; transfers/s are"),
+    ("memory_speed_2dpc: null", "memory_speed_2dpc: 4400 GB/s", "line 15: memory_speed_2dpc: '4400 GB/s' counts bytes/s"),
+    ("channels: 16", "channels: 1600", "line 12: channels: 1600 is more than 64"),
     ("core_type: performance", "core_type: dens", "line 8: core_type: dens is not one of performance, dense, efficient; did you"),
     (
         "vendor: AuthenticAMD",
@@ -284,16 +328,46 @@ LACKING = [
     ),
     (
         "architecture: Zen 6",
+        "architecture: Zen 6\nreferences: [{benchmark: latency-memory, value: 110 GB/s, source: unverified}]",
+        "line 5: latency-memory counts bytes/s; seconds are expected here, usually in ns or us",
+    ),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nreferences: [{benchmark: stream-triad, value: 800 GB/s, cpus: [EPYC 9555], source: unverified}]",
+        "line 5: EPYC 9555 is of turin; put it into that sheet",
+    ),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nvariants: [{name: '99\\d6', why: larger, source: unverified}]",
+        "line 5: nothing differs in variant 99\\d6; add flops_per_cycle, channels or memory_speed, or take it out",
+    ),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nbest: []\n" + TWICE,
+        "line 8: NPS1 stands in cuts twice; keep one of them",
+    ),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nbest: []\ncuts: [{name: NPS-1, nodes: 1, called: a, source: unverified}]",
+        "line 6: name: NPS-1 is no NUMA partitioning; did you mean NPS1?",
+    ),
+    (
+        "architecture: Zen 6",
         "architecture: Zen 6\nreferences: [{benchmark: stream-triad, value: 1500, source: unverified}]",
         "line 5: value: 1500 has no unit; write 244 GB/s",
     ),
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nreferences: [{benchmark: stream-triad, value: 15 TB/s, source: unverified}]",
-        "line 5: 15000 GB/s is more than 16 channels carry (768 GB/s); correct sockets, memory_speed or the value",
+        "line 5: 15000 GB/s is more than 16 channels carry (1024 GB/s); correct sockets, memory_speed or the value",
     ),
     ("series: 'EPYC 9\\d\\d6[PF]?'", "", "series is missing; names of its processors as they stand on an order"),
-    ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 15: EPYC 9996 is no name of series EPYC 8\\d\\d6; widen series"),
+    (
+        "'EPYC 9\\d\\d6[PF]?'",
+        "'EPYC 9\\d\\d[56][PF]?'",
+        "line 10: EPYC 9965 of turin-dense is a name of this series too; narrow series",
+    ),
+    ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 19: EPYC 9996 is no name of series EPYC 8\\d\\d6; widen series"),
     ("models: [80-95]", "models: [0-7]", "venice both fit AuthenticAMD, family 26, model 0; give match other models"),
     (
         "architecture: Zen 6",
@@ -314,7 +388,7 @@ LACKING = [
 def test_what_a_platform_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     texts = [VENICE.replace(old, new) for old, new, _ in LACKING]
-    texts[-1] = texts[-1].replace(", channels: unverified", "")
+    texts[-1] = texts[-1].replace("channels: unverified, ", "")
     found = copy.tells(VARIANTS, json.dumps(texts))
     assert isinstance(found, list)
     assert [bool(told) for told in found] == [bool(says) for _, _, says in LACKING]

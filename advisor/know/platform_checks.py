@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Final
 
 from advisor.errors import BadSheet, did_you_mean
 from advisor.know.platforms import platforms
 from advisor.know.vendors import publications
-from advisor.model.audit.platform import Platform
+from advisor.model.audit.platform import Platform, Reference
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.platform_traits import Scheme, file_of, traits
 from advisor.model.hardware.schemes import scheme_without_sheet
@@ -25,11 +25,18 @@ def platform_mistakes() -> Iterator[BadSheet]:
         yield from _uncited(platform, sheet)
         yield from _misnamed_cuts(platform, sheet)
         yield from _implausible(platform, sheet)
+        for number, variant in enumerate(platform.variants):
+            if (variant.flops_per_cycle, variant.channels, variant.memory_speed) == (None, None, None):
+                said = f"nothing differs in variant {variant.name}"
+                yield sheet.wrong(("variants", number), said, "add flops_per_cycle, channels or memory_speed, or take it out")
     yield from _two_that_fit_one()
     yield from _processors_of_two()
 
 
-_VENDORS: Final = ("AuthenticAMD", "GenuineIntel", "HygonGenuine")
+_VENDORS: Final = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel", "HygonGenuine": "Hygon"}
+"""What x86 processors call their vendor, and what everybody calls it."""
+_NEWEST: Final = 3
+"""Generations of a family that may lie between a platform and the next older one: more is a slip of the pen."""
 
 
 def _recognised(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
@@ -38,6 +45,13 @@ def _recognised(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     if match.vendor not in _VENDORS and not re.fullmatch(r"0x[0-9a-f]{2}", match.vendor):
         cure = did_you_mean(match.vendor, _VENDORS, f"x86: {', '.join(_VENDORS)}; Arm: the implementer, 0x41")
         yield sheet.wrong(("match", "vendor"), f"no processor calls its vendor {match.vendor[:40]}", cure)
+    if platform.vendor != _VENDORS.get(match.vendor, platform.vendor):
+        said = f"vendor {platform.vendor[:40]}, and match is of {match.vendor}"
+        yield sheet.wrong(("vendor",), said, f"write vendor: {_VENDORS[match.vendor]}")
+    others = [each.generation for each in traits() if each.family == platform.family and each.id != platform.id]
+    if others and platform.generation > max(others) + _NEWEST:
+        said = f"generation {platform.generation} of {platform.family}, whose newest other one is {max(others)}"
+        yield sheet.wrong(("generation",), said, "write which of its family it is: 6 for Xeon 6, 5 for EPYC 9005")
     if match.vendor in _VENDORS and match.family is None:
         said = f"processors of {match.vendor} have a family, and this fits none"
         yield sheet.wrong(("match",), said, "add family: NUMBER, as CPUID has it (/proc/cpuinfo, cpu family)")
@@ -50,14 +64,22 @@ def _recognised(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
 
 
 def _inherited_unseen(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
-    """Yield traits that a new generation takes from its elder without a word: they are what a generation changes."""
-    elder = next((each for each in traits() if each.id == platform.inherits), None)
+    """Yield what a new generation takes from its elder without a word, in one line: all of it is what a generation changes."""
+    elder = next((each for each in platforms() if each.id == platform.inherits), None)
     if elder is None or (elder.family, elder.generation) == (platform.family, platform.generation):
         return
-    for name, cure in (("architecture", ""), ("socket", "; null where it is not known")):
-        if name not in sheet.data:
-            said = f"{name} is not said, and that of {elder.id}, {getattr(elder, name)}, is of another generation"
-            yield sheet.wrong(("inherits",), said, f"write {name}, also where it is the same{cure}")
+    silent = [name for name in _CHANGING if name not in sheet.data and getattr(elder, name) is not None]
+    if silent:
+        are, those = ("is", "that") if len(silent) == 1 else ("are", "those")
+        said = f"{', '.join(silent)} {are} not said, and {those} of {elder.id} {are} of another generation"
+        null = "" if silent == ["architecture"] else "; null where it is not known"
+        yield sheet.wrong(("inherits",), said, f"write {those}, also where it is the same{null}")
+
+
+_CHANGING: Final = (
+    "architecture", "socket", "flops_per_cycle", "channels", "memory_kind", "memory_speed", "memory_speed_2dpc", "pcie"
+)  # fmt: skip
+"""What a new generation changes: rules and ceilings go by it."""
 
 
 def _uncited(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
@@ -86,7 +108,9 @@ def _misnamed_cuts(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     allowed, own = _CUTS.get(platform.scheme, "none"), "cuts" in sheet.data
     for number, cut in enumerate(platform.cuts if own else ()):
         place: Keys = ("cuts", number)
-        if not re.fullmatch(allowed, cut.name):
+        if cut.name in [each.name for each in platform.cuts[:number]]:
+            yield sheet.wrong((*place, "name"), f"{cut.name} stands in cuts twice", "keep one of them")
+        elif not re.fullmatch(allowed, cut.name):
             words = allowed.replace("|", ", ")
             yield sheet.wrong(
                 (*place, "name"), f"{cut.name[:40]} is no partitioning of scheme {platform.scheme}", f"it has {words}"
@@ -98,6 +122,23 @@ def _misnamed_cuts(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
         if each.cut and each.cut not in names:
             cure = did_you_mean(each.cut, names, f"there are {', '.join(sorted(names))}")
             yield sheet.wrong(("references", number, "cut"), f"{each.cut[:40]} is not in cuts", cure)
+
+
+_UNITS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("dgemm", "hpl", "hpcg", "peak"), ("flop/s",)),
+    **dict.fromkeys(("latency-memory", "osu-latency", "rdma-latency", "wrf"), ("seconds",)),
+    "message-rate": ("messages/s",),
+    "osu-mbw-mr": ("bytes/s", "messages/s"),
+    "mpi-sendrecv": ("bytes/s", "seconds"),
+}
+"""What a benchmark counts where that is not bytes/s."""
+
+
+def _units_of(reference: Reference) -> tuple[str, ...]:
+    """Return the units that a published result may have: what is a part of another is a ratio."""
+    if reference.kind in ("gain", "share", "spread"):
+        return ("ratio",)
+    return _UNITS.get(reference.benchmark, ("bytes/s",))
 
 
 _PLAUSIBLE: Final = {
@@ -118,7 +159,13 @@ def _implausible(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     ]
     for number, each in enumerate(platform.references):
         place: Keys = ("references", number)
-        figures += [((*place, "value"), each.value.unit, end) for end in (each.value.low, each.value.high)]
+        if each.value.unit not in (units := _units_of(each)):
+            said = f"{each.benchmark} counts {each.value.unit}"
+            yield sheet.wrong(
+                (*place, "value"), said, f"{' or '.join(units)} are expected here, usually in {_PLAUSIBLE[units[0]][2]}"
+            )
+            continue
+        figures += [((*place, "value"), each.value.unit, end) for end in dict.fromkeys((each.value.low, each.value.high))]
         figures.append(((*place, "memory_speed"), "transfers/s", each.memory_speed))
         speed, most = each.memory_speed or platform.memory_speed, each.value.high or 0
         carried = (platform.channels or 0) * (speed or 0) * _BYTES * (each.sockets or 1)
@@ -158,8 +205,23 @@ def _processors_of_two() -> Iterator[BadSheet]:
         sheet = read_sheet(file_of(platform.id))
         for name in platform.processors:
             place = ("processors", name)
-            if name in seen:
-                yield sheet.wrong(place, f"{name} stands in the sheet of {seen[name]} too", "keep one of them")
-            elif not re.fullmatch(platform.series, name, re.IGNORECASE):
+            if not _named(platform, name):
                 yield sheet.wrong(place, f"{name} is no name of series {platform.series}", "widen series, or correct the name")
-            seen[name] = platform.id
+            elif name in seen:
+                yield sheet.wrong(place, f"{name} stands in the sheet of {seen[name]} too", "keep one of them")
+            else:
+                seen[name] = platform.id
+    for one, other in permutations(platforms(), 2):
+        sheet = read_sheet(file_of(one.id))
+        taken = next((name for name in other.processors if _named(one, name)), None)
+        if taken and taken not in one.processors and other.id != one.inherits and one.id != other.inherits:
+            yield sheet.wrong(("series",), f"{taken} of {other.id} is a name of this series too", "narrow series")
+        for number, each in enumerate(one.references):
+            strange = next((name for name in each.cpus if not _named(one, name) and _named(other, name)), None)
+            if strange:
+                yield sheet.wrong(("references", number, "cpus"), f"{strange} is of {other.id}", "put it into that sheet")
+
+
+def _named(platform: Platform, name: str) -> bool:
+    """Return whether a processor bears a name of the platform's series."""
+    return re.fullmatch(platform.series, name, re.IGNORECASE) is not None

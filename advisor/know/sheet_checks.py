@@ -7,6 +7,7 @@ a vendor's sheet says nothing: none of them breaks an audit, each makes it silen
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from advisor.errors import BadSheet, did_you_mean
@@ -14,7 +15,7 @@ from advisor.know.platform_checks import platform_mistakes
 from advisor.know.settings import settings
 from advisor.know.vendors import FALLBACK, generations_of, publications, same_servers, vendor_file, vendors
 from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.platform_traits import Scheme, TraitQuery, Traits, traits
+from advisor.model.hardware.platform_traits import Scheme, TraitQuery, Traits, file_of, traits
 from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
 
@@ -87,12 +88,14 @@ def _misplaced_files() -> Iterator[BadSheet]:
 def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
     """Yield every mistake between the sheets, and those of rules that ask for what no platform is."""
     yield from _misplaced_files()
-    yield from platform_mistakes()
+    of_platforms = [*platform_mistakes(), *_misspelt_families()]
+    yield from of_platforms
     yield from _of_settings()
+    wrong = {Path(each.file or "").stem for each in of_platforms}
     for vendor in vendors().values():
         sheet = read_sheet(vendor_file(vendor.id))
         yield from _not_recognised(vendor, sheet)
-        yield from _not_held(vendor, sheet)
+        yield from _not_held(vendor, sheet, [each for each in traits() if each.id not in wrong])
         yield from _fits_none(vendor, sheet)
         yield from _evidence_without_end(vendor, sheet)
         yield from _settings_not_said(vendor, sheet)
@@ -118,21 +121,44 @@ def _not_recognised(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
         yield sheet.wrong(("falls_back",), f"there is no sheet of {vendor.falls_back}", cure)
 
 
-def _not_held(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
-    """Yield platforms that a vendor neither builds servers with nor is said not to."""
-    for platform in traits():
+def _not_held(vendor: Vendor, sheet: Sheet, platforms: Iterable[Traits]) -> Iterator[BadSheet]:
+    """Yield platforms that a vendor neither builds servers with nor is said not to; those of one query in one line."""
+    missing: dict[str, list[Traits]] = {}
+    twice: dict[str, list[str]] = {}
+    for platform in platforms:
         held = [word for word, ids in vendor.generations.items() if platform.id in ids]
         left = any(query.fits(platform) for query in vendor.not_covered)
         if not held and not left:
-            cure = f"write {_query_for(platform)} at one of its generations, or in not_covered"
-            yield sheet.wrong(("generations",), f"no generation of {vendor.name} holds {platform.id} ({platform.told})", cure)
+            missing.setdefault(_query_for(platform), []).append(platform)
         elif held and left:
-            said = f"{platform.id} is in {held[0]} and in not_covered"
-            yield sheet.wrong(("not_covered",), said, "narrow one of the two")
+            twice.setdefault(held[0], []).append(platform.id)
+    for query, found in missing.items():
+        said = f"no generation of {vendor.name} holds {', '.join(each.id for each in found)} ({found[0].told})"
+        yield sheet.wrong(("generations",), said, f"write {query} at one of its generations, or in not_covered")
+    for word, ids in twice.items():
+        said = f"{word} and not_covered both hold {', '.join(ids)}"
+        yield sheet.wrong(("generations", word), said, "narrow one of the two")
 
 
 def _query_for(platform: Traits) -> str:
     return f"{{family: {platform.family}, generation: {platform.generation}}}"
+
+
+def _misspelt_families() -> Iterator[BadSheet]:
+    """Yield platforms of a family that nothing else is of, which some vendors lack, and which is nearly another's name."""
+    for platform in traits():
+        others = {each.family for each in traits() if each.id != platform.id}
+        near = None if platform.family in others else did_you_mean(platform.family, others, None, cutoff=0.7)
+        lacking = [vendor.id for vendor in vendors().values() if not _speaks_of(vendor, platform)] if near else []
+        if near and lacking:
+            said = f"{', '.join(lacking)} of rules/vendors hold no family {platform.family}"
+            cure = f"{near} Else write {_query_for(platform)} into generations or not_covered of each"
+            yield read_sheet(file_of(platform.id)).wrong(("family",), said, cure)
+
+
+def _speaks_of(vendor: Vendor, platform: Traits) -> bool:
+    held = any(platform.id in ids for ids in vendor.generations.values())
+    return held or any(query.fits(platform) for query in vendor.not_covered)
 
 
 def _fits_none(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:

@@ -170,7 +170,7 @@ def test_advice_goes_with_the_cut_it_wants() -> None:
         ({"sources": {"l3_per_die": "x", "pcie": "x"}}, "sources names pcie"),
         ({"scheme": "NSP"}, "NSP is no scheme; did you mean NPS"),
         ({"best": [{"scopes": ["mpi"], "cut": "NPS3", "source": "x"}]}, "best names the partitioning NPS3"),
-        ({"match": {"vendor": "x", "models": ["a-b"]}}, "valid integer"),
+        ({"match": {"vendor": "x", "models": ["a-b"]}}, "a-b is no number and no range"),
         ({"match": {"vendor": "x", "models": [1], "never": "("}}, "no regular expression"),
     ],
 )

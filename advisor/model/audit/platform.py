@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from advisor.errors import did_you_mean
 from advisor.model.hardware.platform_traits import NamePattern, Traits
@@ -19,10 +19,27 @@ Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 Transfers = Annotated[float, measured_in("transfers/s")]
 
 
+_CUTS: Final = (
+    *("NPS0", "NPS1", "NPS2", "NPS4", "L3-as-NUMA", "none", "COD", "SNC2", "SNC3", "SNC4", "SNC6"),
+    *("socket-interleaving", "die-interleaving", "channel-interleaving"),
+)
+"""What layouts are called by."""
+
+
+def _is_cut(name: str) -> str:
+    if name not in _CUTS:
+        near = did_you_mean(name, _CUTS, f"there are {', '.join(_CUTS)}")
+        raise ValueError(f"{name[:40]} is no NUMA partitioning; {near}")
+    return name
+
+
+CutName = Annotated[str, AfterValidator(_is_cut)]
+
+
 class CutOffer(Value):
     """A way of cutting the socket that the firmware of this platform offers."""
 
-    name: str = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
+    name: CutName = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
     nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
     per: Literal["socket", "system", "l3"] = Field(default="socket", description="what the nodes are counted in")
     called: str = Field(description="the setting in the vendor's words")
@@ -37,7 +54,7 @@ class CutOffer(Value):
         default=None, description="certain from so many cores a socket on; below it is not offered, or not known to be"
     )
     only: NamePattern | None = Field(default=None, description="only processors with this in their marketing name")
-    source: str = Field(description="publication")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
     note: str | None = Field(default=None, description="what else to know")
 
 
@@ -46,7 +63,7 @@ class Advice(Value):
 
     scopes: tuple[Scope, ...] = Field(description="for which work", min_length=1)
     cut: str = Field(description="the NUMA partitioning it recommends; where it is not offered, the next lower one")
-    source: str = Field(description="publication")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
     note: str | None = Field(default=None, description="its reason or its condition")
 
 
@@ -81,7 +98,7 @@ class Reference(Value):
     fabric: str | None = Field(default=None, description="adapter and rate: ConnectX-5 EDR")
     against: str | None = Field(default=None, description="what a gain or a share is of")
     condition: str | None = Field(default=None, description="everything else that matters")
-    source: str = Field(description="publication")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
     note: str | None = Field(default=None, description="a doubt about it")
 
 
@@ -93,7 +110,7 @@ class Variant(Value):
     flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
     channels: int | None = Field(default=None, description="memory channels of a socket")
     memory_speed: Transfers | None = Field(default=None, description="transfers a second with one DIMM a channel")
-    source: str = Field(description="publication")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
 
 
 _VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
@@ -107,13 +124,13 @@ class Processor(Value):
     dies: int | None = Field(
         default=None, ge=1, le=256, description="compute dies of a socket; None where that is not known or does not count"
     )
-    source: str = Field(description="publication")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
 
 
 class Platform(Traits):
     """A processor generation."""
 
-    launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month")
+    launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month: 2023-01")
     flops_per_cycle: float | None = Field(default=None, ge=1, le=1024, description="double-precision FLOP of a core in a cycle")
     channels: int | None = Field(default=None, ge=1, le=64, description="memory channels of a socket; None where models differ")
     memory_kind: str | None = Field(default=None, description="DDR4, DDR5, LPDDR5X, HBM3")
@@ -123,8 +140,10 @@ class Platform(Traits):
     memory_speed_2dpc: Transfers | None = Field(default=None, description="transfers a second with two DIMMs a channel")
     memory_speed_by_model: bool = Field(default=False, description="whether slower models run their memory slower")
     pcie: float | None = Field(default=None, ge=1, le=9, description="generation of PCI Express")
-    sources: dict[str, str] = Field(description="publication of each figure above, by its name")
-    cuts: tuple[CutOffer, ...] = Field(description="cuts that the firmware offers")
+    sources: dict[str, str] = Field(description="publication of each figure above, by its name: {channels: ID}")
+    cuts: tuple[CutOffer, ...] = Field(
+        description="NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"
+    )
     best: tuple[Advice, ...] = Field(default=(), description="cuts that guides want; where two disagree, ours comes first")
     variants: tuple[Variant, ...] = Field(default=(), description="models for which some figures differ")
     references: tuple[Reference, ...] = Field(default=(), description="published results")

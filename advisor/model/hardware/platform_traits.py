@@ -43,6 +43,8 @@ def _spelled(data: Any) -> Any:
 
 def _numbers(item: Any) -> Any:
     ends = re.fullmatch(r"(\d{1,5})-(\d{1,5})", item) if isinstance(item, str) else None
+    if isinstance(item, str) and (ends is None or int(ends[1]) > int(ends[2])):
+        raise ValueError(f"{item[:40]} is no number and no range of numbers; write 3, or 0-7 with the lower one first")
     return range(int(ends[1]), int(ends[2]) + 1) if ends else (item,)
 
 
@@ -78,7 +80,7 @@ class Match(Value):
 
     vendor: str = Field(description="the CPUID vendor, or the Arm implementer")
     family: int | None = Field(default=None, description="CPU family; None on Arm, where the kernel has none")
-    models: Numbers = Field(description="models of that family, or Arm parts", min_length=1)
+    models: Numbers = Field(description="models of that family, or Arm parts: [0-7, 16]", min_length=1)
     steppings: Numbers = Field(default=(), description="only these steppings; () for all")
     never: NamePattern | None = Field(default=None, description="marketing names of the same model that are another platform")
     l3: Bytes | None = Field(default=None, description="refinement: bytes of the largest L3 group, at least")
@@ -100,14 +102,17 @@ def maker_of(cpu_vendor: str) -> Maker:
 class Traits(Value):
     """What tells a processor generation from others."""
 
-    id: str = Field(pattern=r"[a-z0-9]+(-[a-z0-9]+)*", description="short name: rome, sapphire-rapids")
-    name: str = Field(description="EPYC 7002 (Rome)")
-    vendor: str = Field(description="AMD, Intel, NVIDIA")
-    architecture: str = Field(description="of its cores: Zen 2")
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="short name: rome, sapphire-rapids")
+    name: str = Field(min_length=1, description="as the vendor sells it: EPYC 7002 (Rome)")
+    vendor: str = Field(description="of the processor: AMD, Intel, NVIDIA")
+    architecture: str = Field(min_length=1, description="of its cores: Zen 2")
     inherits: str | None = Field(
         default=None, description="id of the platform whose traits, figures and cuts hold where none stand here"
     )
-    family: str = Field(pattern=r"[a-z0-9]+(-[a-z0-9]+)*", description="the product line: epyc, xeon, xeon-e5, instinct, grace")
+    family: str = Field(
+        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
+        description="the product line, in small letters: epyc, xeon, xeon-e5, grace",
+    )
     generation: int = Field(ge=1, description="which of its family, as the vendor counts: 2 for EPYC 7002, 6 for Xeon 6")
     socket: str | None = Field(default=None, description="SP5, LGA4677; None where models differ, or it is soldered")
     core_type: CoreType = Field(default="performance", description="dense: Zen 4c and 5c; efficient: E-cores")
@@ -116,7 +121,7 @@ class Traits(Value):
     l3_per_die: int | None = Field(
         default=None, ge=1, le=64, description="L3 groups of a compute die; None where the L3 is not cut by dies"
     )
-    match: Match = Field(description="how it is recognised")
+    match: Match = Field(description="how it is recognised: {vendor: AuthenticAMD, family: 26, models: [0-7]}")
     series: NamePattern = Field(description="names of its processors as they stand on an order, for --cpu: EPYC 7\\w\\w2P?")
 
     @property
@@ -185,7 +190,7 @@ def file_of(name: str) -> Path:
     return platform_files()[name]
 
 
-def with_inherited(sheet: Sheet, only: Iterable[str] = (), depth: int = 0) -> Sheet:
+def with_inherited(sheet: Sheet, only: Iterable[str] = (), younger: tuple[str, ...] = ()) -> Sheet:
     """Return a sheet with what it takes from the one it inherits; a figure of its own needs a source of its own."""
     data = sheet.data if isinstance(sheet.data, dict) else {}
     elder = data.get("inherits")
@@ -195,9 +200,12 @@ def with_inherited(sheet: Sheet, only: Iterable[str] = (), depth: int = 0) -> Sh
         raise sheet.wrong(
             ("inherits",), f"there is no platform {elder[:40]}", did_you_mean(elder, platform_files(), "see rules/platforms")
         )
-    if depth == _FARTHEST:
+    line = (*younger, Path(sheet.file).stem)
+    if elder in line:
+        raise sheet.wrong(("inherits",), f"{' inherits '.join((*line, elder))}", "name an elder platform, or none")
+    if len(line) > _FARTHEST:
         raise sheet.wrong(("inherits",), "too many sheets inherit one from the other", f"at most {_FARTHEST}")
-    whole = with_inherited(read_sheet(platform_files()[elder], only=only), only, depth + 1).data
+    whole = with_inherited(read_sheet(platform_files()[elder], only=only), only, line).data
     from_elder = whole if isinstance(whole, dict) else {}
     merged = {**{key: value for key, value in from_elder.items() if key not in _OWN}, **data}
     sources, own = from_elder.get("sources"), data.get("sources", {})
