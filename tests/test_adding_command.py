@@ -166,12 +166,25 @@ def test_what_a_format_lacks_is_named(copy: Path, first: str, only: str, said: s
     assert (done.returncode, said in " ".join(done.stdout.split())) == (1, True), done.stdout
 
 
-def test_a_format_that_asks_for_what_is_not_there_is_refused_in_one_line(copy: Path) -> None:
-    """The line names the template and the word."""
-    (copy / FORMAT).write_text("{#- a mistake -#}\n{{ plan.chnages }}\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{#- a mistake -#}\n{{ plan.chnages }}\n", "line 2: 'advisor.model.audit.plan.Plan object' has no attribute 'chnages'"),
+        ("{#- a mistake -#}\n\n{{ changes }}\n", "line 3: 'changes' is undefined"),
+        ("{#- a mistake -#}\n{{ version | csv }}\n", "line 2: No filter named 'csv'."),
+        ("{#- for one vendor | vendor: dell -#}\n", "line 1: 'vendor' is none of escape, vendors"),
+        ("{#- a page | escape: xml -#}\n", "line 1: escape is 'xml', and not none or html"),
+        ("{#- for one vendor | vendors: del -#}\n", "line 1: there is no vendor 'del'; there are "),
+    ],
+)
+def test_a_format_that_is_wrong_is_refused_in_one_line(copy: Path, text: str, said: str) -> None:
+    """The line names the template, its line, and the word; where formats are listed a first line that is wrong says so."""
+    (copy / FORMAT).write_text(text)
     done = run(copy, "-m", "advisor", "checklist", "--from", "node.tar.gz", "--as", "tsv")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert ("tsv.j2" in done.stderr, "chnages" in done.stderr) == (True, True)
+    assert done.stderr.startswith(f"advisor: {copy / FORMAT}: {said}"), done.stderr
+    listed = run(copy, "-m", "advisor", "checklist", "--as", "help").stdout
+    assert (said.removeprefix("line 1: ") in listed) is said.startswith("line 1: ")
 
 
 def test_a_machine_for_the_tests_is_a_function_and_its_answer(copy: Path) -> None:

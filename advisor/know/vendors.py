@@ -1,6 +1,7 @@
 """The vendors' sheets of rules/vendors, the publications they cite, and which sheet, and words of it, a machine goes by."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -26,14 +27,20 @@ FALLBACK = "generic"
 """The sheet for a vendor that has none."""
 
 
-def _files() -> dict[str, Path]:
+def vendor_files() -> dict[str, Path]:
     """Return the file of each vendor, in the order of the ids."""
     return {path.stem: path for path in sorted((rules() / "vendors").glob("*.yaml"))}
 
 
+def not_vendors(names: Iterable[str]) -> str | None:
+    """Return in words the first of some names that no vendor has; None where each is one."""
+    known = vendor_files()
+    return next((f"there is no vendor {name[:40]!a}; there are {', '.join(known)}" for name in names if name not in known), None)
+
+
 def vendors() -> dict[str, Vendor]:
     """Return every vendor's sheet under its id, in the order of the ids."""
-    return {name: vendor_at(path) for name, path in _files().items()}
+    return {name: vendor_at(path) for name, path in vendor_files().items()}
 
 
 @cache
@@ -61,7 +68,7 @@ def _having(queries: tuple[TraitQuery, ...]) -> list[str]:
 
 def vendor_file(name: str) -> Path:
     """Return the file of a vendor that there is."""
-    return _files()[name]
+    return vendor_files()[name]
 
 
 def _check(sheet: Sheet, vendor: Vendor) -> None:
@@ -93,7 +100,7 @@ def _check(sheet: Sheet, vendor: Vendor) -> None:
 
 def vendor_by_id(name: str) -> Vendor:
     """Return the sheet of an id; the error names the nearest right one."""
-    known = _files()
+    known = vendor_files()
     if name in known:
         return vendor_at(known[name])
     cure = did_you_mean(name.lower(), known, f"there are {', '.join(known)}")
@@ -120,7 +127,7 @@ class Recognised(Value):
 
 def recognition() -> tuple[Recognised, ...]:
     """Return how each maker is recognised; of a sheet no more is read than that, for all but one are of no use then."""
-    return tuple(recognised_by(path) for name, path in _files().items() if name != FALLBACK)
+    return tuple(recognised_by(path) for name, path in vendor_files().items() if name != FALLBACK)
 
 
 @cache

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from shlex import quote
 from textwrap import wrap
+from types import TracebackType
 from typing import Final, NamedTuple
 
 from advisor.errors import BadInput
@@ -26,6 +27,7 @@ from advisor.launch.registry import rank_variables
 from advisor.model.observed_binding import GPU_VARIABLES
 
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
+_CURE: Final = "docs/adding.md says what a template may use"
 _LONGEST = 4000
 _LINE = 100_000
 """Letters of a shell line: cut anywhere, its quotes would be open; Linux takes 131,072 (MAX_ARG_STRLEN)."""
@@ -39,6 +41,8 @@ class About(NamedTuple):
     summary: str
     escape: str = "none"
     vendors: tuple[str, ...] = ()
+    wrong: str | None = None
+    """What of it is not understood: a word misspelt would silently mean nothing."""
 
 
 def about(template: str) -> About:
@@ -46,9 +50,12 @@ def about(template: str) -> About:
     head = _HEAD.match(template)
     if head is None:
         return About("")
-    words = dict(part.split(":", 1) for part in (head["rest"] or "").split("|") if ":" in part)
-    said = {key.strip(): value.strip() for key, value in words.items()}
-    return About(head["summary"], said.get("escape", "none"), tuple(said.get("vendors", "").split()))
+    words = (part.partition(":") for part in (head["rest"] or "").split("|") if part.strip())
+    said = {key.strip(): value.strip() for key, _, value in words}
+    odd = next((f"{key[:40]!a} is none of escape, vendors" for key in said if key not in ("escape", "vendors")), None)
+    if said.get("escape", "none") not in ("none", "html"):
+        odd = f"escape is {said['escape'][:40]!a}, and not none or html"
+    return About(head["summary"], said.get("escape", "none"), tuple(said.get("vendors", "").replace(",", " ").split()), odd)
 
 
 def fill(template: str, values: Mapping[str, object], name: str = "template") -> str:
@@ -67,11 +74,18 @@ def fill(template: str, values: Mapping[str, object], name: str = "template") ->
     try:
         return environment.from_string(template).render(values)
     except TemplateSyntaxError as error:
-        raise BadInput(
-            error.message or "is not a template", file=name, place=f"line {error.lineno}", cure="fix the template"
-        ) from error
+        raise BadInput(error.message or "is not a template", file=name, place=f"line {error.lineno}", cure=_CURE) from error
     except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
-        raise BadInput(str(error)[:200], file=name, cure="fix the template") from error
+        raise BadInput(str(error)[:200], file=name, place=_line(error.__traceback__), cure=_CURE) from error
+
+
+def _line(trace: TracebackType | None) -> str | None:
+    """Return the line of the template at which a traceback last was."""
+    found = None
+    while trace is not None:
+        found = f"line {trace.tb_lineno}" if trace.tb_frame.f_code.co_filename == "<template>" else found
+        trace = trace.tb_next
+    return found
 
 
 def note(value: object) -> str:

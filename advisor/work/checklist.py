@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor import __version__
-from advisor.errors import BadValue, must_be_one_of
+from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.paths import template_files, template_text
 from advisor.work import SILENT, Observer
 from advisor.work.bios import Made, listed
@@ -82,7 +82,7 @@ class TuningChecklist:
         refused = complaint(form, template, self.vendor)
         if refused:
             raise refused
-        return fill(template, values(self.sheet, __version__), f"{form}.j2")
+        return fill(template, values(self.sheet, __version__), str(formats()[form]))
 
 
 def checklist(
@@ -256,13 +256,15 @@ def formats() -> dict[str, Path]:
 
 def formats_told() -> dict[str, str]:
     """Return what each format is, in a few words: of a template it is its first line."""
+    from advisor.know.vendors import not_vendors
     from advisor.render.jinja import about
 
     told = dict(BUILT_IN)
     for name, path in formats().items():
         head = about(template_text(path))
         whose = f" (--vendor {', '.join(head.vendors)})" if head.vendors else ""
-        told[name] = f"{head.summary or f'{path}: its first line does not say what it is'}{whose}"
+        wrong = head.wrong or not_vendors(head.vendors) or (None if head.summary else "its first line does not say what it is")
+        told[name] = f"{path}: {wrong}" if wrong else f"{head.summary}{whose}"
     return told
 
 
@@ -278,11 +280,15 @@ def template_of(name: str) -> str | None:
     return None
 
 
-def complaint(name: str, template: str, vendor: "Vendor") -> BadValue | None:
-    """Return why a format does not serve a vendor, naming the one that does; None where it does."""
+def complaint(name: str, template: str, vendor: "Vendor") -> BadInput | BadValue | None:
+    """Return why a format does not serve a vendor, naming the one that does, or what is wrong with it; None where it serves."""
+    from advisor.know.vendors import not_vendors
     from advisor.render.jinja import about
 
-    for_whom = about(template).vendors
+    head = about(template)
+    for_whom = head.vendors
+    if wrong := head.wrong or not_vendors(for_whom):
+        return BadInput(wrong, file=str(formats()[name]), place="line 1", cure="docs/adding.md says what stands there")
     if name == "redfish":
         return None if vendor.redfish else BadValue(f"no Redfish path is known for {vendor.name}", cure="take --as md")
     if not for_whom or vendor.id in for_whom:
