@@ -1,7 +1,8 @@
 """Styled lines of text: wrapped, framed, set side by side, and as a page that rich prints; widths are cells of a terminal."""
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -227,8 +228,8 @@ def text(drawn: Sequence[Line], *, ascii_only: bool = False) -> "Text":
 
     result = Text(no_wrap=True, overflow="ignore", end="")
     for line in drawn:
-        for words, style in line:
-            clean = printable(words)  # the last gate before the terminal
+        for style, run in groupby(line, itemgetter(1)):  # one escape for what has one style, not one a word
+            clean = printable("".join(words for words, _ in run))  # the last gate before the terminal
             result.append(_ascii(clean) if ascii_only else clean, STYLES.get(style, "") or None)
         if line:
             result.rstrip()

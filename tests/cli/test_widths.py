@@ -1,5 +1,6 @@
 """Every page on every width of terminal: nothing hangs, nothing ends in a traceback."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,12 +97,26 @@ def test_no_style_is_lost_on_a_black_or_a_white_terminal() -> None:
     assert {name for name, style in STYLES.items() if UNREADABLE & set(style.split())} == set()
 
 
+def screen(archive: Path, **environment: str) -> str:
+    """Return the first screen as a process of its own prints it."""
+    line = [sys.executable, "-m", "advisor", "audit", "--from", str(archive), "--width", "80"]
+    where = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", **environment}
+    return subprocess.run(line, env=where, capture_output=True, check=True, text=True).stdout
+
+
+@pytest.mark.parametrize("name", READ)
+def test_colours_say_nothing_that_words_do_not(name: str, archives: dict[str, Path]) -> None:
+    """Without colours the same words stand at the same places: for a screen reader, a pipe, a terminal that has none."""
+    coloured, plain = screen(archives[name], FORCE_COLOR="1", TERM="xterm-256color"), screen(archives[name], TERM="dumb")
+    assert (coloured != plain, re.sub(r"\x1b\[[\d;]*m", "", coloured)) == (True, plain)
+    bare = screen(archives[name], FORCE_COLOR="1", NO_COLOR="1", TERM="xterm-256color")
+    assert set(re.findall(r"\x1b\[([\d;]*)m", bare)) <= {"0", "1", "2"}, "bold and dim are no colours"
+
+
 @pytest.mark.parametrize("name", READ)
 def test_an_ascii_terminal_loses_no_sign(name: str, archives: dict[str, Path], capsys: Capture) -> None:
     """In a locale that is not UTF-8 each sign has a letter that stands for it: no question mark takes its place."""
-    line = [sys.executable, "-m", "advisor", "audit", "--from", str(archives[name]), "--width", "80"]
-    where = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-    found = subprocess.run(line, env=where, capture_output=True, check=True, text=True).stdout
+    found = screen(archives[name], LC_ALL="C")
     assert status(["audit", "--from", str(archives[name]), "--width", "80"]) == 0
     assert found.isascii()
     assert found.count("?") == capsys.readouterr().out.count("?")
