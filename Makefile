@@ -60,7 +60,7 @@ test-packages:
 	@sh prepare.sh browser
 
 $(VENV)/.installed: pyproject.toml prepare.sh
-	@sh prepare.sh venv "" $@
+	@sh prepare.sh venv plots $@
 
 $(VENV)/.installed-test: pyproject.toml prepare.sh
 	@sh prepare.sh venv test $@

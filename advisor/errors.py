@@ -13,6 +13,7 @@ AdvisorError                 anything the tool says about itself; exit status 2
 A message is one line: what is wrong, where, and what to do about it.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -24,6 +25,38 @@ def one_line(text: str) -> str:
     """
     line = text.strip() if text.isprintable() else " ".join(text.split())
     return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+_VALIDATORS = (
+    (r"Value error, ", ""),
+    (r"^Input should be greater than or equal to (\S+)$", r"must be at least \1"),
+    (r"^Input should be less than or equal to (\S+)$", r"must be at most \1"),
+    (r"^Input should be greater than (\S+)$", r"must be more than \1"),
+    (r"^Input should be less than (\S+)$", r"must be less than \1"),
+    (r"^Input should be (?:a valid|an) (?:integer|int)\b.*", "must be a whole number"),
+    (r"^Input should be a valid number\b.*", "must be a number"),
+    (r"^Input should be a valid (?:string|str)\b.*", "must be a text"),
+    (r"^Input should be a valid (?:boolean|bool)\b.*", "must be true or false"),
+    (r"^Input should be a valid (?:list|tuple|array)\b.*", "must be a list"),
+    (r"^Input should be an object$|^Input should be a valid dict\w*.*", "must be an object with keys"),
+    (r"^Input should be an? instance of .*", "is of another kind than it should be"),
+    (r"^Input should be ", "must be "),
+    (r"^Field required$", "is missing"),
+    (r"^Extra inputs are not permitted$", "is not known here"),
+    (r"^String should match pattern .*", "is not written as it should be"),
+    (r"^(?:String|Tuple|List) should have at (least|most) (\d+) \w+.*", r"must have at \1 \2"),
+)
+
+
+def in_words(said: str) -> str:
+    """Return what a validator says of a value in plain words: no user knows of inputs, types and patterns.
+
+    >>> in_words("Input should be greater than or equal to 40"), in_words("Input should be a valid integer, unable to ...")
+    ('must be at least 40', 'must be a whole number')
+    """
+    for pattern, plain in _VALIDATORS:
+        said = re.sub(pattern, plain, said)
+    return said
 
 
 _Otherwise = TypeVar("_Otherwise", str, None)

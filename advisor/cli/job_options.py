@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
-from typer.core import TyperCommand
 
+from advisor.cli.command import Command
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
 from advisor.launch.registry import names
@@ -243,7 +243,7 @@ def folder_to_build(folder: Path | None, *, build_only: bool) -> Path:
     return folder
 
 
-class CommandLine(TyperCommand):
+class CommandLine(Command):
     """Takes the number after ``--ranks-per PART`` to it, where there is one: an option cannot have one value or two."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -19,13 +19,11 @@ from typer.core import TyperGroup
 
 import advisor.cli.commands
 from advisor import __version__
+from advisor.cli.command import STATUS, Command, Row, mistake, table, terminal_width, wrapped
 from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
 
 GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
-
-
-STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the work could not be done (one line on standard error says why)."
 
 
 class About(NamedTuple):
@@ -99,11 +97,11 @@ class CommandFolder(TyperGroup):
             return None
         module = _module(place_of(cmd_name))
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in about.examples), "", STATUS])
-        kind = getattr(module, "CommandLine", None)  # of a command that reads its arguments in its own way
-        single.command(cmd_name, cls=kind, help=about.text, epilog=epilog, short_help=about.summary)(module.run)
-        command = typer.main.get_command(single)
-        command.name = cmd_name
+        kind = getattr(module, "CommandLine", Command)  # of a command that reads its arguments in its own way
+        single.command(cmd_name, cls=kind, help=about.text, short_help=about.summary)(module.run)
+        command: Any = typer.main.get_command(single)
+        command.name = command.path = cmd_name
+        command.about, command.examples = about.text, about.examples
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -118,7 +116,9 @@ class CommandFolder(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of `advisor` itself: commands by group, each with an example."""
         del ctx
-        formatter.write("Usage: advisor COMMAND [OPTIONS]\n\n  Audits HPC servers: what to set, why, and how that is known.\n")
+        width = terminal_width()
+        formatter.write("Usage: advisor COMMAND [OPTIONS]\n\n")
+        formatter.write(wrapped("Audits HPC servers: what to set, why, and how that is known.", width, "  ") + "\n")
         grouped: dict[str, list[str]] = defaultdict(list)
         for name, about in commands().items():
             grouped[about.group].append(name)
@@ -128,23 +128,23 @@ class CommandFolder(TyperGroup):
             formatter.write(f"\n{group}:\n")
             for name in grouped[group]:
                 about = commands()[name]
-                formatter.write(f"  {name:{wide}} {about.summary}\n")
+                formatter.write(wrapped(about.summary, width, " " * (wide + 3), f"  {name:{wide}} ") + "\n")
                 formatter.write("".join(f"  {'':{wide}}   $ {example}\n" for example in about.examples[:1]))
-        formatter.write(_TAIL)
+        formatter.write("\nOptions:\n" + "\n".join(table(OPTIONS, width)) + "\n\n")
+        formatter.write("\n".join(wrapped(text, width) for text in (SOURCES, STATUS)) + "\n")
 
 
-_TAIL = f"""
-Options:
-  --version              Print the version and stop.
-  --install-completion   Install completion of commands and options for this shell.
-  --show-completion      Print that completion, to copy or adapt.
-  --help                 Show this text; 'advisor COMMAND --help' shows a command's.
-
-Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or
-a folder or archive with its /sys and /proc. Nothing is ever changed on a machine, but by advisor bios stage, undo
-and restart.
-{STATUS}
-"""
+OPTIONS = (
+    Row("--version", "Print the version and stop."),
+    Row("--install-completion", "Install completion of commands, options and values for this shell."),
+    Row("--show-completion", "Print that completion, to copy or adapt."),
+    Row("--help", "Show this text; 'advisor COMMAND --help' shows a command's."),
+)
+SOURCES = (
+    "Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or a"
+    " folder or archive with its /sys and /proc. Nothing is ever changed on a machine, but by"
+    " advisor bios stage, undo and restart."
+)
 
 
 app = typer.Typer(cls=CommandFolder, add_completion=True, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -236,8 +236,9 @@ def _usage(error: Exception) -> int:
     if message is None:
         raise error
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "advisor"
-    return _complain(f"{message().rstrip('.')}; see {command} --help", command)
+    command = " ".join(context.command_path.split()) if context else "advisor"
+    problem, cure = mistake(error)
+    return _complain(f"{problem}; {cure or f'see {command} --help'}", command)
 
 
 def _complain(line: str, who: str = "advisor") -> int:

@@ -103,6 +103,10 @@ def audit(
 
     Nothing is measured unless ``measure`` says what. ``topics`` keeps the rules of some topics, and the settings they look at.
     """
+    if site or topics:  # before anything is measured
+        from advisor.work.rules import must_be_known
+
+        must_be_known(site, topics)
     found = judge_source(source, scope, site=site, bios=bios, files=measurements, observer=observer, measure=measure)
     return replace(found, audit=_of_topics(found.judgement, topics)) if topics else found
 
@@ -135,13 +139,9 @@ def judge_source(
 
 def _of_topics(result: "Judgement", topics: Sequence[str]) -> "Audit":
     """Return the audit with the rules of some topics only, and the settings that those look at."""
-    from advisor.errors import must_be_one_of
     from advisor.judge.settings import settings_table
     from advisor.know.settings import settings
 
-    known = [rule.topic for rule in result.book.rules]
-    for topic in topics:
-        must_be_one_of("topic", topic, known, f"there are {', '.join(dict.fromkeys(known))}")
     kept = tuple(finding for finding in result.audit.findings if finding.topic in topics)
     rows = tuple(row for row in settings_table(result.case.standings or (), kept, settings()) if row.rules)
     return result.audit.model_copy(update={"findings": kept, "settings": rows})

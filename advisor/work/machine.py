@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from advisor import __version__
 from advisor.collect.fault_counters import Counters, look, watched
 from advisor.collect.sources import collect_machine, commands, counters, identities_of, paths, public
-from advisor.errors import AdvisorError, BadInput, BadMachine
+from advisor.errors import AdvisorError, BadInput, BadMachine, in_words
 from advisor.host.base import ENVIRONMENT_PREFIXES, Host, second_look, seconds_since
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost, begun
@@ -96,7 +96,7 @@ def machine_from_json(data: bytes, source: str) -> Machine:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])[:120]
         raise BadMachine(
-            f"not a Machine: {first['msg'][:120]}", file=source, place=place or None, cure="see advisor topology --json"
+            f"not a Machine: {in_words(first['msg'])[:120]}", file=source, place=place or None, cure="see advisor topology --json"
         ) from error
     if machine.topology is None:
         raise BadMachine("a Machine without a topology", file=source, cure="write it with advisor topology --json")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from advisor import __version__
-from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.errors import BadInput, BadValue, CannotWork, in_words
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
 from advisor.host.source import LARGEST_DOCUMENT, read_json
@@ -282,8 +282,8 @@ def _read(file: Path) -> Measurements:
         raise error.within(str(file)) from error
     except ValidationError as error:
         worst = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in worst["loc"])[:120]
-        raise BadInput(f"no Measurements: {worst['msg'][:120]}", file=str(file), place=place or None, cure=cure) from error
+        place, problem = ".".join(map(str, worst["loc"]))[:120] or None, f"no Measurements: {in_words(worst['msg'])[:120]}"
+        raise BadInput(problem, file=str(file), place=place, cure=cure) from error
 
 
 def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean
+from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean, must_be_one_of
 from advisor.judge.rule import Rule, Words
 from advisor.judge.rulebook import ExampleResult, Rulebook, load_rules, rule_files, run_examples, verdicts_without_example
 from advisor.judge.scope import scope_with
@@ -61,7 +61,9 @@ def rules_named(site: Iterable[Path] = (), names: Iterable[str] = ()) -> tuple[R
     for name in asked:
         if not any(name in (rule.id, rule.topic) for rule in every):
             known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
-            raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, None))
+            raise BadValue(
+                f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, "advisor rules list has them")
+            )
     return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)
 
 
@@ -147,6 +149,15 @@ def asker(words: tuple[str, ...] = ()) -> "Asker":
     except AdvisorError:  # a job's environment that cannot be read takes nothing from what was found
         job = None
     return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else ())
+
+
+def must_be_known(site: Iterable[Path], topics: Iterable[str]) -> None:
+    """Refuse rules that cannot be read, folders without any, and topics that no rule has."""
+    for folder in (path for path in site if path.is_dir() and not any(rule_files(path, must=False))):
+        raise BadValue(f"{folder}: no rule files in it", cure="name a file, or a folder with files *.yaml")
+    known = tuple(dict.fromkeys(rule.topic for rule in rulebook(site).rules))
+    for topic in topics:
+        must_be_one_of("topic", topic, known, f"there are {', '.join(known)}")
 
 
 _FIGURES: Final = {

@@ -44,9 +44,9 @@ def test_help_imports_no_command() -> None:
     [
         (["topolgy"], "advisor: No such command 'topolgy'; did you mean topology?"),
         (["frobnicate"], "advisor: No such command 'frobnicate'; there are audit, bind, bind lint, bios plan, "),
-        (["audit", "--width", "1"], "advisor audit: Invalid value for '--width'"),
-        (["topology", "--jsn"], "advisor topology: No such option: --jsn"),
-        (["topology", "--from"], "advisor: Option '--from' requires an argument"),
+        (["audit", "--width", "1"], "advisor audit: --width must be 40 to 1000; see advisor audit --help"),
+        (["topology", "--jsn"], "advisor topology: no option --jsn; did you mean --json?"),
+        (["topology", "--from"], "advisor: --from needs a value; see advisor --help"),
         (["capture"], "advisor: capture needs a file to write; say -o node.tar.gz"),
         (["topology", "--from", "/no/such/file"], "advisor: /no/such/file"),
     ],

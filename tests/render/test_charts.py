@@ -247,7 +247,8 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(CannotWork) as caught:
         chart(delft(), "roofline", "svg")
-    assert str(caught.value) == "charts need matplotlib, which is not installed; pip install 'hpc-advisor[plots]'"
+    problem = "charts need matplotlib, which is not installed"
+    assert str(caught.value) == f"{problem}; install it beside advisor: python -m pip install matplotlib"
     assert charts_of(delft()) == ("roofline",)
 
 

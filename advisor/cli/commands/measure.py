@@ -94,7 +94,18 @@ def _plan(wish: "Request", source: str | None, form: Form) -> int:
     return 0
 
 
+def _check_drawing(drawing: Drawing, what: str) -> None:
+    """Refuse before anything is measured a chart that is none, a code's intensity that is none, or charts without matplotlib."""
+    if drawing.chart is None and drawing.intensity is None and drawing.svg is None and drawing.png is None:
+        return
+    from advisor.render.charts.chart import must_be_drawable
+
+    drawn = drawing.svg is not None or drawing.png is not None
+    must_be_drawable(drawing.chart, drawing.intensity, several=drawn and what in ("quick", "full") and drawing.chart is None)
+
+
 def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Shown, *, verbose: bool, dry: bool) -> int:
+    _check_drawing(shown[2], wish.what)
     if dry:
         return _plan(wish, source, shown[1])
     if source is not None:

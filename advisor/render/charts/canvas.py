@@ -62,7 +62,7 @@ def need_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401  only whether it is there
     except ImportError as error:
-        problem = "charts need matplotlib, which is not installed; pip install 'hpc-advisor[plots]'"
+        problem = "charts need matplotlib, which is not installed; install it beside advisor: python -m pip install matplotlib"
         raise CannotWork(problem) from error
 
 

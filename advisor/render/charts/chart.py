@@ -75,15 +75,27 @@ def _form(name: str) -> Form:
     raise BadValue(f"{name[:40]!a} is not a format of charts", cure="use svg or png")
 
 
+def must_be_drawable(kind: str | None, intensity: float | None, *, several: bool = False) -> None:
+    """Refuse what no measurement could be drawn as, and to draw without the library; ``several`` is one file for all charts."""
+    if several:
+        raise BadValue("one file holds one chart", cure=f"choose with --chart: {', '.join(KINDS)}")
+    _check_wish(kind, intensity)
+    need_matplotlib()
+
+
 def _check(measurements: Measurements, kind: str, intensity: float | None) -> None:
-    if kind not in KINDS:
-        raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
-    if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
-        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is none", cure="give a number above 0: a triad has 1/12")
+    _check_wish(kind, intensity)
     if not _THERE[kind](measurements):
         there = charts_of(measurements)
         has = f"they have {', '.join(there)}" if there else "they have nothing that can be drawn"
         raise CannotWork(f"these measurements have nothing for the chart {kind}; {has}")
+
+
+def _check_wish(kind: str | None, intensity: float | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
+    if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
+        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is none", cure="give a number above 0: a triad has 1/12")
 
 
 def _drawing(measurements: Measurements, kind: str, intensity: float | None, levels: Mapping[str, int]) -> Callable[[], "Figure"]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, in_words
 from advisor.host.files import PendingFile, begin_file, open_here
 from advisor.host.source import LARGEST_DOCUMENT, read_json
 from advisor.launch.launcher import JOB_SCRIPTS, Launch
@@ -271,7 +271,7 @@ def _planned(each: object, place: str) -> PlannedRank:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         at = ".".join([place, *map(str, first["loc"])])[:120]
-        raise BadInput(first["msg"][:120], place=at, cure=_CURE) from error
+        raise BadInput(in_words(first["msg"])[:120], place=at, cure=_CURE) from error
     except BadInput as error:
         raise BadInput(error.problem, place=place, cure=_CURE) from error
 

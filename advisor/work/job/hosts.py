@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from advisor.errors import BadValue, did_you_mean, must_be_one_of
+from advisor.errors import BadValue, did_you_mean, in_words, must_be_one_of
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.observed_binding import same_host
@@ -237,12 +237,11 @@ def _refused(error: ValidationError) -> BadValue:
     """Return the first fault of a job's shape, by the option that has it."""
     first = error.errors(include_url=False, include_context=False)[0]
     if not first["loc"]:
-        return BadValue(first["msg"].removeprefix("Value error, "))
+        return BadValue(in_words(first["msg"]))
     name, value = str(first["loc"][0]), ascii(first["input"])[:80]
     if first["type"] == "string_pattern_mismatch":
         return BadValue(f"--{name} {value} is not a name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
-    said = first["msg"].replace("Input should be", "must be")
-    return BadValue(f"--{_OPTIONS.get(name, name)} {value}: it {said}")
+    return BadValue(f"--{_OPTIONS.get(name, name)} {value}: it {in_words(first['msg'])}")
 
 
 def _threads(hosts: Allocated, machine: Machine, smt: str, notes: list[str]) -> int:
