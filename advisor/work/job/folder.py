@@ -205,7 +205,8 @@ def read_bytes(name: str, what: str) -> bytes:
             with open_here(name) as file:
                 data = file.read(LARGEST_DOCUMENT + 1) or b""
     except OSError as error:
-        raise BadInput((error.strerror or "cannot be read").lower(), file=name) from error
+        cure = _CURE if what == "plan" else None
+        raise BadInput((error.strerror or "cannot be read").lower(), file=name, cure=cure) from error
     if len(data) > LARGEST_DOCUMENT:
         raise BadInput(f"larger than any {what}", file=name, cure="refused as unsafe")
     return data
