@@ -43,7 +43,7 @@ _VALIDATORS = (
     (r"^Input should be ", "must be "),
     (r"^Field required$", "is missing"),
     (r"^Extra inputs are not permitted$", "is not known here"),
-    (r"^String should match pattern .*", "is not written as it should be"),
+    (r"^String should match pattern .*", "is not written as it must be"),
     (r"^(?:String|Tuple|List) should have at (least|most) (\d+) \w+.*", r"must have at \1 \2"),
 )
 

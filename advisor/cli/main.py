@@ -7,32 +7,23 @@ import io
 import os
 import pkgutil
 import sys
-from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import advisor.cli.commands
 from advisor import __version__
-from advisor.cli.command import STATUS, Command, Row, mistake, table, terminal_width, wrapped
+from advisor.cli.command import Command, terminal_width
 from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
+from advisor.render.manual import About, front_page, mistake
 
 GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
-
-
-class About(NamedTuple):
-    """What a command's docstring says."""
-
-    summary: str
-    group: str
-    text: str
-    examples: tuple[str, ...]
 
 
 @cache
@@ -116,35 +107,7 @@ class CommandFolder(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of `advisor` itself: commands by group, each with an example."""
         del ctx
-        width = terminal_width()
-        formatter.write("Usage: advisor COMMAND [OPTIONS]\n\n")
-        formatter.write(wrapped("Audits HPC servers: what to set, why, and how that is known.", width, "  ") + "\n")
-        grouped: dict[str, list[str]] = defaultdict(list)
-        for name, about in commands().items():
-            grouped[about.group].append(name)
-        wide = max(map(len, commands()))
-        order = [*GROUPS, *sorted(set(grouped) - set(GROUPS))]
-        for group in (group for group in order if group in grouped):
-            formatter.write(f"\n{group}:\n")
-            for name in grouped[group]:
-                about = commands()[name]
-                formatter.write(wrapped(about.summary, width, " " * (wide + 3), f"  {name:{wide}} ") + "\n")
-                formatter.write("".join(f"  {'':{wide}}   $ {example}\n" for example in about.examples[:1]))
-        formatter.write("\nOptions:\n" + "\n".join(table(OPTIONS, width)) + "\n\n")
-        formatter.write("\n".join(wrapped(text, width) for text in (SOURCES, STATUS)) + "\n")
-
-
-OPTIONS = (
-    Row("--version", "Print the version and stop."),
-    Row("--install-completion", "Install completion of commands, options and values for this shell."),
-    Row("--show-completion", "Print that completion, to copy or adapt."),
-    Row("--help", "Show this text; 'advisor COMMAND --help' shows a command's."),
-)
-SOURCES = (
-    "Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or a"
-    " folder or archive with its /sys and /proc. Nothing is ever changed on a machine, but by"
-    " advisor bios stage, undo and restart."
-)
+        formatter.write(front_page(commands(), GROUPS, terminal_width()))
 
 
 app = typer.Typer(cls=CommandFolder, add_completion=True, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -110,7 +110,8 @@ def test_what_would_not_fit_is_refused_before_it_runs(
     monkeypatch.setattr(network, "measure", lambda *_: pytest.fail("it was measured"))
     more, why = UNLIKE[case]
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
-    assert why in refused(capsys, "measure", "network", *hosts, "--before", old, *more)
+    kept = [word for at, word in enumerate(hosts) if not {word, hosts[at - 1]} & {*more[::2]}]
+    assert why in refused(capsys, "measure", "network", *kept, "--before", old, *more)
 
 
 def test_what_cannot_be_compared_is_shown_all_the_same(

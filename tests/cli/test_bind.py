@@ -196,7 +196,7 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
         (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4:1 is not a part of a node; did you mean l3?"),
         (("--ranks-per", "2", "l3", "--", "a"), "such as --ranks-per l3 2"),
         (("--ranks-per", "l3:x", "--", "a"), "write --ranks-per l3 2"),
-        (("--ranks-per", "l3", "0", "--", "a"), "--ranks-per 0: it must be greater than or equal to 1"),
+        (("--ranks-per", "l3", "0", "--", "a"), "--ranks-per 0: it must be at least 1"),
         (("--ranks", "4", "--ranks-per-node", "4", "--", "a"), "--ranks and --ranks-per-node both give"),
         (("--slice", "5/4", "--", "a"), "--slice 5/4 is not a part of a node"),
         (("--per", "numa", "--", "a"), "did you mean --ranks-per numa?"),

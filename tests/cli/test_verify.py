@@ -208,7 +208,7 @@ def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan
         ("{}", "it has no list of ranks"),
         ('{"schema": "advisor-plan/9", "ranks": [{}]}', "this advisor reads advisor-plan/1"),
         ('{"ranks": [7]}', "ranks[0]: not a rank"),
-        ('{"ranks": [{"rank": 0}]}', "ranks[0].cpus: Field required"),
+        ('{"ranks": [{"rank": 0}]}', "ranks[0].cpus: is missing"),
         ('{"ranks": [{"rank": 0, "cpus": "3-1"}]}', "ranks[0].cpus: "),
         ('{"ranks": [{"rank": 0, "cpus": "0", "memory": "x"}]}', "ranks[0]: 'x' in 'x' is not a CPU or a range"),
         ('{"ranks": [{"rank": 0, "cpus": "0"}, {"rank": 0, "cpus": "1"}]}', "rank 0 occurs twice"),

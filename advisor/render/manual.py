@@ -1,0 +1,200 @@
+"""What there is to say of a command: its help, wrapped to the terminal, and mistakes in the words of that help."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from advisor.errors import did_you_mean, in_words
+
+NARROWEST, WIDEST = 40, 250
+_NAMES = 26
+"""Columns that options take beside their meaning; a longer one has a line of its own."""
+STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the work could not be done (one line on standard error says why)."
+
+
+class Row(NamedTuple):
+    """An option or argument, and what it means."""
+
+    names: str
+    about: str
+
+
+class CommandHelp(NamedTuple):
+    """What there is to say of a command: the one source of its help and its man page."""
+
+    usage: str
+    paragraphs: tuple[str, ...]
+    arguments: tuple[Row, ...]
+    options: tuple[Row, ...]
+    examples: tuple[str, ...]
+
+
+class About(NamedTuple):
+    """What a command's docstring says."""
+
+    summary: str
+    group: str
+    text: str
+    examples: tuple[str, ...]
+
+
+OPTIONS = (
+    Row("--version", "Print the version and stop."),
+    Row("--install-completion", "Install completion of commands, options and values for this shell."),
+    Row("--show-completion", "Print that completion, to copy or adapt."),
+    Row("--help", "Show this text; 'advisor COMMAND --help' shows a command's."),
+)
+SOURCES = (
+    "Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or a"
+    " folder or archive with its /sys and /proc. Nothing is ever changed on a machine,"
+    " but by advisor bios stage, undo and restart."
+)
+
+
+def wrapped(text: str, width: int, indent: str = "", first: str | None = None) -> str:
+    """Return a paragraph in lines of at most a width; a word is never broken."""
+    lead = indent if first is None else first
+    return textwrap.fill(
+        text, width, initial_indent=lead, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def table(rows: Sequence[Row], width: int) -> Iterator[str]:
+    """Yield options beside their meaning, or above it where there is no room."""
+    beside = width >= 2 * _NAMES
+    names = min(_NAMES, max(len(row.names) for row in rows) + 2) if beside else 4
+    indent = " " * (names + 2)
+    for row in rows:
+        if beside and len(row.names) + 2 <= names:
+            yield wrapped(row.about, width, indent, f"  {row.names:<{names}}")
+        else:
+            yield f"  {row.names}"
+            yield wrapped(row.about, width, indent)
+
+
+def front_page(commands: Mapping[str, About], groups: Sequence[str], width: int) -> str:
+    """Return the help of `advisor` itself: commands by group, each with an example."""
+    wide = max(map(len, commands))
+    parts = [
+        "Usage: advisor COMMAND [OPTIONS]\n",
+        wrapped("Audits HPC servers: what to set, why, and how that is known.", width, "  "),
+    ]
+    for group, names in grouped(commands, groups).items():
+        parts.append(f"\n{group}:")
+        for name in names:
+            parts.append(wrapped(commands[name].summary, width, " " * (wide + 3), f"  {name:{wide}} "))
+            parts += [f"  {'':{wide}}   $ {example}" for example in commands[name].examples[:1]]
+    return (
+        "\n".join([*parts, "\nOptions:", *table(OPTIONS, width), "", *(wrapped(text, width) for text in (SOURCES, STATUS))])
+        + "\n"
+    )
+
+
+def grouped(commands: Mapping[str, About], groups: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of commands by group, the groups in order; those of other groups come last."""
+    order = [*groups, *sorted({about.group for about in commands.values()} - set(groups))]
+    found = {group: [name for name, about in commands.items() if about.group == group] for group in order}
+    return {group: names for group, names in found.items() if names}
+
+
+def page(told: CommandHelp, width: int) -> str:
+    """Return the help of a command."""
+    parts = [wrapped(f"Usage: {told.usage}", width, "  ", ""), *(wrapped(each, width, "  ") for each in told.paragraphs)]
+    for head, rows in (("Arguments", told.arguments), ("Options", told.options)):
+        if rows:
+            parts.append("\n".join([f"{head}:", *table(rows, width)]))
+    if told.examples:
+        parts.append("\n".join(["Examples:", *(f"  {example}" for example in told.examples)]))
+    return "\n\n".join([*parts, wrapped(STATUS, width)]) + "\n"
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(each.split()) for each in text.split("\n\n") if each.strip())
+
+
+def help_of(command: Any, context: Any, path: str, about: str, examples: tuple[str, ...]) -> CommandHelp:
+    """Return what a command says of itself."""
+    arguments: list[Row] = []
+    options: list[Row] = []
+    for each in command.get_params(context):
+        record = each.get_help_record(context)
+        if record is not None:
+            rows = arguments if each.param_type_name == "argument" else options
+            rows.append(Row(_names(each, record[0]), _meaning(record[1])))
+    words = " ".join(_metavar(each) for each in command.get_params(context) if each.param_type_name == "argument")
+    return CommandHelp(
+        f"advisor {path} [OPTIONS] {words}".strip(), _paragraphs(about), tuple(arguments), tuple(options), examples
+    )
+
+
+def _metavar(argument: Any) -> str:
+    word = str(argument.metavar or argument.name.upper())
+    return word if argument.required or word.startswith(("[", "-")) else f"[{word}]"
+
+
+def _names(parameter: Any, shown: str) -> str:
+    """Return the names as they are typed: no type of a programming language stands beside them."""
+    if parameter.param_type_name == "argument":
+        return _metavar(parameter)
+    return re.sub(r"\s*<([^<>]*)>(?:\.\.\.)?", lambda match: f" {match[1]}" if "|" in match[1] else "", shown)
+
+
+_BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
+_RANGE = re.compile(r"^(?:(\S+?)<=)?x(?:<=(\S+))?$|^x>=(\S+)$")
+
+
+def _meaning(text: str) -> str:
+    """Return a help text with its default and range in words."""
+    match = _BRACKETS.search(text)
+    told = match[1].split("; ") if match else []
+    words = [_range(each) or each.replace("default: ", "default ") for each in told if each != "required"]
+    return f"{text[: match.start()]} ({'; '.join(words)})" if match and words else text[: match.start()] if match else text
+
+
+def _range(text: str) -> str | None:
+    match = _RANGE.match(text)
+    if match is None:
+        return None
+    low, high, least = match.groups()
+    low = low or least
+    return f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less"
+
+
+def typed(option: Any) -> str:
+    """Return an option as it is typed, with its opposite."""
+    return "/".join([max(option.opts, key=len), *option.secondary_opts])
+
+
+def mistake(error: Any) -> tuple[str, str | None]:
+    """Return what is wrong on a command line, and what to do, of an error that the parser raised."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    kind, message = type(error).__name__, str(error.format_message()).rstrip(".")
+    if kind == "NoSuchOption" and context is not None:
+        names = [name for each in context.command.get_params(context) for name in (*each.opts, *each.secondary_opts)]
+        return f"no option {error.option_name[:40]}", did_you_mean(error.option_name, [n for n in names if n[0] == "-"], None)
+    if kind == "MissingParameter" and parameter is not None:
+        name = _metavar(parameter) if parameter.param_type_name == "argument" else typed(parameter)
+        about = f": {parameter.help[:1].lower()}{parameter.help[1:].rstrip('.')}" if parameter.help else ""
+        return f"{name} is missing{about}", None
+    if kind == "BadOptionUsage":
+        return f"{error.option_name} needs a value", None
+    if kind == "BadParameter" and parameter is not None and context is not None:
+        return _bad_value(error.message, parameter, context)
+    extra = re.match(r"Got unexpected extra arguments? ?(?:\(s\) )?\((.*)\)$", message)
+    return (f"{extra[1][:60]} is one word too many", None) if extra else (in_words(message), None)
+
+
+def _bad_value(message: str, parameter: Any, context: Any) -> tuple[str, str | None]:
+    """Return what a value should be: one of some words, a number in a range, or what a validator says of it."""
+    name = parameter.name.upper() if parameter.param_type_name == "argument" else typed(parameter)
+    words = re.findall(r"'([^']*)'", message) if "is not one of" in message else []
+    if len(words) > 1:
+        value, choices = words[0], words[1:]
+        return f"{name} {value[:40]} is none of {', '.join(choices)}", did_you_mean(value, choices, None)
+    told = _BRACKETS.search((parameter.get_help_record(context) or ("", ""))[1])
+    ranges = [span for each in (told[1].split("; ") if told else []) if (span := _range(each))]
+    if ranges and not re.search(r"integer|\bint\b|number|float", message):
+        return f"{name} must be {ranges[0]}", None
+    number = re.search(r"\b(?:int|integer)\b", message)
+    return f"{name} {'must be a whole number' if number else in_words(message)}{f', {ranges[0]}' if ranges else ''}", None
