@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from advisor.cli.ticker import Ticker
 from advisor.errors import BadValue
 from advisor.host.files import write_file
 
@@ -89,6 +90,7 @@ def show_measured(
     """Print what was measured, and what that is beside an earlier run; keep and draw it as wished; return the exit status."""
     from advisor.render.difference import before_after_document, before_after_page
     from advisor.render.measured.page import measured_page
+    from advisor.work.whatif import measured_on
 
     if save is not None:
         emit_json(done.document(), save)
@@ -98,7 +100,9 @@ def show_measured(
         return {**before_after_document(compared), "measurements": told} if compared else told
 
     def page() -> "list[RenderableType]":
-        measured = measured_page(done.measurements, form.width, machine=done.machine)
+        known, wished = done.machine, drawing.intensity if drawing else None
+        facts = measured_on(known, done.measurements) if known else None
+        measured = measured_page(done.measurements, form.width, machine=known, facts=facts, intensity=wished)
         beside = [before_after_page(compared, form.width)] if compared else []
         return [measured, *beside, *(f"Note: {note}" for note in notes)]
 
@@ -138,10 +142,11 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
     files = [(file, kind) for file, kind in ((drawing.svg, "svg"), (drawing.png, "png")) if file is not None]
     if not files:
         return
-    from advisor.measure.plan import CHARTS
+    from advisor.measure.plan import CHARTS, SETS
     from advisor.render.charts.chart import chart, chart_named
 
-    name = chart_named(done.measurements, CHARTS.get(drawing.chart or drawing.what or "", drawing.chart))
+    wished = drawing.chart or ("" if drawing.what in SETS else drawing.what or "")
+    name = chart_named(done.measurements, CHARTS.get(wished, (drawing.chart,))[0])
     for file, kind in files:
         write_file(file, chart(done.measurements, name, kind, drawing.intensity, machine=done.machine))
 
@@ -238,6 +243,7 @@ class Terminal:
         self._changing = sys.stderr.isatty()
         self._begun: float | None = None
         self._shown = False
+        self._ticker: Ticker | None = None
 
     def say(self, text: str) -> None:
         """Say on standard error what its user should read."""
@@ -257,25 +263,35 @@ class Terminal:
             self._show(f"{what}: {name[:60]}")
 
     def task(self, now: "Progress") -> None:
-        """Show how far a measurement is."""
-        text = f"{now.number}/{now.of} {now.task.name}, about {max(1, round(now.left))} s left"
+        """Show what is being measured and how long the rest takes; on a terminal the time moves every second."""
+        from advisor.render.measured.plan import in_words, time_left
+
+        text, ends = f"{in_words(now.task)} ({now.number} of {now.of})", time.monotonic() + now.left
+        self._stop()
         if self._verbose:
-            self.say(text)
+            self.say(f"{now.task.name}: {text}, {time_left(now.left)}")
         elif self._changing:
-            self._show(f"measuring {text[:100]}")
+            self._ticker = Ticker(lambda: self._show(f"{text}, {time_left(ends - time.monotonic())}"))
 
     def end(self) -> None:
         """Take away the line that changes."""
         self._clear()
         self._begun = None
 
+    def _stop(self) -> None:
+        if self._ticker is not None:
+            self._ticker.stop()
+            self._ticker = None
+
     def _clear(self) -> None:
+        self._stop()
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         self._shown = False
 
     def _show(self, text: str) -> None:
-        sys.stderr.write(f"\r\x1b[Kadvisor: {text}")
+        room = shutil.get_terminal_size().columns - len("advisor: ") - 1  # a line that wraps would not be taken away whole
+        sys.stderr.write(f"\r\x1b[Kadvisor: {text[:room]}")
         sys.stderr.flush()
         self._shown = True

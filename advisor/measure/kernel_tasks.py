@@ -239,12 +239,10 @@ def roofline_peaks(tasks: Tasks) -> Iterator[Task]:
 
 
 def _peak(tasks: Tasks, variants: Sequence[str], purpose: Purpose, parts: Sequence[str], usual: int) -> Iterator[Task]:
-    seen: set[tuple[int, ...]] = set()
-    for part in PARTS:
-        for piece in tasks.ground.pieces(part)[:1] if part in parts else ():
-            if piece.cpus not in seen:
-                seen.add(piece.cpus)
-                repeats = tasks.times(usual)
-                spot = Spot(purpose, piece, piece.cpus, Memory(None, None), piece.label)
-                seconds = START_SECONDS + len(variants) * (repeats + 1) * _SHOT
-                yield tasks.other("peakflops", spot, Ask(tuple(variants), contract.peak_arguments(variants, repeats), seconds))
+    """Yield the first part of each kind; parts with the same cores are one, of the larger kind, as with bandwidth."""
+    own = (piece for part in PARTS if part in parts for piece in tasks.ground.pieces(part)[:1])
+    for piece in {tuple(sorted(piece.cpus)): piece for piece in own}.values():
+        repeats = tasks.times(usual)
+        spot = Spot(purpose, piece, piece.cpus, Memory(None, None), piece.label)
+        seconds = START_SECONDS + len(variants) * (repeats + 1) * _SHOT
+        yield tasks.other("peakflops", spot, Ask(tuple(variants), contract.peak_arguments(variants, repeats), seconds))

@@ -51,7 +51,7 @@ def plan(machine: Machine, wish: Request, free: Mapping[int, int] | None = None)
 
 def _own_kernel(what: str) -> Planner:
     """Return the planner of a kernel that has no plan of its own."""
-    sheet = kernel_called(what, [name for name in PLANS if name not in _SETS])
+    sheet = kernel_called(what, [name for name in PLANS if name not in SETS])
     return lambda tasks, wish: kernel_as_it_is(sheet, tasks, wish, _rungs(tasks.ground, wish.per))
 
 
@@ -240,14 +240,16 @@ PLANS: Final[dict[str, Planner]] = {
     "roofline": _roofline,
 }
 """What can be asked for; the first two are sets, chosen by an option."""
-CHARTS: Final = {
-    "membw": "parts",
-    "scaling": "scaling",
-    "matrix": "bandwidth-matrix",
-    "ladder": "ladder",
-    "loaded": "loaded",
-    "c2c": "map",
-    "roofline": "roofline",
+CHARTS: Final[dict[str, tuple[str, ...]]] = {
+    "quick": ("parts", "bandwidth-matrix", "latency-matrix", "map", "roofline"),
+    "full": ("parts", "scaling", "bandwidth-matrix", "latency-matrix", "ladder", "loaded", "map", "roofline"),
+    "membw": ("parts", "bandwidth-matrix"),
+    "scaling": ("scaling",),
+    "matrix": ("bandwidth-matrix", "latency-matrix"),
+    "ladder": ("ladder",),
+    "loaded": ("loaded",),
+    "c2c": ("map",),
+    "roofline": ("roofline", "parts"),
 }
-"""What is drawn of a thing that was asked for."""
-_SETS: Final = ("quick", "full")
+"""What can be drawn of a thing that was asked for; the first is drawn where no chart is named. A set needs a name."""
+SETS: Final = ("quick", "full")

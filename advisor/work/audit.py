@@ -243,7 +243,7 @@ def _network(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part
 
 def _announced(parts: tuple[_Part, ...], observer: Observer, *, busy_ok: bool) -> None:
     """Say beforehand what will be measured, and how long it takes."""
-    from advisor.render.measured.page import seconds as lasting
+    from advisor.render.measured.plan import seconds as lasting
 
     if not parts:
         return
@@ -254,7 +254,7 @@ def _announced(parts: tuple[_Part, ...], observer: Observer, *, busy_ok: bool) -
 
 
 def _about(part: _Part) -> str:
-    from advisor.render.measured.page import seconds as lasting
+    from advisor.render.measured.plan import seconds as lasting
 
     return f"about {lasting(max(1.0, part.seconds))}" if part.seconds is not None else "as long as most of the memory takes"
 

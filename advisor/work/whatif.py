@@ -12,6 +12,7 @@ from advisor.work.machine import read_machine
 
 if TYPE_CHECKING:
     from advisor.model.audit.findings import Difference
+    from advisor.model.audit.measured_facts import MeasuredFacts
     from advisor.model.audit.platform import Scope
     from advisor.model.hardware.layout import Assumption
     from advisor.model.measurement import Measurements
@@ -193,3 +194,13 @@ def fitting_runs(place: Path, made: "Experiment") -> "list[Measurements]":
         must_be_of_machine(run, made.machine, str(place))
         must_be_alike(before_setup(run), after)
     return before
+
+
+def measured_on(machine: Machine, measurements: "Measurements") -> "MeasuredFacts":
+    """Return what measurements say of their machine, beside what is published for such machines."""
+    from advisor.judge.case import case_of
+    from advisor.judge.measured.facts import measured_facts
+    from advisor.know.platforms import match_platform
+    from advisor.model.hardware.partitioning import infer_layout
+
+    return measured_facts(measurements, case_of(machine, infer_layout(machine), match_platform(machine)))

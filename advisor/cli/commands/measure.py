@@ -86,7 +86,7 @@ def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
 
 def _plan(wish: "Request", source: str | None, form: Form) -> int:
     from advisor.measure.headers import read_kernels
-    from advisor.render.measured.page import plan_page
+    from advisor.render.measured.plan import plan_page
 
     made = planned(read_machine(source, Terminal()), wish)
     left = (f"not: {each.task}: {each.why}" for each in made.left_out)
@@ -95,13 +95,14 @@ def _plan(wish: "Request", source: str | None, form: Form) -> int:
 
 
 def _check_drawing(drawing: Drawing, what: str) -> None:
-    """Refuse before anything is measured a chart that is none, a code's intensity that is none, or charts without matplotlib."""
+    """Refuse before measuring a chart that it does not give, an intensity that is none, or charts without matplotlib."""
     if drawing.chart is None and drawing.intensity is None and drawing.svg is None and drawing.png is None:
         return
+    from advisor.measure.plan import CHARTS, SETS
     from advisor.render.charts.chart import must_be_drawable
 
     drawn = drawing.svg is not None or drawing.png is not None
-    must_be_drawable(drawing.chart, drawing.intensity, several=drawn and what in ("quick", "full") and drawing.chart is None)
+    must_be_drawable(drawing.chart, drawing.intensity, CHARTS.get(what, ()), drawn=drawn, several=what in SETS)
 
 
 def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Shown, *, verbose: bool, dry: bool) -> int:

@@ -1,6 +1,6 @@
 """Measurements as charts: SVG for a report, PNG for a mail. They need matplotlib, which is an extra."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Final, get_args
@@ -75,12 +75,23 @@ def _form(name: str) -> Form:
     raise BadValue(f"{name[:40]!a} is not a format of charts", cure="use svg or png")
 
 
-def must_be_drawable(kind: str | None, intensity: float | None, *, several: bool = False) -> None:
-    """Refuse what no measurement could be drawn as, and to draw without the library; ``several`` is one file for all charts."""
-    if several:
-        raise BadValue("one file holds one chart", cure=f"choose with --chart: {', '.join(KINDS)}")
+def must_be_drawable(kind: str | None, intensity: float | None, charts: Sequence[str], *, drawn: bool, several: bool) -> None:
+    """Refuse what ``charts``, those of what is to be measured, do not hold, and to draw without the library.
+
+    ``several`` is one file for all of them.
+    """
     _check_wish(kind, intensity)
-    need_matplotlib()
+    if drawn and several and kind is None:
+        raise BadValue("one file holds one chart", cure=f"choose with --chart: {', '.join(charts)}")
+    if (drawn or kind) and kind not in (None, *charts):
+        has = f"there {'is' if len(charts) == 1 else 'are'} {', '.join(charts)}" if charts else "nothing of it can be drawn"
+        raise BadValue(f"what is measured here has nothing for the chart {kind}", cure=f"{has}; advisor measure --help")
+    if drawn and not charts:
+        raise BadValue("nothing of what is measured here can be drawn", cure="leave --svg and --png out")
+    if intensity is not None and "roofline" not in charts:
+        raise BadValue("--intensity marks a code in the roofline", cure="advisor measure roofline --intensity 0.25")
+    if drawn:
+        need_matplotlib()
 
 
 def _check(measurements: Measurements, kind: str, intensity: float | None) -> None:

@@ -123,11 +123,12 @@ def cores(numbers: Iterable[int], purpose: Purpose) -> str:
 def how(results: Sequence[Result]) -> str:
     """Return the conditions that results share: repeats, instructions, pages, working set."""
     sizes = sorted({result.bytes for result in results if result.bytes is not None})
+    spans = list(dict.fromkeys(map(binary, sizes)))
     words = [
         _repeats(sorted({len(result.values) for result in results})),
         _either(isa(result.isa) for result in results if result.isa),
         _pages(results),
-        "" if not sizes else binary(sizes[0]) if len(sizes) == 1 else f"{binary(sizes[0])} to {binary(sizes[-1])}",
+        "" if not spans else spans[0] if len(spans) == 1 else f"{spans[0]} to {spans[-1]}",
     ]
     return ", ".join(word for word in words if word)
 

@@ -92,9 +92,9 @@ _STEP = 1.3
 _TITLES: dict[Unit, str] = {"bytes/s": "Bandwidth from node to node", "seconds": "Latency from node to node"}
 
 
-def numa(measurements: Measurements, width: int) -> list[Line]:
-    """Return bandwidth and latency between NUMA nodes."""
-    return [line for unit in _TITLES for each in matrices(measurements, unit) for line in _numa(each, width)]
+def numa(measurements: Measurements, unit: Unit, width: int) -> list[Line]:
+    """Return bandwidth or latency between NUMA nodes."""
+    return [line for each in matrices(measurements, unit) for line in _numa(each, width)]
 
 
 def _numa(matrix: Matrix, width: int) -> list[Line]:

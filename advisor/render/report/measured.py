@@ -82,7 +82,7 @@ def exhibits(measurements: Measurements | None, facts: MeasuredFacts | None, mac
     if measurements is None:
         return Exhibits(missing=missing)
     told = tuple(text_of(line).strip().removesuffix(".") for line in conditions(measurements, 400))
-    text = "\n".join(text_of(line).rstrip() for line in measured_lines(measurements, machine, WIDE)).strip("\n")
+    text = "\n".join(text_of(line).rstrip() for line in measured_lines(measurements, machine, WIDE, facts)).strip("\n")
     try:
         charts = tuple(_exhibit(kind, measurements, facts, machine) for kind in _KINDS if kind.chart in there)
     except CannotWork as error:
