@@ -190,9 +190,9 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def emit_json(document: object, output: Path | None, *, private: bool = False) -> None:
+def emit_json(document: object, output: Path | None, *, private: bool = False, indent: int | None = 1) -> None:
     """Print a document as JSON, or write it to a file; a private one is readable for its owner alone."""
-    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
+    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)) + "\n"
     if output is None:
         say(text)
     else:

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from advisor.work.bmc.fleet import fold_names, names_of
 from tests.bmc.admin import WISH, Admin, Said
 from tests.bmc.imitation import PASSWORD, USER, Bmc
+from tests.bmc.machines import own
 from tests.bmc.makers import MAKERS
 from tests.bmc.wire import Fault, Rack
+from tests.machines.catalogue import write_archive
 
 
 class Row:
@@ -252,3 +255,23 @@ def test_many_is_as_one(maker: str, row: Row) -> None:
     row.bmcs = [among]
     row.types("stage", row.admin.wish(maker), "--yes", "--record", row.admin.folder / "%h.json")
     assert (among.pending, [each.body for each in among.writes()]) == (alone.pending, [each.body for each in alone.writes()])
+
+
+def test_each_server_gets_its_own_plan(row: Row) -> None:
+    """Read and planned in one go: equal servers are judged once, and each plan is for its own UUID."""
+    machine = own("rome")
+    machine.system["Model"] = "PowerEdge C6525"
+    bmcs = [row.add("dell", machine=machine.copy()) for _ in range(3)]
+    bmcs[2].applied["NumaNodesPerSocket"] = "4"
+    write_archive("b-c6525-2x7702-nps1", row.admin.folder / "node.tar.gz")
+    said = row.types("plan", "--from", row.admin.folder / "node.tar.gz", "-o", row.admin.folder / "plans/%h.yaml")
+    plans = [yaml.safe_load((row.admin.folder / f"plans/{short(bmc)}.yaml").read_text()) for bmc in bmcs]
+    assert (said.status, [each["owner"]["uuid"] for each in plans]) == (0, [bmc.identity for bmc in bmcs]), said.err
+    assert [[each["value"] for each in plan["changes"]] for plan in plans] == [["4"], ["4"], []]
+
+
+def test_several_are_planned_from_a_capture(row: Row) -> None:
+    """What this host is says nothing of them."""
+    bmc = row.add()
+    said = row.types("plan", "-o", row.admin.folder / "plans/%h.yaml")
+    assert (said.status, said.lines, "--from" in said.err, bmc.writes()) == (2, 1, True, [])

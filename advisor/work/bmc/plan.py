@@ -1,8 +1,10 @@
 """Plans BIOS changes for one machine: the Plan, resolved against its own registry; and reads a plan that somebody edited."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import BadInput, BadSheet, BadValue
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     from advisor.model.audit.plan import Change, NotWritten, Plan
     from advisor.model.audit.platform import Scope
     from advisor.model.audit.vendor import VendorValue
-    from advisor.model.hardware.firmware import Bios, Scalar
+    from advisor.model.hardware.firmware import Bios, Registry, Scalar
     from advisor.plan.draft import FirmwareState
     from advisor.work.bios import BiosInput
+    from advisor.work.bmc.door import Door
     from advisor.work.checklist import TuningChecklist
 
 
@@ -30,6 +33,14 @@ class PlannedBios:
     """What changes along: attribute -> now, then."""
     legal: Mapping[str, str]
     left: "tuple[tuple[str, NotWritten], ...]"
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        rows = "; ".join(f"{each.attribute}: {each.now} -> {each.value}" for each in self.plan.changes)
+        return f"planned: {rows}" if rows else "nothing to change"
+
+    good = True
 
     def text(self) -> str:
         """Return the plan as YAML with comments, to be read and edited."""
@@ -57,7 +68,7 @@ class PlannedBios:
 
 
 def plan_bios(
-    bios: Sequence[Path],
+    bios: "Sequence[Path] | BiosInput",
     source: str | None = None,
     scope: "Scope" = "mpi",
     *,
@@ -79,6 +90,33 @@ def plan_bios(
     include, files = (("contested",) if only else ()), measurements
     found = checklist(source, scope, site=site, bios=given, measurements=files, include=include, only=only, observer=observer)
     return _planned(found, given, given.bios, only)
+
+
+_MOST_KINDS = 64
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans for many BMCs: servers whose BIOS is equal get one plan, each with its own owner."""
+
+    plan: "Callable[[BiosInput], PlannedBios]"
+    made: "list[tuple[str, Registry | None, PlannedBios]]" = field(default_factory=list)
+    lock: "Lock" = field(default_factory=Lock)
+
+    def for_bmc(self, door: "Door") -> PlannedBios:
+        """Return the plan for the server behind one BMC."""
+        from advisor.model.audit.bios_change import Owner
+        from advisor.work.bmc.read import bios_input
+
+        given = bios_input(door)
+        owner, bios = given.owner or Owner(), given.bios
+        alike = {**owner.model_dump(), "uuid": None, "host_name": None}
+        key = json.dumps([alike, bios.model_dump(mode="json") if bios else None], sort_keys=True)
+        with self.lock:
+            known = (plan for one, registry, plan in self.made if one == key and registry == given.registry)
+            found = next(known, None) or self.plan(given)
+            self.made[:] = [*(each for each in self.made if each[2] is not found), (key, given.registry, found)][-_MOST_KINDS:]
+        return replace(found, plan=found.plan.model_copy(update={"owner": owner}))
 
 
 def _planned(found: "TuningChecklist", given: "BiosInput", bios: "Bios", only: Sequence[str]) -> PlannedBios:

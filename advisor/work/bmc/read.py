@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.work.bmc.door import Door
@@ -116,25 +117,43 @@ def read_bios(door: Door) -> BiosReading:
 
 def bios_input(door: Door) -> "BiosInput":
     """Return the BIOS that a BMC has as --bios gives one."""
-    from advisor.work.bios import of_bmc
+    from advisor.collect.firmware.redfish import apply_times
+    from advisor.work.bios import BiosInput
 
     found = read_bios(door)
-    return of_bmc(found.document(), found.bmc)
+    return BiosInput(found.bios, found.registry, apply_times(found.raw.bios), found.owner)
 
 
 def reading_of(session: "Session", *, with_registry: bool = True) -> BiosReading:
     """Return what the BMC of a session has."""
     from advisor.bmc.controller import read_controller
-    from advisor.collect.firmware.redfish import bios_of, registry_of, with_other_names
+    from advisor.collect.firmware.redfish import bios_of, with_other_names
 
     raw, name = read_controller(session, with_registry=with_registry), session.address.name
     bios = bios_of(raw.bios, name)
     pending = bios_of({**raw.bios, "Attributes": raw.waiting}, name)
     bios = bios.model_copy(update={"pending": dict(pending.attributes)})
-    registry = registry_of(raw.registry, f"{name}: its attribute registry") if raw.registry is not None else None
+    registry = _understood(raw.registry, name) if raw.registry is not None else None
     if registry is not None:
         bios = with_other_names(bios, registry)
     return BiosReading(name, session.trust.how, now(), _owner(raw), raw, bios, registry)
+
+
+_KNOWN: "Final[dict[int, tuple[dict[str, Any], Registry]]]" = {}
+_MANY = 8
+_ONE_AT_A_TIME = Lock()
+
+
+def _understood(raw: dict[str, Any], name: str) -> "Registry":
+    """Return a registry; of one that several BMCs share, which is one object, what was made of it before."""
+    from advisor.collect.firmware.redfish import registry_of
+
+    with _ONE_AT_A_TIME:
+        if id(raw) not in _KNOWN or _KNOWN[id(raw)][0] is not raw:
+            while len(_KNOWN) >= _MANY:
+                _KNOWN.pop(next(iter(_KNOWN)))
+            _KNOWN[id(raw)] = (raw, registry_of(raw, f"{name}: its attribute registry"))
+        return _KNOWN[id(raw)][1]
 
 
 def now() -> str:

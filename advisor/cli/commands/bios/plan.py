@@ -2,43 +2,85 @@
 
 Each change stands with its reason, its present value and the values that are legal here; below it what changes along with
 it, and what is left out and why. The YAML is to be read and edited; bios stage checks it again. --only keeps the changes
-of some rules, settings or attributes, with what they need, and is how a change that guides differ about gets in.
+of some rules, settings or attributes, with what they need, and is how a change that guides differ about gets in. With --bmc
+or -w the BIOS is read at once; of many BMCs each plan goes into a file of its own.
 
 Group: Change the BIOS
 Example: advisor bios plan --bios bios.json -o plan.yaml
+Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
 Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
 """
 
-from typing import Annotated
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from advisor.cli import options as opt
+from advisor.cli.bmc_options import Asked, answer, asks_bmcs
 from advisor.cli.output import Terminal, emit_json, say
+from advisor.errors import BadValue
 from advisor.host.files import write_file
+from advisor.work import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from advisor.work.bmc.door import Door
+    from advisor.work.bmc.plan import PlannedBios
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule, setting or attribute; may be repeated.")
 ]
 
 
+@asks_bmcs
 def run(
     *,
+    asked: Asked,
     source: opt.From = None,
     bios: opt.Bios = None,
     scope: opt.ScopeOption = "mpi",
     only: Only = None,
     rules: opt.Rules = None,
     measurements: opt.MeasurementsOption = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-) -> None:
+) -> int:
     """Plan the BIOS changes."""
-    from advisor.work.bmc.plan import plan_bios
+    from advisor.work.bmc.plan import Planner, plan_bios
 
-    found = plan_bios(
-        bios or (), source, scope, only=only or (), site=rules or (), measurements=measurements or (), observer=Terminal()
+    opt.at_most_one({"--bios": bool(bios), "--bmc and -w": bool(asked.doors)})
+    make = partial(plan_bios, source=source, scope=scope, only=only or (), site=rules or (), measurements=measurements or ())
+    if asked.many and source is None:
+        raise BadValue("several servers are planned from the capture of one of them", cure="give --from node.tar.gz")
+    if asked.many:
+        planner = Planner(partial(make, observer=SILENT))
+        return _many(asked, planner.for_bmc)
+    observer = Terminal()
+    found = (
+        Planner(partial(make, observer=observer)).for_bmc(asked.doors[0]) if asked.doors else make(bios or (), observer=observer)
     )
+    _write(found, asked.form.output, json=asked.form.json)
+    return 0
+
+
+def _many(asked: Asked, plan: "Callable[[Door], PlannedBios]") -> int:
+    """Plan for each of many, into a file of its own."""
+    place = asked.form.output
+    if place is None:
+        raise BadValue("several plans go into several files", cure="write -o plans/%h.yaml")
+
+    def task(door: "Door") -> "PlannedBios":
+        file = asked.file(place, door)
+        found = plan(door)
+        write_file(file, found.text().encode())
+        return found
+
+    return answer(replace(asked, form=replace(asked.form, output=None)), "plan", task, lambda *_, **__: "")
+
+
+def _write(found: "PlannedBios", output: "Path | None", *, json: bool) -> None:
     if json:
         emit_json(found.document(), output)
     elif output is None:

@@ -33,7 +33,7 @@ def run(*, asked: Asked) -> int:
         place = asked.form.output and asked.file(asked.form.output, door)
         found = read_bios(door)
         if place is not None:
-            emit_json(found.document(), place, private=True)
+            emit_json(found.document(), place, private=True, indent=None if asked.many else 1)
         return found
 
     told = replace(or_own(asked), form=replace(asked.form, output=None))
