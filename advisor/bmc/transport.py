@@ -20,10 +20,11 @@ from urllib3.exceptions import HTTPError
 
 from advisor.errors import CannotWork
 
-# The library writes answers that are no JSON to its logger, which without a handler prints them on standard error.
-for _name in ("redfish", "urllib3", "requests"):
+# The library's own log is off: it prints what is no JSON, and of a password with a quote it blots out the first part only.
+for _name in ("redfish", "redfish.rest.v1", "redfish.rest", "urllib3", "requests"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
     logging.getLogger(_name).propagate = False
+    logging.getLogger(_name).disabled = _name.startswith("redfish")
 
 SILENCE: Final = 30.0
 """Seconds without a byte after which a BMC is given up; slow ones take ten for a registry."""

@@ -181,6 +181,13 @@ def test_a_wrong_password_is_tried_once(imitated: Imitated, admin: Admin) -> Non
     assert (said.status, said.lines, len(bmc.requests("POST"))) == (2, 1, 1)
 
 
+def test_a_password_with_a_quote_is_in_no_log(imitated: Imitated, admin: Admin) -> None:
+    """The library blots out a password in its log up to the first quote: its log is off."""
+    admin.password = f'a"{PASSWORD}'
+    said = admin.types("bios", "status", bmc=imitated("lenovo"))
+    assert (said.status, said.lines) == (2, 1)
+
+
 def test_a_password_that_must_change_is_reported_not_changed(imitated: Imitated, admin: Admin) -> None:
     """The session is closed again."""
     bmc = imitated("lenovo", must_change_password=True)
