@@ -139,6 +139,7 @@ class PendingFile:
         self.file.flush()
         if durable:
             os.fsync(self.file.fileno())
+        self.file.close()  # NFS tells here that it had no room
         os.replace(self.part, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         if durable:
             above = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.folder)
@@ -150,7 +151,8 @@ class PendingFile:
 
     def close(self) -> None:
         """Leave nothing half made behind."""
-        self.file.close()
+        with suppress(OSError):  # on a full disk it tries once more to write what it holds
+            self.file.close()
         if self.part:
             with suppress(OSError):
                 os.unlink(self.part, dir_fd=self.folder)

@@ -1,7 +1,8 @@
-"""500 faults at any request of any command: nothing is lost, nothing is sent twice, and each is told in one line."""
+"""500 faults at any request of any command: nothing is lost, nothing is sent twice, and each is told in one line; so with a full disk."""
 
 import json
 import random
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.bmc.admin import WISH, Admin, Said
+from tests.bmc.conftest import Imitated
 from tests.bmc.imitation import Bmc, Seen
 from tests.bmc.makers import MAKERS, Dell
-from tests.bmc.wire import AFTER, BEFORE, KINDS, Fault, Rack
+from tests.bmc.wire import AFTER, BEFORE, KINDS, Fault, Rack, Response
 
 COMMANDS = ("read", "stage", "restart", "undo", "status")
 ANSWERED = tuple(kind for kind in KINDS if kind not in (*BEFORE, *AFTER, "slow"))
@@ -178,3 +180,56 @@ def test_a_fault_loses_nothing_and_sends_nothing_twice(maker: str, command: str,
         elif broken := [*broken_laws(case, fault, said), *taken_back(case)]:
             found[told] = broken
     assert (found, thief.seen) == ({}, [])
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """Return a file system that holds 64 KiB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("only root can mount a small file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(place: Path) -> None:
+    """Leave no byte free."""
+    with (place / "filler").open("wb", buffering=0) as file:
+        for size in (4096, 512, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_without_room_for_the_record_nothing_is_written(maker: str, imitated: Imitated, admin: Admin, small: Path) -> None:
+    """The disk is full before the first write: one line names the file, and the BMC sees no write."""
+    bmc = imitated(maker)
+    fill(small)
+    said = admin.types("bios", "stage", admin.wish(maker), "--yes", "--record", small / "record.json", bmc=bmc)
+    assert (said.status, said.lines, bmc.writes(), bmc.pending, bmc.tokens) == (2, 1, [], {}, {})
+    assert str(small / "record.json") in said.err
+    assert "no space left" in said.err
+    assert sorted(each.name for each in small.iterdir()) == ["filler"]
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_disk_that_fills_up_after_the_write_keeps_the_record(maker: str, imitated: Imitated, admin: Admin, small: Path) -> None:
+    """The way back stays whole; that the change waits all the same is said in one line."""
+    bmc, place = imitated(maker), small / "record.json"
+    before, patch = dict(bmc.applied), bmc.patch
+
+    def filling(path: str, body: Any, headers: dict[str, str]) -> Response:
+        fill(small)
+        return patch(path, body, headers)
+
+    bmc.patch = filling  # type: ignore[method-assign]
+    said = admin.types("bios", "stage", admin.wish(maker), "--yes", "--record", place, bmc=bmc)
+    assert (said.lines, len(bmc.writes()), list(bmc.pending), bmc.tokens) == (1, 1, [WISH[maker][0]], {})
+    record = json.loads(place.read_text(encoding="utf-8"))
+    assert (list(record["asked"]), record["applied"][WISH[maker][0]]) == ([WISH[maker][0]], before[WISH[maker][0]])
+    assert "staged" in said.err, said.err

@@ -124,7 +124,11 @@ def staged(
     save_record(place, begun, new=True)
     accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
     waiting = {name: value for name, value in accepted.waiting.items() if name not in reading.hidden}
-    save_record(place, begun.model_copy(update={"outcome": "staged", "job": accepted.job}))
+    try:
+        save_record(place, begun.model_copy(update={"outcome": "staged", "job": accepted.job}))
+    except CannotWork as error:
+        told = "it is staged, and the record brings it back, but does not say yet that it is staged"
+        raise CannotWork(f"{reading.bmc}: {told}: {error}") from error
     return replace(staging, state="staged", waiting=waiting, job=accepted.job, answered=accepted.answered)
 
 
