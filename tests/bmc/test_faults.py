@@ -1,4 +1,4 @@
-"""500 faults at any request of any command: nothing is lost, nothing is sent twice, and each is told in one line; so with a full disk."""
+"""500 faults at any request of any command, and full disks: nothing is lost or sent twice, and each is told in one line."""
 
 import json
 import random
@@ -143,7 +143,7 @@ def taken_back(case: Case) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("advisor.bmc.changes.time.sleep", lambda _: None)
+    monkeypatch.setattr("advisor.bmc.session.Session.pause", lambda *_: None)
 
 
 def struck(clean: list[Seen], chance: random.Random, elsewhere: str) -> tuple[str, Fault]:
