@@ -100,6 +100,7 @@ class CommandFolder(TyperGroup):
         if " ".join(args[:2]) in commands():
             args = [" ".join(args[:2]), *args[2:]]
         if args and not args[0].startswith("-") and args[0] not in commands():
+            _show_group(ctx, args)
             cure = did_you_mean(args[0], commands(), f"there are {', '.join(commands())}")
             raise BadInput(f"No such command '{args[0][:40]}'", cure=cure)
         return super().resolve_command(ctx, args)
@@ -108,6 +109,18 @@ class CommandFolder(TyperGroup):
         """Write the help of `advisor` itself: commands by group, each with an example."""
         del ctx
         formatter.write(front_page(commands(), GROUPS, terminal_width()))
+
+
+def _show_group(ctx: Any, args: list[str]) -> None:
+    """Show the commands that begin with a word which is none itself (`advisor bios`); refuse what it is followed by."""
+    members = {name: about for name, about in commands().items() if name.startswith(f"{args[0]} ")}
+    if not members:
+        return
+    if [each for each in args[1:] if each != "--help"]:
+        cure = did_you_mean(" ".join(args[:2]), members, f"there are {', '.join(members)}")
+        raise BadInput(f"No such command '{' '.join(args[:2])[:40]}'", cure=cure)
+    typer.echo(front_page(members, GROUPS, terminal_width(), of=args[0]), nl=False)
+    ctx.exit(0)
 
 
 app = typer.Typer(cls=CommandFolder, add_completion=True, rich_markup_mode=None, pretty_exceptions_enable=False)

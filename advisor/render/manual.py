@@ -73,18 +73,19 @@ def table(rows: Sequence[Row], width: int) -> Iterator[str]:
             yield wrapped(row.about, width, indent)
 
 
-def front_page(commands: Mapping[str, About], groups: Sequence[str], width: int) -> str:
-    """Return the help of `advisor` itself: commands by group, each with an example."""
+def front_page(commands: Mapping[str, About], groups: Sequence[str], width: int, of: str | None = None) -> str:
+    """Return the help of `advisor` itself, or ``of`` the first word of several: commands by group, each with an example."""
     wide = max(map(len, commands))
-    parts = [
-        "Usage: advisor COMMAND [OPTIONS]\n",
-        wrapped("Audits HPC servers: what to set, why, and how that is known.", width, "  "),
-    ]
+    parts = [f"Usage: advisor {f'{of} ' if of else ''}COMMAND [OPTIONS]"]
+    if not of:
+        parts += ["", wrapped("Audits HPC servers: what to set, why, and how that is known.", width, "  ")]
     for group, names in grouped(commands, groups).items():
         parts.append(f"\n{group}:")
         for name in names:
             parts.append(wrapped(commands[name].summary, width, " " * (wide + 3), f"  {name:{wide}} "))
             parts += [f"  {'':{wide}}   $ {example}" for example in commands[name].examples[:1]]
+    if of:
+        return "\n".join([*parts, "", wrapped(f"Each says more: advisor {of} COMMAND --help.", width)]) + "\n"
     return (
         "\n".join([*parts, "\nOptions:", *table(OPTIONS, width), "", *(wrapped(text, width) for text in (SOURCES, STATUS))])
         + "\n"

@@ -45,6 +45,7 @@ def test_help_imports_no_command() -> None:
     [
         (["topolgy"], "advisor: No such command 'topolgy'; did you mean topology?"),
         (["frobnicate"], "advisor: No such command 'frobnicate'; there are audit, bind, bind lint, bios plan, "),
+        (["bios", "stge"], "advisor: No such command 'bios stge'; did you mean bios stage?"),
         (["audit", "--width", "1"], "advisor audit: --width must be 40 to 1000; see advisor audit --help"),
         (["topology", "--jsn"], "advisor topology: no option --jsn; did you mean --json?"),
         (["topology", "--from"], "advisor: --from needs a value; see advisor --help"),
@@ -173,3 +174,14 @@ def test_little_memory(kib: int) -> None:
     """A limit of the address space ends in one line, or is enough; a thread that cannot be had is done without."""
     status, said = shell(f'ulimit -v {kib}; exec "$0" -m advisor topology')
     assert (status, said.count("\n")) in {(0, 0), (2, 1)}
+
+
+@pytest.mark.parametrize("arguments", [["bios"], ["bios", "--help"]])
+def test_the_first_word_of_several_commands_shows_them(arguments: list[str], capsys: Capture) -> None:
+    """`advisor bios` lists what begins with it, each with its line, and is no mistake."""
+    assert status(arguments) == 0
+    shown = capsys.readouterr().out
+    assert [
+        word for word in ("bios read", "bios plan", "bios stage", "bios restart", "bios prove", "bios undo") if word not in shown
+    ] == []
+    assert "advisor audit" not in shown
