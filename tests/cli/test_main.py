@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +32,15 @@ def test_each_command_has_help_with_its_examples(name: str, capsys: Capture) -> 
     assert status([name, "--help"]) == 0
     text = capsys.readouterr().out
     assert [example for example in commands()[name].examples if example not in text] == []
+
+
+@pytest.mark.parametrize("name", commands())
+def test_each_example_can_be_typed(name: str) -> None:
+    """Every command and every option of an example is one that there is."""
+    for line in re.split(r"[|;&>]", "|".join(commands()[name].examples)):
+        words = line.partition("advisor ")[2]
+        own = max((each for each in commands() if f"{words} ".startswith(f"{each} ")), key=len, default=words)
+        assert (line, status([own, "--help", *shlex.split(words.removeprefix(own))]) if words else 0) == (line, 0)
 
 
 def test_help_imports_no_command() -> None:
