@@ -1,5 +1,6 @@
 """Styled lines of text: wrapped, framed, set side by side, and as a page that rich prints; widths are cells of a terminal."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, zip_longest
 from operator import itemgetter
@@ -87,6 +88,11 @@ def labelled(label: str, spans: Iterable[Span], width: int, room: int) -> list[L
 def glued(text: str, width: int) -> str:
     """Return a text that is not broken inside where a line holds it whole."""
     return text.replace(" ", _GLUE) if cell_len(text) < width else text
+
+
+def with_units(text: str) -> str:
+    """Return a text in which no line ends between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=(?:[KMGT]i?B(?:/s)?|[KMG]b/s|[GT]FLOP/s|[num]?s|%)(?:[ ,;:)]|$))", _GLUE, text)
 
 
 def _words(spans: Iterable[Span], width: int) -> Iterable[Span]:

@@ -30,7 +30,7 @@ from advisor.render.audit.findings import (
 from advisor.render.audit.summary import figures, identity
 from advisor.render.audit.unseen import answered_and_open, open_checks, passed, tally, unseen_words
 from advisor.render.commandline import folded
-from advisor.render.lines import Line, Span, clipped, glued, labelled, wrapped
+from advisor.render.lines import Line, Span, clipped, glued, labelled, with_units, wrapped
 from advisor.render.topology.elements import Picture
 
 HEIGHT, WIDTH = 24, 80
@@ -93,7 +93,7 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     audit = shown.audit
     rules = audit.by_rule
     harmful = [own for own in rules if own[0].severity != "info"]
-    considered = _considered(shown, [own for own in rules if own[0].severity == "info"])
+    considered = _considered(shown, [own for own in rules if own[0].severity == "info"], width)
     unseen = open_checks(audit, shown.asker)
     head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(shown, harmful, width)]
     checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not _little(audit) else []
@@ -198,7 +198,7 @@ def _section(word: str, items: Sequence[str], width: int, most: int, style: str)
         return [((f"{word:<{ROOM}}", style), (f"{count(len(items), 'thing')}: -v", ""))]
     for shown in range(len(items), 0, -1):
         more = f" · {len(items) - shown} more: -v" if shown < len(items) else ""
-        lines = wrapped([(f"{word:<{ROOM}}", style), (" · ".join(items[:shown]) + more, "")], width, indent=ROOM)
+        lines = wrapped([(f"{word:<{ROOM}}", style), (with_units(" · ".join(items[:shown])) + more, "")], width, indent=ROOM)
         if len(lines) <= most or shown == 1:
             return lines
     return []
@@ -214,9 +214,13 @@ def _not_seen(ways: Sequence[tuple[str, int]], width: int, most: int, asker: Ask
     return []
 
 
-def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]]) -> list[str]:
+_SHORT = 44
+"""Columns of what stands on one line, where a longer text is broken."""
+
+
+def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]], width: int) -> list[str]:
     said = ((own[0].id, changed(shown.audit, own[0].wants) or in_short(own[0])) for own in minor)
-    return [glued(f"({shown.number(rule)}) ", ROOM) + words for rule, words in said]
+    return [glued(f"({shown.number(rule)}) ", ROOM) + glued(words, min(_SHORT, width - 2 * ROOM)) for rule, words in said]
 
 
 def _pending(audit: Audit) -> list[str]:

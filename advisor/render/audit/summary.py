@@ -12,7 +12,7 @@ from advisor.model.hardware.memory import Dimm, SocketMemory
 from advisor.model.hardware.operating_system import Kernel, Limits
 from advisor.model.hardware.topology import counts
 from advisor.render.cpulists import numbered
-from advisor.render.lines import Line, labelled, wrapped
+from advisor.render.lines import Line, labelled, with_units, wrapped
 from advisor.render.topology.devices import PlacedDevice, devices, together
 from advisor.render.topology.elements import Device, Picture
 from advisor.render.topology.picture import device_facts, device_name
@@ -40,7 +40,7 @@ def identity(machine: Machine, layout: Layout, seen: Picture, width: int, room: 
     devices = [_as_far_as_known(each) for each in adapters_in_words(machine)][:2]
     words = " · ".join((name, ", ".join((*processor, *_size(machine, layout))), *devices))
     notes = [line for note in seen.notes for line in labelled("NOTE", [(note, "warn")], width, room)]
-    return [*wrapped([(words, "title")], width), *notes]
+    return [*wrapped([(with_units(words), "title")], width), *notes]
 
 
 def _as_far_as_known(device: str) -> str:
