@@ -8,6 +8,7 @@ from advisor.cli.main import status
 from advisor.model.audit.findings import Fix
 from advisor.model.audit.planned import Planned
 from advisor.render.audit.findings import Asker, fix_rows
+from advisor.work.rules import asker
 from tests.cli.said import printed
 from tests.machines.catalogue import write_archive
 from tests.render.audits import finding
@@ -202,6 +203,7 @@ def test_what_is_well_or_does_not_apply_takes_few_lines(rule: str, word: str, gi
     """A word, what it rests on, and the way to every value."""
     text = explained([rule, *given], capsys)
     assert (text.startswith(word), len(text.splitlines()) <= 8, "SEEN " in text, "--trace" in text) == (True,) * 4
+    assert " == " not in text, "expressions of the rule are for --trace"
 
 
 def test_what_no_script_writes_is_by_hand_on_the_screen_and_the_page(tmp_path: Path, capsys: Capture) -> None:
@@ -236,6 +238,19 @@ def test_a_line_that_root_must_run_says_so_unless_root_asks_on_the_machine(
     assert list(row) == [("fix", "sysctl -w vm.swappiness=10")]
     row = fix_rows(SYSCTL, Planned(), "dell", Asker())
     assert list(row) == [("fix", "as root: sysctl -w vm.swappiness=10")]
+
+
+def test_who_asks_is_known_from_user_options_and_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job's hosts take the place of A,B; not of another machine, and not where the list of them cannot be read."""
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-3]")
+    here = asker()
+    assert (here.root, here.live, here.hosts) == (True, True, ("n1", "n2", "n3"))
+    assert here.filled("advisor measure network --hosts A,B --per numa") == "advisor measure network --hosts n1,n2 --per numa"
+    assert (asker(("--from", "x")).hosts, asker(("--from", "x")).live) == ((), False)
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-")
+    assert asker().hosts == ()
 
 
 def test_a_number_is_that_of_the_screen_whatever_topics_it_shows(given: list[str], capsys: Capture) -> None:

@@ -210,6 +210,13 @@ def test_most_waited_for_comes_first() -> None:
     assert "NOT SEEN  3 checks: advisor c (2) · advisor d (1)\n" in text
 
 
+def test_what_to_consider_counts_its_subjects() -> None:
+    """One line stands for four cards: it names the first, and says how many more there are."""
+    claim = "card: no adapter"
+    cards = tuple(audits.finding("io-far", "info", claim=claim, title="Far", subject=f"gpu{at}") for at in range(4))
+    assert "CONSIDER  (1) Far (gpu0) and 3 more\n" in screen(Audit(scope="mpi", findings=cards, settings=()))
+
+
 def remedy(asker: Asker, cure: str) -> str:
     """Return what the screen of an asker says of checks that one cure would answer."""
     lack = {"fact": "some.fact", "why": "it is not known", "help": cure}

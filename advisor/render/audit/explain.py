@@ -124,11 +124,10 @@ def _other(told: Told, head: Finding) -> Iterator[Row]:
         yield "WHY", head.claim or ""
         return
     claim = head.claim or ""
-    if claim.startswith("does not apply: "):
-        yield "ONLY", f"where {' '.join((told.rule.only or '').split())}"
-    elif claim:
+    seen = list(_seen(told, head, ("only",) if head.verdict == "not-applicable" else ("when",)))
+    if claim and not (seen and claim.startswith("does not apply: ")):
         yield "WHY", claim
-    yield from _first("SEEN", _seen(told, head, ("only",) if head.verdict == "not-applicable" else ("when",)))
+    yield from _first("SEEN", seen)
     if head.verdict == "pass":
         yield from _first("WANTED", [_wanted(told, want.setting, want.value) for want in head.wants if want.value])
         yield "CHECK", head.check or ""

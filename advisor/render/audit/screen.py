@@ -214,12 +214,17 @@ def _not_seen(ways: Sequence[tuple[str, int]], width: int, most: int, asker: Ask
     return []
 
 
+def _others(own: tuple[Finding, ...]) -> str:
+    more = len({finding.subject for finding in own}) - 1
+    return f" and {more} more" if more else ""
+
+
 _SHORT = 44
 """Columns of what stands on one line, where a longer text is broken."""
 
 
 def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]], width: int) -> list[str]:
-    said = ((own[0].id, changed(shown.audit, own[0].wants) or in_short(own[0])) for own in minor)
+    said = ((own[0].id, changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{_others(own)}") for own in minor)
     return [glued(f"({shown.number(rule)}) ", ROOM) + glued(words, min(_SHORT, width - 2 * ROOM)) for rule, words in said]
 
 
