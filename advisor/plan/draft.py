@@ -161,6 +161,8 @@ class Draft:
     menu: str = ""
     why: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
+    needs: str | None = None
+    """What it would need first and does not get: SysProfile=Custom in place of PerfOptimized."""
     marks: tuple[Mark, ...] = ()
     active: bool = True
     verified: bool = False

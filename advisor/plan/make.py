@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from advisor.model.audit.checklist import CURL
 from advisor.model.audit.plan import (
     Back,
     Change,
@@ -153,7 +154,7 @@ def _look_up(found: list[NotWritten], vendor: Vendor) -> str | None:
         return None
     if vendor.tools.look is not None:
         return look_up_line(vendor.tools.look, targets)
-    return f"curl -n https://BMC{vendor.redfish.bios}" if vendor.redfish else None
+    return f"{CURL} https://BMC{vendor.redfish.bios}" if vendor.redfish else None
 
 
 def _change(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> Change:
@@ -174,6 +175,7 @@ def _change(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> Change:
         guides=tuple(dict.fromkeys(guide for wish in draft.wishes for guide in wish.guides)),
         why=tuple(_why(draft)),
         first=draft.first,
+        needs=draft.needs,
         moves=tuple(f"{name}={value}" for name, value in told.items()),
         back=tuple(_back(draft, moves, ground)),
         marks=draft.marks,

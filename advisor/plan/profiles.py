@@ -100,7 +100,8 @@ class _Profile:
 
     def _aside(self, draft: Draft, instead: str = "") -> Draft:
         """Return a draft as a comment: of hardware on order nothing is known, and it is not moved to the free value."""
-        return replace(draft, active=False, why=(*draft.why, f"it needs {self.name}={self.lock.value} first{instead}"))
+        needs = f"{self.name}={self.lock.value}"
+        return replace(draft, active=False, needs=needs + instead, why=(*draft.why, f"it needs {needs} first{instead}"))
 
     def _why(self, draft: Draft) -> str:
         return "" if draft.serious else f", and a machine is not moved to {self.lock.value} for what guides differ about"

@@ -193,7 +193,7 @@ def test_the_script_for_sum_runs_sum_and_copies_the_file_that_it_wrote(data: som
     checked = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    assert [line.split()[0] for line in lines] == ["set", "if", "echo", "exit", "fi", "sum", "cp"]
+    assert [line.split()[0] for line in lines] == ["set", "umask", "if", "echo", "exit", "fi", "sum", "cp"]
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))

@@ -35,7 +35,7 @@ def test_one_command_reads_all_that_is_not_known() -> None:
     )
     assert plan(findings, vendor="hpe", platform="milan").look_up_with == "ilorest get ProcSMT ProcX2Apic --select Bios."
     assert plan(findings[:1], vendor="gigabyte", platform="rome").look_up_with == (
-        "curl -n https://BMC/redfish/v1/Systems/Self/Bios"
+        "curl -fn --cacert BMC.pem https://BMC/redfish/v1/Systems/Self/Bios"
     )
 
 

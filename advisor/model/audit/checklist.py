@@ -26,6 +26,11 @@ HEADINGS: Final[dict[Where, str]] = {
 NOTE_FIRST: Final = "note the present value first, and set it back"
 """The undo of a line whose present value is not known."""
 
+CURL: Final = "curl -fn --cacert BMC.pem"
+"""How a BMC is asked: its certificate is checked, login and password stand in ~/.netrc, an error is no answer."""
+
+CERTIFICATE: Final = "BMC.pem is the certificate of the BMC or of who signed it, ~/.netrc has the login"
+
 NAMED: Final = 3
 """How many subjects the title of a state names: PCIe link of the adapter at full width (mlx5_0); more stand below it."""
 

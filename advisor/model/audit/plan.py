@@ -204,6 +204,7 @@ class Change(Value):
     guides: tuple[Guide, ...] = ()
     why: tuple[str, ...] = Field(default=(), description="what it is, what it was, and who asks")
     first: tuple[str, ...] = Field(default=(), description="attributes that must be written before it")
+    needs: str | None = Field(default=None, description="what it would need first, which the plan does not write")
     moves: tuple[str, ...] = Field(default=(), description="what changes along with it: ATTRIBUTE=VALUE")
     back: tuple[Back, ...] = Field(min_length=1, description="how to undo it")
     marks: tuple[Mark, ...] = ()

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from advisor.language.units import count, plain, printable
-from advisor.model.audit.checklist import Mark
+from advisor.model.audit.checklist import CERTIFICATE, CURL, Mark
 from advisor.model.audit.plan import Back, NotWritten, Plan, System, value_text
 from advisor.model.audit.vendor import Redfish, Vendor
 from advisor.render.checklist.details import compared, facts, published_value
@@ -147,7 +147,7 @@ def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Itera
     else:
         yield "there is nothing to stage this way"
     if plan.look_up_with:
-        yield f"look up first, all at once: curl -n https://BMC{redfish.bios}"
+        yield f"look up first, all at once: {CURL} https://BMC{redfish.bios}"
     for heading, lines in untouched(plan):
         yield from (f"{heading}: {line}" for line in lines)
 
@@ -155,17 +155,17 @@ def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Itera
 def _staged(plan: Plan, redfish: Redfish, output: Path | None) -> Iterator[str]:
     """Yield how a body is staged and taken back."""
     bmc = f"https://BMC{redfish.settings}"
-    yield f"save the present values first: curl -f -k -n https://BMC{redfish.bios} -o bios-before.json"
+    yield f"save the present values first: (umask 077; {CURL} -o bios-before.json https://BMC{redfish.bios})"
     headers = {"Content-Type": "application/json", **redfish.headers}
     words = [f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items()]
     file = word(str(output or "FILE"))
-    yield f"stage it: curl -k -n -X PATCH {' '.join(words)} -d @{file} {bmc}"
-    yield from redfish.notes
+    yield f"stage it: {CURL} -X PATCH {' '.join(words)} -d @{file} {bmc}"
+    yield from (CERTIFICATE, *redfish.notes)
     undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
     if undo:
         yield f"undo, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
     data = f'{{"ResetType": "{redfish.reset_type}"}}'
     yield (
-        "then, drained, restart: curl -k -n -X POST -H 'Content-Type: application/json' "
+        f"then, drained, restart: {CURL} -X POST -H 'Content-Type: application/json' "
         f"-d {shlex.quote(data)} https://BMC{redfish.reset}"
     )

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from advisor.language.units import count, plain, printable
 from advisor.model.audit.checklist import Item, Mark
 from advisor.model.audit.plan import Change, NotWritten, value_text
+from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.render.checklist.details import facts_below
 from advisor.render.checklist.steps import BOXES, Place, Sheet, Step, how, remark
 from advisor.render.lines import Line, beside, wrapped
@@ -15,6 +16,7 @@ _SMALL: Final = ("low", "info")
 COLUMNS: Final = ("setting", "value", "attribute", "in the menu")
 NO_MENU: Final = "Menu not known: look for"
 BY_HAND: Final = "by hand"
+NEEDED: Final = "needed first"
 FIRST: Final = "Before all others"
 _NARROWEST: Final = 8
 
@@ -31,7 +33,9 @@ class Row(NamedTuple):
     label: str
     remark: str = ""
     verified: bool = True
-    severity: str = "info"
+    severity: Severity = "info"
+    needs: str = ""
+    """What it would need first, which the other rows do not set."""
 
 
 def bios_rows(sheet: Sheet) -> tuple[Row, ...]:
@@ -42,12 +46,23 @@ def bios_rows(sheet: Sheet) -> tuple[Row, ...]:
     needs = {each.attribute: [one.attribute for one in changes if each.attribute in one.first] for each in changes}
     known = {name for change in sheet.plan.changes for name in change.settings}
     hand = [each for each in sheet.plan.by_hand if _is_line(each) and each.setting not in known]
+    weight = {each.attribute: _severity(each, changes) for each in changes}
     rows = [
-        *(_row(change, names, needs[change.attribute]) for change in changes),
+        *(_row(change, names, needs[change.attribute], weight[change.attribute]) for change in changes),
         *(_by_hand(each, names[each.setting]) for each in hand if each.setting in names),
     ]
-    pages = list(dict.fromkeys(row.page for row in sorted(rows, key=lambda row: row.mark != "todo")))
-    return tuple(sorted(rows, key=lambda row: (pages.index(row.page), row.mark != "todo")))
+    pages = list(dict.fromkeys(row.page for row in sorted(rows, key=_weight)))
+    return tuple(sorted(rows, key=lambda row: (not row.page, pages.index(row.page), _weight(row))))
+
+
+def _severity(change: Change, changes: Sequence[Change]) -> Severity:
+    """Return the weight of a change: of one that others need, theirs."""
+    own = [each.severity for one in changes if one is change or change.attribute in one.first for each in one.wanted]
+    return min(own, key=SEVERITIES.index, default="info")
+
+
+def _weight(row: Row) -> tuple[bool, int]:
+    return row.mark != "todo", SEVERITIES.index(row.severity)
 
 
 def _is_line(left: NotWritten) -> bool:
@@ -64,11 +79,13 @@ def order_verdict(sheet: Sheet) -> str:
 
 
 def left_out(sheet: Sheet, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what of the BIOS is wanted and stands in no line of the table, each with the first clause of the reason."""
+    """Yield which rows need another first, and what stands in no row, each with the first clause of the reason."""
+    for needs in dict.fromkeys(row.needs for row in rows if row.needs):
+        yield f"{', '.join(row.attribute for row in rows if row.needs == needs)}: only with {needs}"
     shown = {row.attribute for row in rows}
     for each in (*sheet.plan.by_hand, *sheet.plan.refused, *sheet.plan.absent):
         if not _is_line(each) and each.attribute not in shown:
-            yield f"{plain(each.wanted, 100)}: {plain(re.split(r', and |: |; ', each.reason)[0], 160)}"
+            yield f"not {plain(each.wanted, 100)}: {plain(re.split(r', and |: |; ', each.reason)[0], 160)}"
 
 
 def to_come(sheet: Sheet) -> tuple[Place, ...]:
@@ -100,7 +117,7 @@ def order_lines(sheet: Sheet, width: int, *, verbose: bool) -> Iterator[Line]:
 def _after_table(sheet: Sheet, rows: Sequence[Row], width: int) -> Iterator[Line]:
     """Yield what stands in no line of the table with the reason, and what makes the settings take effect."""
     for left in left_out(sheet, rows):
-        yield from wrapped([(f"{BOXES['not-here']} ", ""), (f"not {left}", "dim")], width, indent=4)
+        yield from wrapped([(f"{BOXES['not-here']} ", ""), (left, "dim")], width, indent=4)
     if any(not row.verified and row.attribute for row in rows):
         yield from wrapped([("? behind an attribute: its name was not seen in a registry of such a server", "dim")], width)
     if sheet.checklist.apply:
@@ -142,19 +159,23 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
 
 
 def _widths(cells: Sequence[tuple[str, ...]], room: int) -> list[int]:
-    """Return the columns' widths: as wide as their texts, the widest made narrower until all fit."""
+    """Return the columns' widths: as wide as their texts, the widest made narrower until all fit, names last of all."""
     widths = [max(len(name), *(len(cell[at]) for cell in cells)) for at, name in enumerate(COLUMNS)]
+    words = [max(len(word) for cell in cells for word in (name, *cell[at].split())) + 1 for at, name in enumerate(COLUMNS)]
     while sum(widths) + len(widths) - 1 > room and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+        loose = [at for at, size in enumerate(widths) if size > words[at]] or range(len(widths))
+        widths[max(loose, key=widths.__getitem__)] -= 1
     return widths
 
 
-def _row(change: Change, names: Mapping[str | None, Item], needs: Sequence[str]) -> Row:
+def _row(change: Change, names: Mapping[str | None, Item], needs: Sequence[str], severity: Severity) -> Row:
     own = [names[name] for name in change.settings if name in names and names[name].fix.attribute == change.attribute]
-    term = " and ".join(plain(item.term or item.title, 60) for item in own) or plain(change.label or change.attribute, 60)
+    named = change.label if change.label != change.attribute else NEEDED
+    term = " and ".join(plain(item.term or item.title, 60) for item in own) or plain(named, 60)
     first = [f"before {', '.join(needs[:2])}{' and others' if len(needs) > 2 else ''}"] if needs else []
     moves = [f"sets {', '.join(change.moves)} too"] if change.moves else []
     page, label = _page(change.menu or f"{FIRST} > {change.label}")
+    label = label if change.kind == "wanted" or change.label != change.attribute else ""
     return Row(
         "todo" if change.active else "consider",
         term,
@@ -164,7 +185,8 @@ def _row(change: Change, names: Mapping[str | None, Item], needs: Sequence[str])
         label,
         plain("; ".join((*first, *moves)), 400),
         change.verified,
-        min((each.severity for each in change.wanted), key=("high", "medium", "low", "info").index, default="info"),
+        severity,
+        plain(change.needs or "", 120),
     )
 
 

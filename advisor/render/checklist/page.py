@@ -105,7 +105,7 @@ def _text(text: str, indent: int, width: int, *, command: bool = False, style: s
 def _look_up(one: LookUp, width: int, *, verbose: bool) -> Iterator[Line]:
     """Yield what one command makes known: how much, the command, what is done with it, and the settings by name."""
     if not one.about:
-        text = f"{count(len(one.items), 'more line', 'more lines')}: {plain(one.command, 400)}"
+        text = f"{count(len(one.items), 'more line', 'more lines')}: {one.command}{'' if verbose else ' (-v)'}"
         yield from wrapped([(f"{BOXES['unknown']} {text}", "")], width, indent=4)
         yield from () if not verbose else _unknown(one, width)
         return
@@ -115,13 +115,14 @@ def _look_up(one: LookUp, width: int, *, verbose: bool) -> Iterator[Line]:
         yield from _unknown(one, width)
         return
     for place, names in one.names:
-        label = f"{place}: " if len(one.names) > 1 else ""
+        label = f"{place}: " if place else ""
         yield from wrapped([("    ", ""), (label, "label"), *_parts(names)], width, indent=4)
 
 
 def _unknown(one: LookUp, width: int) -> Iterator[Line]:
     for item in one.items:
         text = f"{item.title}: {item.wanted}" if item.setting else item.title
+        text += f": {item.look}" if item.look and not one.about else ""
         yield from wrapped([(f"    {BOXES['unknown']} {plain(text, 300)}", "")], width, indent=8)
 
 

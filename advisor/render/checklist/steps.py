@@ -1,16 +1,16 @@
 """A checklist as steps of one line: what is to be done, what is to be looked up and how, what is right; for all pages."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from advisor.language.units import count, plain
-from advisor.model.audit.checklist import HEADINGS, Checklist, Item, Mark
+from advisor.model.audit.checklist import CERTIFICATE, CURL, HEADINGS, Checklist, Item, Mark
 from advisor.model.audit.plan import Plan, value_text
 from advisor.model.audit.setting import Where
 from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.machine import NOT_OFFERED
 
 BOXES: Final[dict[Mark, str]] = {
     "todo": "[ ]", "consider": "( )", "unknown": "[?]", "done": "[x]", "not-here": "[-]", "waived": "[~]",
@@ -26,9 +26,10 @@ LITTLE: Final = 1 / 4
 """Where less of the list is known, it says so first."""
 
 _BIOS: Final = "--bios"
+_SMALL: Final = ("low", "info")
 _NAME: Final = 3
 """So many words before a colon are the name of a thing, not what is so of it."""
-_NO_COMMAND: Final = {"": NOT_OFFERED, "add it to rules/platforms": "advisor has no data for this processor"}
+NO_COMMAND: Final = "nothing here shows it"
 _COMMAND: Final = re.compile(r"(?:sudo )?advisor ")
 _HERE: Final = re.compile(r"\b(?:sudo )?advisor (?:audit|capture)\b")
 
@@ -72,7 +73,7 @@ class LookUp(NamedTuple):
     """What is done with what it brings."""
     about: str
     names: tuple[tuple[str, str], ...]
-    """Place and what of it: settings by name, other checks by number."""
+    """What it is of: settings of the BIOS by name, those that matter with the value wanted; all else by number."""
     items: tuple[Item, ...]
 
 
@@ -142,9 +143,7 @@ class Sheet:
             ways.setdefault(self._way(item), []).append(item)
         few = [way for way in ways if way not in (_BIOS, "capture") and not _COMMAND.match(way)]
         ordered = sorted((way for way in ways if way not in few), key=lambda way: -len(ways[way]))
-        rest = [
-            LookUp("; ".join(_NO_COMMAND.get(way, way) for way in few), "", "", (), tuple(i for way in few for i in ways[way]))
-        ]
+        rest = [LookUp(NO_COMMAND, "", "", (), tuple(i for way in few for i in ways[way]))]
         return (*(self._look_up(way, ways[way]) for way in ordered), *(rest if few else ()))
 
     def _way(self, item: Item) -> str:
@@ -157,11 +156,22 @@ class Sheet:
     def _look_up(self, way: str, items: list[Item]) -> LookUp:
         of_bios = way == _BIOS and all(item.fix.where == "bios" for item in items)
         about = count(len(items), "setting of the BIOS", "settings of the BIOS") if of_bios else count(len(items), "line")
-        return LookUp(*self._command(way), about, tuple(_named(items)), tuple(items))
+        return LookUp(*self._command(way), about, tuple(self._named(items)), tuple(items))
+
+    def _named(self, items: Sequence[Item]) -> Iterator[tuple[str, str]]:
+        """Yield the settings that are read at the menus by name, and how many lines there are at other places."""
+        wanted = {each.setting for each in self.plan.look_up}
+        settings = [item for item in items if item.fix.where == "bios" and item.setting]
+        heavy = [item for item in settings if item.setting in wanted and item.severity not in _SMALL]
+        yield from _joined("wanted", [f"{_term(item)} {_wanted(item)}" for item in heavy])
+        yield from _joined("of less weight", [_term(item) for item in settings if item not in heavy])
+        places = Counter(HEADINGS[item.fix.where] for item in items if item not in settings)
+        yield from _joined("", [f"{heading} {places[heading]}" for heading in HEADINGS.values() if places[heading]])
 
     def _command(self, way: str) -> tuple[str, str]:
         if way == _BIOS and self.vendor.redfish is not None:
-            return f"curl -fkn -o bios.json https://BMC{self.vendor.redfish.bios}", "then this list with --bios bios.json"
+            then = f"{CERTIFICATE}; then this list with --bios bios.json"
+            return f"{CURL} -o bios.json https://BMC{self.vendor.redfish.bios}", then
         if way == _BIOS:
             return self.plan.look_up_with or "look in the setup menus", ""
         if way == "capture" and "--from" in self.again:
@@ -221,20 +231,16 @@ def remark(item: Item) -> str:
         return plain(f"CONFLICT: {item.id} wants {item.wanted}, {wants}", 300)
     if item.pending:
         return plain(f"{item.pending} takes effect at the next restart already", 200)
-    return plain(f"no script writes it: {item.left.removeprefix('left to you: ')}", 400) if item.left else ""
+    return plain(item.left or "", 400)
 
 
-def _named(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
-    """Yield settings by name with the value wanted, place by place, then all other checks by number."""
-    checks = []
-    for where, heading in HEADINGS.items():
-        own = [item for item in items if item.fix.where == where]
-        names = [f"{plain(item.term or item.title, 60)} {_wanted(item)}" for item in own if item.setting]
-        checks += [f"{heading} {len(own) - len(names)}"] if len(own) > len(names) else []
-        if names:
-            yield heading, " · ".join(names)
-    if checks:
-        yield "Checks", " · ".join(checks)
+def _joined(label: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if names:
+        yield label, " · ".join(names)
+
+
+def _term(item: Item) -> str:
+    return plain(item.term or item.title, 60)
 
 
 def _wanted(item: Item) -> str:
