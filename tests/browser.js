@@ -17,6 +17,10 @@ async function look(browser, page, wish) {
   if (wish.media) await tab.emulateMediaType(wish.media);
   await tab.goto(url, { waitUntil: "load" });
   if (wish.click) await tab.click(wish.click);
+  if (wish.away) {
+    await tab.goto("about:blank");
+    await tab.goBack({ waitUntil: "load" });
+  }
   const inner = await tab.evaluate(() => {
     const wide = (each) => each.scrollWidth > each.clientWidth + 1;
     const ids = new Set([...document.querySelectorAll("[id]")].map((each) => each.id));
@@ -33,6 +37,7 @@ async function look(browser, page, wish) {
       scripts: document.querySelectorAll("script,iframe,object,embed,img:not([src^='data:']),link[href],[onerror],[onload]").length,
       dangling,
       unreachable: [...document.querySelectorAll(".scroll")].filter((each) => wide(each) && !focusable(each)).length,
+      checked: [...document.querySelectorAll("input:checked")].map((each) => each.id || each.name),
       text: document.body.innerText,
     };
   });

@@ -41,6 +41,8 @@ class Look:
     axe: bool = False
     shot: Path | None = None
     click: str | None = None
+    away: bool = False
+    """Whether to go to another page and back, after the click."""
     clip: tuple[int, int, int, int] | None = None
     """A part of the page, from its left and top: without it the picture has all of it."""
 
@@ -52,7 +54,7 @@ class Look:
 
 
 def open_page(page: Path, looks: Sequence[Look]) -> list[dict[str, Any]]:
-    """Return what each look saw: violations, requests, dialogs, errors, scripts, dangling ids, width, scroll_width, text."""
+    """Return what each look saw: violations, requests, dialogs, errors, scripts, dangling ids, width, scroll_width, checked, text."""
     found: list[dict[str, Any]] = _ask({"page": str(page), "looks": [look.wish() for look in looks]})["looks"]
     return found
 

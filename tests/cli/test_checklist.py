@@ -111,6 +111,25 @@ def test_todo_is_shorter(archive: Path, capsys: Capture) -> None:
     assert [item for item in items if item["done"]] == []
 
 
+def test_todo_of_a_well_set_node_says_that_there_is_nothing_to_do(tmp_path: Path, capsys: Capture) -> None:
+    """At NPS4 nothing is wrong: no box on the page, and a count of what the whole list has beside."""
+    file = tmp_path / "node.tar.gz"
+    write_archive("b-c6525-2x7702-nps4", file)
+    for form in ("txt", "md", "html"):
+        text = printed(capsys, "--from", str(file), "--todo", "--as", form)
+        assert ("NOTHING TO FIX" in text, "Nothing to do. 3 to consider and" in text) == (True, True)
+        assert [box for box in ("[ ]", "( )", "[?]", '<input type="checkbox"') if box in text] == []
+
+
+def test_one_command_reads_what_a_bmc_shows_and_one_what_the_machine_shows(archive: Path, capsys: Capture) -> None:
+    """Every line that is not known stands below the command that makes it known; none of them is a box to fill in."""
+    lines = printed(capsys, "--from", str(archive), "--width", "100", "--no-color").splitlines()
+    after = lines[lines.index("LOOK UP  not known: one command each") :]
+    commands = [line.strip() for line in after if line.strip().startswith(("sudo advisor", "advisor "))]
+    assert commands == ["sudo advisor capture -o node.tar.gz", "advisor bios read --bmc BMC -o bios.json"]
+    assert [line for line in lines if "____" in line] == []
+
+
 def test_todo_stages_what_unlocking_puts_back_too(capsys: Capture, tmp_path: Path) -> None:
     """A BIOS file is the same with --todo: it leaves out by itself what is so, but for what a change of profile undoes."""
     file = tmp_path / "bios.json"

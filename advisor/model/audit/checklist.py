@@ -182,7 +182,7 @@ class Checklist(Value):
 
     def todo(self) -> "Checklist":
         """Return the same list with what is known to be wrong alone; of hardware on order with all that is not so."""
-        marks = ("todo", "consider", *(("unknown",) if self.order else ()))
+        marks: tuple[Mark, ...] = ("todo", "consider", "unknown") if self.order else ("todo",)
         return self.only(lambda item: item.mark in marks)
 
     def only(self, wanted: Callable[[Item], bool]) -> "Checklist":

@@ -80,7 +80,8 @@ def order_verdict(sheet: Sheet) -> str:
 
 def left_out(sheet: Sheet, rows: Sequence[Row]) -> Iterator[str]:
     """Yield which rows need another first, and what stands in no row, each with the first clause of the reason."""
-    for needs in dict.fromkeys(row.needs for row in rows if row.needs):
+    first = {f"{row.attribute}={row.value}" for row in rows}
+    for needs in dict.fromkeys(row.needs for row in rows if row.needs and row.needs not in first):
         yield f"{', '.join(row.attribute for row in rows if row.needs == needs)}: only with {needs}"
     shown = {row.attribute for row in rows}
     for each in (*sheet.plan.by_hand, *sheet.plan.refused, *sheet.plan.absent):

@@ -53,8 +53,9 @@ def _machine(sheet: Sheet, width: int, *, verbose: bool) -> Iterator[Line]:
             yield ((title, "heading"), (f"  {about}" if about else "", "dim"))
         for place in places:
             yield from _place(place, sheet, width, verbose=verbose)
-    if sheet.is_part and not sheet.checklist.items:
-        yield from wrapped([("Nothing to do.", "good"), (" What is not known: the same list without --todo.", "")], width)
+    if sheet.nothing:
+        yield ()
+        yield from wrapped([(sheet.nothing, "good")], width)
     if sheet.look_up:
         yield ()
         yield (("LOOK UP", "heading"), ("  not known: one command each", "dim"))
@@ -155,6 +156,8 @@ def _right(sheet: Sheet, width: int, *, verbose: bool) -> Iterator[Line]:
 
 def _end(sheet: Sheet, width: int, formats: Sequence[str], *, verbose: bool) -> Iterator[Line]:
     """Yield what the marks mean, and how to go on."""
+    if sheet.nothing:
+        return
     yield ()
     yield from wrapped([(sheet.legend, "dim")], width)
     more = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from advisor.language.units import count, plain
-from advisor.model.audit.checklist import CERTIFICATE, CURL, HEADINGS, Checklist, Item, Mark
+from advisor.model.audit.checklist import HEADINGS, Checklist, Item, Mark
 from advisor.model.audit.plan import Plan, value_text
 from advisor.model.audit.setting import Where
 from advisor.model.audit.vendor import Vendor
@@ -116,6 +116,15 @@ class Sheet:
         return "NOTHING TO FIX" if known and known >= LITTLE * len(self.whole.items) else "LITTLE IS KNOWN"
 
     @property
+    def nothing(self) -> str:
+        """Return what is said where a part of the list is asked for that has no line; empty where it has one."""
+        if self.checklist.items or not self.is_part:
+            return ""
+        marks: tuple[Mark, ...] = ("consider", "unknown")
+        told = " and ".join(f"{number} {MEANS[mark]}" for mark in marks if (number := len(self.whole.marked(mark))))
+        return f"Nothing to do. {told}: the same list without --todo." if told else "Nothing to do."
+
+    @property
     def tally(self) -> str:
         """Return how many lines have which mark: the numbers add up to all of them."""
         numbers = {mark: len(self.whole.marked(mark)) for mark in BOXES}
@@ -169,11 +178,9 @@ class Sheet:
         yield from _joined("", [f"{heading} {places[heading]}" for heading in HEADINGS.values() if places[heading]])
 
     def _command(self, way: str) -> tuple[str, str]:
-        if way == _BIOS and self.vendor.redfish is not None:
-            then = f"{CERTIFICATE}; then this list with --bios bios.json"
-            return f"{CURL} -o bios.json https://BMC{self.vendor.redfish.bios}", then
         if way == _BIOS:
-            return self.plan.look_up_with or "look in the setup menus", ""
+            menus = "" if self.vendor.redfish else "; without a BMC that has Redfish look in the menus"
+            return "advisor bios read --bmc BMC -o bios.json", f"then this list with --bios bios.json{menus}"
         if way == "capture" and "--from" in self.again:
             return "sudo advisor capture -o node.tar.gz", "on the machine, then this list with --from node.tar.gz"
         return ("sudo advisor checklist", "") if way == "capture" else (plain(way, 300), "")
