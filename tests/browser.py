@@ -54,7 +54,7 @@ class Look:
 
 
 def open_page(page: Path, looks: Sequence[Look]) -> list[dict[str, Any]]:
-    """Return what each look saw: violations, requests, dialogs, errors, scripts, dangling ids, width, scroll_width, checked, text."""
+    """Return what each look saw: violations, requests, dialogs, errors, scripts, dangling ids, widths, checked, text."""
     found: list[dict[str, Any]] = _ask({"page": str(page), "looks": [look.wish() for look in looks]})["looks"]
     return found
 

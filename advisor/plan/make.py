@@ -68,7 +68,9 @@ def _left_out(wish: WantedSetting, include: frozenset[Include], *, order: bool) 
 
 
 def _left(wish: WantedSetting, reason: str) -> NotWritten:
-    return NotWritten(title=wish.title, wanted=wish.text, reason=reason, rules=wish.rules, setting=wish.setting, says=wish.claim)
+    keeper = wish.kept.keeper if wish.kept else None
+    own = {"rules": wish.rules, "setting": wish.setting, "says": wish.claim, "keeper": keeper}
+    return NotWritten(title=wish.title, wanted=wish.text, reason=reason, **own)
 
 
 def _kept(wish: WantedSetting, kept: Kept, *, order: bool) -> Kept:

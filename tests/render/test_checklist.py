@@ -320,6 +320,40 @@ def test_ansible_reads_the_playbook(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_file_of_the_system_speaks_of_what_it_can_set() -> None:
+    """What is left out of sysctl's file and of the boot options is theirs alone; what is so already is in no file."""
+    findings = [
+        asks("idle", "os.idle_states", "shallow", severity="info"),
+        asks("swap", "os.swappiness", "10", severity="info"),
+        asks("iommu", "boot.iommu", "pt", "unknown"),
+        asks("thp", "os.thp", "always", "pass"),
+    ]
+    checklist, wishes = wished(findings, {"os.idle_states": "all", "os.swappiness": "60", "os.thp": "always"})
+    pair = checklist, planned(checklist, wishes, vendors()["dell"], BiosInput())
+    terms = {"sysctl": "vm.swappiness", "kernel-cmdline": "iommu=", "tuned": "cpuidle states", "ansible": "cpuidle states"}
+    said = {name: [term for term in dict.fromkeys(terms.values()) if term in made(name, pair)] for name in terms}
+    every = ["vm.swappiness", "iommu=", "cpuidle states"]
+    assert said == {"sysctl": every[:1], "kernel-cmdline": every[1:2], "tuned": every, "ansible": every}
+    assert [name for name in terms if "hugepage" in made(name, pair)] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "hosts"),
+    [((), []), (("-e", "nodes=n2"), ["n2"]), (("-i", "[advisor]\nn1\n"), ["n1"])],
+)
+def test_a_playbook_runs_on_no_node_that_is_not_named(words: tuple[str, ...], hosts: list[str], tmp_path: Path) -> None:
+    """By itself it is for the inventory's group advisor and nobody else; others are named with -e nodes=PATTERN."""
+    tool = need("ansible-playbook")
+    file, inventory = tmp_path / "advisor.yml", tmp_path / "hosts"
+    file.write_text(made("ansible", (listed([]), Plan(vendor="Dell", vendor_id="dell", scope="mpi"))))
+    inventory.write_text("n1\nn2\nn3\n" + (words[1] if words[:1] == ("-i",) else ""))
+    given = words if words[:1] == ("-e",) else ()
+    command = [tool, "--list-hosts", "-i", str(inventory), *given, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(tmp_path)})
+    named = done.stdout.partition("hosts (")[2].splitlines()[1:]
+    assert [line.strip() for line in named if line.strip()] == hosts
+
+
 def test_the_playbook_names_modules_wholly() -> None:
     """Every task uses one module by its whole name, of three collections."""
     play = yaml.safe_load(made("ansible"))[0]
@@ -337,7 +371,7 @@ def test_the_playbook_names_modules_wholly() -> None:
 def test_odd_values_stay_in_their_place() -> None:
     """A value with newlines and quotes of a site's rule is one value in every file of the system."""
     odd = Kept(keeper="sysctl", key="kernel.x", value="1\nkernel.y = 2")
-    words = {"list": listed([]), "version": "1", "system": System(kept=(odd,)), "system_left": []}
+    words = {"list": listed([]), "version": "1", "system": System(kept=(odd,)), "system_left": lambda *_: []}
     text = jinja.fill((templates() / "checklist" / "sysctl.j2").read_text(), words)
     assert [line for line in text.splitlines() if line and line[0] != "#"] == ["kernel.x = 1 kernel.y = 2"]
 

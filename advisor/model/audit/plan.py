@@ -226,6 +226,7 @@ class NotWritten(Value):
     menu: str | None = None
     now: Scalar | None = Field(default=None, description="the present value, where that is known")
     says: str | None = Field(default=None, description="what is wrong, in the finding's words; None where nothing was found")
+    keeper: Keeper | None = Field(default=None, description="what of the operating system would keep it")
 
 
 class System(Value):
@@ -277,9 +278,7 @@ class Plan(Value):
     vendor_id: str
     scope: str
     order: bool = Field(default=False, description="hardware on order: no present value can be known, its script saves them")
-    changes: tuple[Change, ...] = Field(
-        default=(), description="in the order in which they are written; those to write and comments"
-    )
+    changes: tuple[Change, ...] = Field(default=(), description="in the order of writing: those to write, and comments")
     look_up: tuple[NotWritten, ...] = Field(default=(), description="wanted, and the present value is not known")
     look_up_with: str | None = Field(default=None, description="one command that reads them all")
     contested: tuple[NotWritten, ...] = Field(default=(), description="differs, and guides differ about it")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from advisor.language.units import count, plain, printable
 from advisor.model.audit.checklist import CERTIFICATE, CURL, Mark
-from advisor.model.audit.plan import Back, NotWritten, Plan, System, value_text
+from advisor.model.audit.plan import Back, Keeper, NotWritten, Plan, System, value_text
 from advisor.model.audit.vendor import Redfish, Vendor
 from advisor.render.checklist.details import compared, facts, published_value
 from advisor.render.checklist.order import NO_MENU, bios_rows, left_out, order_verdict, to_come
@@ -29,7 +29,7 @@ def values(sheet: Sheet, version: str) -> dict[str, object]:
         "version": plain(version, 40),
         "body": json.dumps({"Attributes": plan.attributes, **beside}, indent=1, ensure_ascii=True),
         "untouched": list(untouched(plan)),
-        "system_left": list(system_left(plan.system)),
+        "system_left": lambda *keepers: list(system_left(plan.system, keepers)),
         "closing": list(closing(plan)),
         "undo": list(undo_lines(plan, vendor)),
         "unsaid": any(back.value is None for change in plan.writes for back in change.back),
@@ -113,10 +113,14 @@ def _line(left: NotWritten) -> str:
     return f"{where}{left.title}: {left.wanted}: {says}{left.reason}{rules}"
 
 
-def system_left(system: System) -> Iterator[str]:
-    """Yield what of the operating system is wanted and not written: with the reason, or with how it would be written."""
-    yield from (_line(left) for left in system.left)
-    for kept in (kept for kept in system.kept if not kept.active):
+def system_left(system: System, keepers: tuple[Keeper, ...] = ()) -> Iterator[str]:
+    """Yield what of the operating system, or of some keepers, is wanted and not written: why, or how it would be written."""
+    own = [left for left in system.left if not keepers or left.keeper in keepers]
+    yield from (_line(left) for left in own if left.says)
+    for reason in dict.fromkeys(left.reason for left in own if not left.says):
+        names = (left.title.partition(" (")[0] for left in own if left.reason == reason and not left.says)
+        yield f"{reason}: {', '.join(names)}"
+    for kept in (kept for kept in system.kept if not kept.active and (not keepers or kept.keeper in keepers)):
         told = f"{kept.key} = {kept.value}" if kept.key and kept.keeper not in ("cmdline", "command") else kept.key
         what = f"{kept.line or kept.option or told}: " if kept.line or kept.option or told else ""
         yield f"{what}{kept.about[0]}: {'guides differ' if 'contested' in kept.marks else 'little gain'}"
