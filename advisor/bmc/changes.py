@@ -78,12 +78,7 @@ def _named(names: list[str]) -> str:
 
 
 def _body(found: Controller, values: Mapping[str, Any]) -> Resource:
-    body: Resource = {"Attributes": dict(values)}
-    told = found.bios.get("@Redfish.Settings")
-    times = told.get("SupportedApplyTimes") if isinstance(told, dict) else None
-    if isinstance(times, list) and "OnReset" in times:
-        body["@Redfish.SettingsApplyTime"] = {"@odata.type": "#Settings.v1_3_0.PreferredApplyTime", "ApplyTime": "OnReset"}
-    return body
+    return {"Attributes": dict(values), **found.apply_time}
 
 
 def _patch(session: Session, found: Controller, link: str, bodies: list[Resource], tag: str | None) -> Answer | None:

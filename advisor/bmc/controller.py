@@ -31,6 +31,15 @@ class Controller:
         return _plain_values(self.bios["Attributes"])
 
     @property
+    def apply_time(self) -> Resource:
+        """Return what a PATCH says of when: at the next restart, where the BMC supports to be told."""
+        told = self.bios.get("@Redfish.Settings")
+        times = told.get("SupportedApplyTimes") if isinstance(told, dict) else None
+        if not isinstance(times, list) or "OnReset" not in times:
+            return {}
+        return {"@Redfish.SettingsApplyTime": {"@odata.type": "#Settings.v1_3_0.PreferredApplyTime", "ApplyTime": "OnReset"}}
+
+    @property
     def waiting(self) -> dict[str, Any]:
         """Return what waits for the next restart: of a settings object that is a whole copy, what differs."""
         return waiting(self.settings, self.applied)

@@ -1,7 +1,10 @@
 """Going back, restarting and proving, on five makers' habits."""
 
+import base64
 import json
 import os
+import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,9 @@ import pytest
 
 from tests.bmc.admin import WISH, Admin, Said
 from tests.bmc.conftest import Imitated
-from tests.bmc.imitation import Bmc
+from tests.bmc.imitation import PASSWORD, USER, Bmc
 from tests.bmc.makers import MAKERS
-from tests.bmc.wire import Fault
+from tests.bmc.wire import Fault, Request
 
 every_maker = pytest.mark.parametrize("maker", MAKERS)
 
@@ -149,6 +152,33 @@ def test_a_value_that_was_read_is_a_way_back(imitated: Imitated, admin: Admin) -
     in_effect(admin, bmc, "lenovo")
     said = undone(admin, bmc)
     assert (said.status, bmc.pending) == (0, {"Processors_SNC": "OddFactoryValue"}), said.err
+
+
+@every_maker
+def test_the_way_back_without_advisor_works(maker: str, imitated: Imitated, admin: Admin) -> None:
+    """The PATCH that the record holds for curl, sent as it stands, brings back what was."""
+    bmc = imitated(maker)
+    before = dict(bmc.applied)
+    in_effect(admin, bmc, maker)
+    printed = admin.types("bios", "undo", admin.folder / "record.json", "--print").out
+    words = shlex.split(next(line for line in printed.splitlines() if line.startswith("curl ")))
+    given = dict(pairwise(words))
+    basic = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+    headers = {"authorization": f"Basic {basic}", "if-match": "*", "content-type": "application/json"}
+    url = words[-1].removeprefix("https://").removeprefix("http://").partition("/")
+    said = bmc.answer(Request("PATCH", f"/{url[2]}", headers, given["-d"].encode()))
+    assert (given["-X"], given["-u"], said.status in (200, 202, 204)) == ("PATCH", "USER", True)
+    admin.restarts(bmc)
+    settle(bmc)
+    assert bmc.applied == before
+
+
+def test_the_vendors_own_commands_are_printed(imitated: Imitated, admin: Admin) -> None:
+    """Racadm for a Dell, with the value as it was; what restarts the server stands after a warning."""
+    in_effect(admin, imitated("dell"), "dell")
+    lines = admin.types("bios", "undo", admin.folder / "record.json", "--print").out.splitlines()
+    assert "racadm set BIOS.ProcSettings.SubNumaCluster Disabled" in lines
+    assert "drain it first" in lines[next(at for at, line in enumerate(lines) if "jobqueue create" in line) - 1]
 
 
 # restart

@@ -84,3 +84,4 @@ class BiosRecord(Value):
     platform: str | None = None
     outcome: Literal["begun", "staged"] = Field(default="begun", description="begun: whether it was staged is not known")
     job: str | None = Field(default=None, description="the BMC's job that applies it")
+    by_hand: tuple[str, ...] = Field(default=(), description="how to go back without advisor: commands of others")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from advisor.plan.draft import FirmwareState
     from advisor.work.bios import BiosInput
     from advisor.work.bmc.door import Door
+    from advisor.work.bmc.read import BiosReading
     from advisor.work.checklist import TuningChecklist
 
 
@@ -144,11 +145,15 @@ def _ground(bios: Any, registry: Any, vendor: Any, platform: str | None) -> "Fir
     return FirmwareState(vendor, platform, bios, registry)
 
 
-def ground_of(plan: "BiosPlan", bios: Any, registry: Any) -> "FirmwareState":
-    """Return what is known of the firmware that a plan is for."""
-    from advisor.know.vendors import FALLBACK, vendor_by_id, vendors
+def ground_of(plan: "BiosPlan", reading: "BiosReading") -> "FirmwareState":
+    """Return what is known of the firmware that a plan is for; whose words it has, a plan says, or else who made the server."""
+    from advisor.know.vendors import FALLBACK, match_vendor, vendor_by_id, vendors
+    from advisor.model.hardware.firmware import Firmware
 
-    return _ground(bios, registry, vendor_by_id(plan.vendor if plan.vendor in vendors() else FALLBACK), plan.platform)
+    owner = reading.owner
+    made = match_vendor(Firmware(system_vendor=owner.vendor, product=owner.model)) if plan.vendor not in vendors() else None
+    vendor = made or vendor_by_id(plan.vendor if plan.vendor in vendors() else FALLBACK)
+    return _ground(reading.bios, reading.registry, vendor, plan.platform)
 
 
 def _legal(

@@ -75,7 +75,7 @@ def prove_bios(
     with door.open() as session:
         jobs = _ended_jobs(session, record, wait, observer)
         reading = reading_of(session)
-    ground = ground_of(wanted, reading.bios, reading.registry)
+    ground = ground_of(wanted, reading)
     bmc = _of_bmc(wanted, reading, ground, jobs)
     system = _of_system(wanted, reading, ground, source, observer)
     figures, compared = _of_figures(measured)

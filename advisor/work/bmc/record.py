@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,9 @@ from advisor.work.bmc.read import now
 
 if TYPE_CHECKING:
     from advisor.model.audit.bios_change import BiosRecord
+    from advisor.model.hardware.firmware import Scalar
+    from advisor.plan.draft import FirmwareState
+    from advisor.work.bmc.read import BiosReading
 
 
 def save_record(place: Path, record: "BiosRecord", *, new: bool = False) -> None:
@@ -29,6 +34,45 @@ def _holds_nothing_more(place: Path, record: "BiosRecord") -> bool:
         return False
     kept = {"applied", "owner", "asked"}
     return there.outcome == "begun" and there.model_dump(include=kept) == record.model_dump(include=kept)
+
+
+def by_hand(reading: "BiosReading", ground: "FirmwareState", names: "Iterable[str]") -> tuple[str, ...]:
+    """Return how to go back without advisor: the PATCH by curl, and the vendor's own commands where its sheet has them."""
+    before = {name: now for name in dict.fromkeys(names) if (now := reading.bios.attributes.get(name)) is not None}
+    link = reading.raw.settings_link
+    if not before or link is None:
+        return ()
+    body = shlex.quote(json.dumps({"Attributes": before, **reading.raw.apply_time}))
+    base = reading.bmc if "://" in reading.bmc else f"https://{reading.bmc}"
+    head = "-H 'Content-Type: application/json' -H 'If-Match: *'"
+    return (
+        "# With curl, which asks for the password; it takes effect at the next restart:",
+        f"curl --cacert CA.pem -u USER -X PATCH {head} -d {body} {shlex.quote(base + link)}",
+        *_by_vendor(ground, before),
+    )
+
+
+def _by_vendor(ground: "FirmwareState", before: "Mapping[str, Scalar]") -> "Iterator[str]":
+    from advisor.model.audit.plan import Target, edit_instruction, filled_lines
+
+    tools = ground.vendor.tools
+    known = {each.attribute: each for many in ground.vendor.settings.values() for each in many if each.attribute}
+    grouped = any("{group}" in line for line in tools.set)
+    targets = tuple(
+        Target(name, value, entry.group, entry.label, entry.menu)
+        for name, value in before.items()
+        if (entry := known.get(name)) is not None and (entry.group or not grouped)
+    )
+    if not targets:
+        return
+    yield f"# Or with the tools of {ground.vendor.name}, on the server itself:"
+    yield from filled_lines((*tools.prepare, *tools.set), targets)
+    yield from (f"# {edit_instruction(tools.edit, each)}" for each in targets if tools.edit)
+    left = before.keys() - {each.attribute for each in targets}
+    yield from (f"# not by these, for its name there is not known: {name}" for name in sorted(left))
+    if tools.apply:
+        yield "# This may restart the server at once; drain it first:"
+        yield from filled_lines(tools.apply, targets)
 
 
 def load_record(path: Path) -> "BiosRecord":

@@ -10,7 +10,7 @@ from advisor.errors import BadInput, CannotWork
 from advisor.work.bmc.door import Door
 from advisor.work.bmc.plan import ground_of, load_plan, moves_of
 from advisor.work.bmc.read import BiosReading, now, reading_of
-from advisor.work.bmc.record import record_name, save_record
+from advisor.work.bmc.record import by_hand, record_name, save_record
 
 if TYPE_CHECKING:
     from advisor.bmc.changes import Job
@@ -79,7 +79,7 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) ->
     wanted = load_plan(plan)
     with door.open() as session:
         reading = reading_of(session)
-        ground = ground_of(wanted, reading.bios, reading.registry)
+        ground = ground_of(wanted, reading)
         _same_server(wanted, reading, str(plan))
         _all_legal(wanted, ground, str(plan))
         values = {each.attribute: _own_kind(ground.spelled(each.attribute, each.value), each.value) for each in wanted.changes}
@@ -155,6 +155,7 @@ def _record(reading: BiosReading, staging: Staging, values: "Mapping[str, Scalar
         moves={name: then for name, (_, then) in staging.moves.items()},
         vendor=ground.vendor.id,
         platform=ground.platform,
+        by_hand=by_hand(reading, ground, (*values, *staging.moves)),
     )
 
 

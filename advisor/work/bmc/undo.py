@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.errors import CannotWork
 from advisor.work.bmc.door import Door
 from advisor.work.bmc.plan import ground_of
 from advisor.work.bmc.read import BiosReading, reading_of
@@ -33,11 +34,21 @@ def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm) -> 
         return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
 
 
+def without_advisor(record: Path) -> str:
+    """Return how to go back to what a record saved, by hand."""
+    lines = load_record(record).by_hand
+    if not lines:
+        raise CannotWork(
+            f"{record}: of this BIOS no other way than its setup menus is known; the record has every value as it was"
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _ground_of_record(record: "BiosRecord", reading: BiosReading) -> "FirmwareState":
     from advisor.model.audit.bios_change import BiosPlan
 
     plan = BiosPlan(format="advisor-bios-plan/1", vendor=record.vendor, platform=record.platform)
-    return ground_of(plan, reading.bios, reading.registry)
+    return ground_of(plan, reading)
 
 
 def _back(record: "BiosRecord", reading: BiosReading, ground: "FirmwareState") -> "tuple[dict[str, Scalar], dict[str, str]]":

@@ -5,6 +5,7 @@ server or its BIOS is another than the record's, and where somebody else's chang
 
 Group: Change the BIOS
 Example: advisor bios undo before.json --bmc bmc01
+Example: advisor bios undo before.json --print
 """
 
 from pathlib import Path
@@ -13,14 +14,20 @@ from typing import Annotated
 import typer
 
 from advisor.cli.bmc_options import Asked, RecordFile, Yes, asks_bmcs, change, staged_page
+from advisor.cli.output import say
 
+ByHand = Annotated[bool, typer.Option("--print", help="Print how to do it without advisor: the vendor's own commands.")]
 Saved = Annotated[Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved; %h is the BMC's name.")]
 
 
 @asks_bmcs
-def run(saved: Saved, *, asked: Asked, record: RecordFile = None, yes: Yes = False) -> int:
+def run(saved: Saved, *, asked: Asked, record: RecordFile = None, by_hand: ByHand = False, yes: Yes = False) -> int:
     """Take a change back."""
-    from advisor.work.bmc.undo import undo_bios
+    from advisor.work.bmc.undo import undo_bios, without_advisor
+
+    if by_hand:
+        say(without_advisor(saved))
+        return 0
 
     return change(
         asked,
