@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.command import Command
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
@@ -36,7 +37,15 @@ PerPart = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", metavar="T", min=1, help="Threads per rank, each on a core of its own.")
 ]
-Way = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.")]
+Way = Annotated[
+    str,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.",
+        autocompletion=values.strategies,
+    ),
+]
 For = Annotated[
     Literal["bandwidth", "latency", "throughput"] | None,
     typer.Option(
@@ -47,24 +56,12 @@ Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place r
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
 Reserve = Annotated[int, typer.Option("--reserve", metavar="CORES", min=0, help="Cores of each node left to the system.")]
 Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
-
-
-def _launchers(beginning: str) -> list[str]:
-    """Return the launchers that begin so, for the shell's completion."""
-    return [name for name in names() if name.startswith(beginning)]
-
-
-def _starting(beginning: str) -> list[str]:
-    """Return those that start ranks themselves and begin so."""
-    return [name for name in names(starting=True) if name.startswith(beginning)]
-
-
 LauncherName = Annotated[
-    str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=_launchers)
+    str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=values.launchers)
 ]
 MpiLauncher = Annotated[
     str | None,
-    typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=_starting),
+    typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=values.starting),
 ]
 SlurmConf = Annotated[Path | None, typer.Option("--slurm-conf", metavar="FILE", help="A slurm.conf, for srun's defaults.")]
 Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form is equivalent.")]
@@ -116,7 +113,8 @@ class MeasuredPart(StrEnum):
 
 
 MeasureWords = Annotated[
-    list[str] | None, typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...")
+    list[str] | None,
+    typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...", autocompletion=values.measurements),
 ]
 MeasureQuick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
 MeasureFull = Annotated[bool, typer.Option("--full", help="Measure everything; many minutes, --dry-run says how many.")]
@@ -149,7 +147,10 @@ MeasurePng = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="
 Chart = Annotated[
     str | None,
     typer.Option(
-        "--chart", metavar="NAME", help="Which chart: scaling, bandwidth-matrix, latency-matrix, ladder, map, roofline, ..."
+        "--chart",
+        metavar="NAME",
+        help="Which chart: scaling, bandwidth-matrix, latency-matrix, ladder, map, roofline, ...",
+        autocompletion=values.charts,
     ),
 ]
 Intensity = Annotated[float | None, typer.Option("--intensity", metavar="X", help="Mark a code of X FLOP/byte in the roofline.")]

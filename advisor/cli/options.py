@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from advisor.cli import values
 from advisor.errors import BadValue
 from advisor.model.audit.platform import Scope
 
@@ -26,7 +27,10 @@ Width = Annotated[
 Rules = Annotated[
     list[Path] | None, typer.Option("--rules", metavar="FILE", help="Add a site's rule file or folder; may be repeated.")
 ]
-Topic = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only rules of this topic; may be repeated.")]
+Topic = Annotated[
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC", help="Only rules of this topic; may be repeated.", autocompletion=values.topics),
+]
 ScopeOption = Annotated[
     Scope, typer.Option("--scope", help="The kind of work to tune for; guides disagree because they mean different work.")
 ]
@@ -74,7 +78,10 @@ AuditFailOn = Annotated[
 
 # advisor checklist
 OrderedPlatform = Annotated[
-    str | None, typer.Option("--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...")
+    str | None,
+    typer.Option(
+        "--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...", autocompletion=values.platforms
+    ),
 ]
 OrderedCpu = Annotated[
     str | None,
@@ -89,30 +96,41 @@ Include = Annotated[
     ),
 ]
 VendorName = Annotated[
-    str | None, typer.Option("--vendor", metavar="NAME", help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...")
+    str | None,
+    typer.Option(
+        "--vendor",
+        metavar="NAME",
+        help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...",
+        autocompletion=values.vendors,
+    ),
 ]
-
-
-def _formats(beginning: str) -> list[tuple[str, str]]:
-    """Return the formats that begin so, each with what it is, for the shell's completion."""
-    from advisor.work.checklist import formats_told
-
-    return [(name, what) for name, what in formats_told().items() if name.startswith(beginning)]
-
-
 Format = Annotated[
     str,
     typer.Option(
         "--as",
         metavar="FORMAT",
         help="txt, md, html, json, or a tool's format; --as help lists all, a line each.",
-        autocompletion=_formats,
+        autocompletion=values.formats,
+    ),
+]
+ReportFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="FORMAT",
+        help="html, md or json; else as the name of the file ends.",
+        autocompletion=values.report_formats,
     ),
 ]
 Todo = Annotated[bool, typer.Option("--todo", help="Only what is known to be wrong.")]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="N|ID", help="Only this finding, by the audit's number or the rule's id; may be repeated."),
+    typer.Option(
+        "--only",
+        metavar="N|ID",
+        help="Only this finding, by the audit's number or the rule's id; may be repeated.",
+        autocompletion=values.findings,
+    ),
 ]
 ChecklistVerbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print why, check, undo and source of every step, and each line that is folded.")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
 from advisor.cli.output import Form, Terminal, show
 from advisor.work.rules import Explained, explain_rule
@@ -29,7 +30,9 @@ WhyNot = Annotated[bool, typer.Option("--why-not", help="Show only what decided 
 
 
 def run(
-    rule: Annotated[str, typer.Argument(help="A finding's number in the audit, or the id of a rule.")],
+    rule: Annotated[
+        str, typer.Argument(help="A finding's number in the audit, or the id of a rule.", autocompletion=values.findings)
+    ],
     *,
     source: From = None,
     scope: ScopeOption = "mpi",

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 Two = Annotated[
     list[str] | None, typer.Argument(metavar="[BEFORE AFTER]", help="Two captures, or two reports as JSON; '-' is this machine.")
 ]
-Kind = Annotated[str | None, typer.Option("--as", metavar="FORMAT", help="html, md or json; else as the name of the file ends.")]
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 
 
@@ -49,7 +48,7 @@ def run(
     hpl: opt.AuditHpl = False,
     full: opt.AuditFull = False,
     busy_ok: opt.BusyOk = False,
-    form: Kind = None,
+    form: opt.ReportFormat = None,
     output: opt.Output = None,
 ) -> int:
     """Write the report."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.options import Json, NoColor, Rules, Topic, Width
 from advisor.cli.output import emit, emit_json, say
 from advisor.work.rules import mistakes_between, rules_named, sheets_checked, tried
@@ -34,7 +35,7 @@ class Action(StrEnum):
 
 def run(
     action: Annotated[Action, typer.Argument(help="list, show, test or check.")] = Action.LIST,
-    names: Annotated[list[str] | None, typer.Argument(help="Rule ids or topics.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Rule ids or topics.", autocompletion=values.rules_and_topics)] = None,
     *,
     rules: Rules = None,
     topic: Topic = None,
