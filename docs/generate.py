@@ -14,6 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from advisor import __version__
 from advisor.cli import main as program
 from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
@@ -24,6 +25,7 @@ from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from advisor.model.value import Value
+from advisor.render import manpage
 from advisor.render.lines import text_of
 from advisor.render.schema import audit_schema
 from advisor.render.topology.picture import picture
@@ -34,6 +36,8 @@ from docs import house, knowledge_pages
 
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
+CHANGELOG = README.parent / "CHANGELOG.md"
+MANUALS = Path(__file__).parent / "man"
 PICTURES = Path(__file__).parent / "pictures"
 SHOWN = "a-r7425-2x7601-dell"
 """The test machine that the README shows."""
@@ -77,6 +81,18 @@ def readme() -> str:
     head = "\n".join(takewhile(lambda line: not line.startswith("node "), drawn))
     before, _, rest = README.read_text(encoding="utf-8").partition("```text\n")
     return f"{before}```text\n{head}\n```{rest.partition('```')[2]}"
+
+
+def manuals() -> dict[str, str]:
+    """Return every manual page by file name: of the program, and of each command from what its help is made of."""
+    known = program.commands()
+    released = re.search(r"^## [\d.]+ - (\S+)$", CHANGELOG.read_text(encoding="utf-8"), re.MULTILINE)
+    of = manpage.Edition(__version__, released[1] if released else "")
+    made = {manpage.file_name(""): manpage.program_page(known, program.GROUPS, of)}
+    for name, about in known.items():
+        near = [other for other in known if known[other].group == about.group]
+        made[manpage.file_name(name)] = manpage.command_page(name, about.summary, program.told(name), of, near)
+    return made
 
 
 def schema() -> str:
@@ -232,6 +248,11 @@ def main() -> int:
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, encoding="utf-8")
     README.write_text(readme(), encoding="utf-8")
+    MANUALS.mkdir(exist_ok=True)
+    for old in set(MANUALS.glob("*.1")) - {MANUALS / name for name in manuals()}:
+        old.unlink()
+    for name, text in manuals().items():
+        (MANUALS / name).write_text(text, encoding="utf-8")
     PICTURES.mkdir(exist_ok=True)
     for name, text in pictures().items():
         (PICTURES / name).write_text(text, encoding="utf-8")

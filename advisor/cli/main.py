@@ -20,7 +20,7 @@ import advisor.cli.commands
 from advisor import __version__
 from advisor.cli.command import Command, terminal_width
 from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
-from advisor.render.manual import About, front_page, mistake
+from advisor.render.manual import About, CommandHelp, front_page, help_of, mistake
 
 GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
@@ -70,6 +70,12 @@ def _module(name: str) -> ModuleType:
     if not callable(getattr(module, "run", None)):
         raise BadInput("this command lacks the function run", file=file, cure=cure)
     return module
+
+
+def told(name: str) -> CommandHelp:
+    """Return what there is to say of a command."""
+    command = CommandFolder().get_command(None, name)
+    return help_of(command, typer.Context(command), name, command.about, command.examples)
 
 
 class CommandFolder(TyperGroup):
