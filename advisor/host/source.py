@@ -18,6 +18,8 @@ LARGEST_DOCUMENT = 64 << 20
 """Bytes. An audit of 4,096 CPUs has 5 MiB, a plan of 500,000 ranks 60 MiB."""
 ROOM = 48 << 20
 """Bytes that the values of a document may announce; an audit of 4,096 CPUs announces 19 MiB."""
+MEASURED_ROOM, MOST_RESULTS = 6 * ROOM, 150_000
+"""The same of measurements, and how many there may be: between all pairs of 384 cores they are 73,536 and announce 250 MiB."""
 _VALUE, _QUOTE = 64, 32
 """Bytes that each comma or bracket announces (an empty list, a pointer to it), and each quote (half a short text)."""
 _DIGITS = 20

@@ -15,7 +15,7 @@ from advisor import __version__
 from advisor.errors import BadInput, BadValue, CannotWork, in_words
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
-from advisor.host.source import LARGEST_DOCUMENT, read_json
+from advisor.host.source import LARGEST_DOCUMENT, MEASURED_ROOM, MOST_RESULTS, read_json
 from advisor.know.platforms import match_platform
 from advisor.measure import contract, idle_check
 from advisor.measure.build import (
@@ -263,15 +263,15 @@ def _read(file: Path) -> Measurements:
     try:
         with open_here(file) as opened:
             raw = opened.read(LARGEST_DOCUMENT + 1) or b""
-        data = read_json(raw, cure)
+        data = read_json(raw, cure, room=MEASURED_ROOM)
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=cure) from error
     except BadInput as error:
         raise error.within(str(file)) from error
     if isinstance(data, dict) and isinstance(data.get("measurements"), dict):
         data = data["measurements"]
-    if not isinstance(data, dict) or "conditions" not in data:
-        raise BadInput("no Measurements", file=str(file), cure=cure)
+    if not isinstance(data, dict) or "conditions" not in data or len(data.get("results", ())) > MOST_RESULTS:
+        raise BadInput("no Measurements, or too many", file=str(file), cure=cure)
     if data.get("schema_version") != MEASUREMENTS_SCHEMA:
         problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {MEASUREMENTS_SCHEMA}"
         raise BadInput(problem, file=str(file), cure="update advisor, or measure again")
@@ -289,9 +289,8 @@ def _read(file: Path) -> Measurements:
 def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> None:
     """Build every kernel that needs no MPI into a folder, for this processor or another of this architecture."""
     host, sources = LiveHost(), kernels()
-    recipe = Recipe(
-        sources, find_compiler(host, os.environ.get("CC")), flags_for(Machine(architecture=os.uname().machine), march)
-    )
+    flags = flags_for(Machine(architecture=os.uname().machine), march)
+    recipe = Recipe(sources, find_compiler(host, os.environ.get("CC")), flags)
     names = kernel_names(sources)
     if not names:
         raise CannotWork(f"{sources}: there are no kernels; install advisor again, this copy is not whole")

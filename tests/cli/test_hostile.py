@@ -41,7 +41,12 @@ HOSTILE = {
     "a plan's memory": (PLAN, ranks(lambda _: '"cpus":"0","memory":"0-1048575"'), "more than the 1024"),
     "a plan without ranks": (PLAN, '{"ranks":[' + "{}," * 3000000 + "1]}", "no ranks"),
     "a plan of texts": (PLAN, '{"ranks":[' + '"ab",' * 6000000 + "1]}", "not a rank"),
-    "measurements": (MEASURED, '{"schema_version":1,"conditions":{},"results":[' + "{}," * 370000 + "1]}", "no Measurements"),
+    "more measurements than any": (
+        MEASURED,
+        '{"schema_version":1,"conditions":{},"results":[' + "{}," * 2000000 + "1]}",
+        "or too many",
+    ),
+    "measurements": (MEASURED, '{"schema_version":1,"conditions":{},"results":[' + "{}," * 140000 + "1]}", "no Measurements"),
 }
 
 
