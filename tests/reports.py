@@ -15,6 +15,7 @@ from tests.judge.sending import Fabric, sent, solved
 from tests.machines import sysfs
 from tests.machines.catalogue import write_archive
 from tests.machines.nodemaps import connectx, nvidia
+from tests.machines.parts import port_down
 from tests.machines.sites import sites
 from tests.machines.spec import Spec
 from tests.machines.tree import archive
@@ -52,11 +53,17 @@ def _planned(machine: Machine, world: World, what: str) -> tuple[Result, ...]:
 
 
 def turin_with_gpus() -> Spec:
-    """Return two EPYC 9355 with four H100, two of them behind a narrow port, and two adapters."""
+    """Return two EPYC 9355 with four H100 and two adapters."""
     told = next(spec for spec in sites() if spec.host == "turin-8-h100")
     cards = tuple(nvidia(place, 0x2330) for place in (0, 0, 1, 1))
     rails = (connectx(0, 0), connectx(1, 1))
     return replace(told, host="turin-4-h100", devices=(*cards, *rails))
+
+
+def faulty() -> Spec:
+    """Return a Genoa node with an empty channel on each socket, an adapter at half its lanes and one whose port is down."""
+    told = site("dimm-missing")
+    return replace(told, host="faulty", devices=(replace(connectx(0, 0), width=8), port_down(connectx(4, 1))))
 
 
 def site(name: str) -> Spec:
@@ -97,13 +104,16 @@ MACHINES: Final[dict[str, tuple[Callable[[Path], str], World | None]]] = {
 }
 """Name -> where its file is written or lies, and the world in which it was measured."""
 
-AFTER: Final = catalogued("b-c6525-2x7702-nps4"), replace(ROME, node=36e9)
-"""The Rome of rome-nps1 after its one fix: a fifth more bandwidth."""
+MORE: Final[dict[str, tuple[Callable[[Path], str], World | None]]] = {
+    "rome-nps4": (catalogued("b-c6525-2x7702-nps4"), replace(ROME, node=36e9)),
+    "faulty": (written(faulty()), None),
+}
+"""The Rome of rome-nps1 after its one fix, with a fifth more bandwidth; and a node on which much is wrong."""
 
 
 def source_of(name: str, folder: Path) -> tuple[str, tuple[Path, ...]]:
     """Return the file of a machine, and those of its measurements."""
-    make, world = AFTER if name == "rome-nps4" else MACHINES[name]
+    make, world = {**MACHINES, **MORE}[name]
     source = make(folder)
     if world is None:
         return source, ()

@@ -26,7 +26,7 @@ def what_it_brought(before: Measurements, after: Measurements) -> tuple[Contrast
     alike = before.machine.nodes == after.machine.nodes
     first, second = dict(_things(before, alike=alike)), dict(_things(after, alike=alike))
     rows = [_contrast(first[thing], second[thing]) for thing in first if thing in second]
-    return tuple(sorted(rows, key=lambda row: (_ORDER.index(row.part or "machine"), row.unit, row.kernel or "")))
+    return tuple(sorted(rows, key=lambda row: _ORDER.index(row.part or "machine")))
 
 
 def _things(run: Measurements, *, alike: bool) -> Iterator[tuple[tuple[object, ...], Result]]:

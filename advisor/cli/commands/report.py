@@ -54,7 +54,7 @@ def run(
     """Write the report."""
     from advisor.work.audit import MeasureNow
     from advisor.work.report.change import change_report
-    from advisor.work.report.single import must_be_writable, report
+    from advisor.work.report.single import report
 
     names = _both(two) if two else None
     kind, watcher = _kind(form, output), Terminal(details=sys.stderr.isatty())
@@ -62,8 +62,6 @@ def run(
     still = {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)}
     _apart(more, still)
     _apart({"--full": full}, {"--measurements": bool(measurements)})
-    if output is not None:
-        must_be_writable(output)
     if names:
         _apart({"--from": source is not None, "--bios": bool(bios)}, {"BEFORE and AFTER": True})
         changed = change_report(*names, scope, site=rules or (), measurements=measurements or (), observer=watcher)
@@ -86,7 +84,7 @@ def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
 def _both(words: list[str]) -> tuple[str | None, str | None]:
     """Return the two machines that are compared; '-' is this one."""
     if len(words) != 2:
-        raise BadValue(f"{len(words)} machines to compare", cure="give two, BEFORE and AFTER; one alone is named by --from")
+        raise BadValue("a change has two sides", cure="give two captures, BEFORE and AFTER; one machine alone is named by --from")
     one, other = (None if word == "-" else word for word in words)
     return one, other
 

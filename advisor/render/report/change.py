@@ -96,12 +96,12 @@ def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
         "names": [plain(name, 120) for name in content.names],
         "titles": [picture(each.machine, each.layout).title for each in both],
         "made": both[1].made,
-        "scope": SCOPES[both[1].audit.scope],
+        "scope": SCOPES.get(both[1].audit.scope, both[1].audit.scope),
         "version": plain(both[1].version, 40),
         "verdict": _verdict(content),
         "left": verdict(both[1].audit),
-        "lost": [_finding(each) for each in told.lost],
-        "gained": [_finding(each) for each in told.gained],
+        "lost": [_finding(each, "after") for each in told.lost],
+        "gained": [_finding(each, "before") for each in told.gained],
         "renumbered": count(told.renumbered, "CPU number") if told.renumbered else "",
         "changed": [(title, rows) for title, rows in _changes(told) if rows],
         "facts": _rows(told.facts),
@@ -137,8 +137,11 @@ def _telling(brought: Sequence[Contrast]) -> Contrast | None:
     return max(triad, key=lambda row: row.after.median, default=shown[0] if shown else None)
 
 
-def _finding(change: FindingChange) -> str:
-    now = "" if change.now in ("pass", "finding") else f" (there: {change.now})"
+_THERE: Final = {"not-applicable": "does not apply", "unknown": "not known", "error": "broken", "waived": "waived"}
+
+
+def _finding(change: FindingChange, there: str) -> str:
+    now = f" ({there}: {_THERE[change.now]})" if change.now in _THERE else ""
     return f"{change.severity.upper()} {change.id}: {plain(change.claim or '', 300)}{now}"
 
 

@@ -100,7 +100,9 @@ def verdict(audit: Audit) -> Verdict:
         return Verdict("bad", f"Fix {things}", f"{change}{gain}{after}{but}")
     if little:
         return Verdict("little", "Little is known", f"{known}; no fault found in what is known")
-    return Verdict("good", "Nothing to fix", f"{count(answered, 'check')} answered for {SCOPES[audit.scope]} work{rest}")
+    return Verdict(
+        "good", "Nothing to fix", f"{count(answered, 'check')} answered for {SCOPES.get(audit.scope, audit.scope)} work{rest}"
+    )
 
 
 def _change(audit: Audit, finding: Finding) -> str:

@@ -74,11 +74,8 @@ class Exhibits:
 def exhibits(measurements: Measurements | None, facts: MeasuredFacts | None, machine: Machine) -> Exhibits:
     """Return what can be shown; nothing that is empty."""
     there = _worth_drawing(measurements) if measurements else ()
-    lacking: dict[str, list[str]] = {}
-    for kind in _KINDS:
-        if kind.chart not in there:
-            lacking.setdefault(kind.command, []).append(kind.title)
-    missing = tuple(NotMeasured(", ".join(titles), command) for command, titles in lacking.items())
+    lacking = dict.fromkeys((kind.title.partition(":")[0], kind.command) for kind in _KINDS if kind.chart not in there)
+    missing = tuple(NotMeasured(title, command) for title, command in lacking)
     if measurements is None:
         return Exhibits(missing=missing)
     told = tuple(text_of(line).strip().removesuffix(".") for line in conditions(measurements, 400))

@@ -87,7 +87,7 @@ def _first_page(content: ReportContent, name: str, cards: Sequence[Card]) -> dic
         "name": name,
         "identity": "; ".join(_identity(content)),
         "made": plain(content.made, 40),
-        "scope": SCOPES[audit.scope],
+        "scope": SCOPES.get(audit.scope, audit.scope),
         "version": plain(content.version, 40),
         "platform": plain(audit.platform or "", 80),
         "vendor": plain(content.vendor, 60),

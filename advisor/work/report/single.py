@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from advisor import __version__
-from advisor.errors import CannotWork
-from advisor.host.files import begin_file
 from advisor.paths import template
 from advisor.work import SILENT, Observer
 from advisor.work.report.launches import launch_lines
@@ -54,16 +52,6 @@ class Report:
         if form == "json":
             return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
         return self.html() if form == "html" else self.markdown()
-
-
-def must_be_writable(output: Path) -> None:
-    """Refuse in one line a file that could not be written, before what is to stand in it is measured."""
-    if str(output) == "-" or output.exists():
-        return
-    try:
-        begin_file(output).close()
-    except OSError as error:
-        raise CannotWork(f"{output}: {(error.strerror or 'cannot be written').lower()}; name another file to write") from error
 
 
 def report(

@@ -1,0 +1,113 @@
+"""``advisor report``: files, formats, two of them, and mistakes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.main import status
+from advisor.model.measurement import Measurements
+from tests.cli.said import Capture
+from tests.reports import source_of
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two captures of a machine, and what was measured on both."""
+    place = tmp_path_factory.mktemp("report")
+    for name in ("rome-nps1", "rome-nps4"):
+        source, measured = source_of(name, place)
+        Path(source).rename(place / f"{name}.tar.gz")
+        found = Measurements.model_validate_json(measured[0].read_bytes())
+        kept = tuple(each for each in found.results if each.purpose != "map")  # most of it, and nothing of this page
+        small = found.model_copy(update={"results": kept})
+        (place / f"{name}.measured.json").write_text(small.model_dump_json(), encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the capture before, in a folder of its own."""
+    monkeypatch.chdir(folder)
+    return "rome-nps1.tar.gz"
+
+
+HEADS = {"html": "<!DOCTYPE html>", "md": "# c6525 · Dell Inc. PowerEdge C6525", "json": '{\n "schema": "advisor-report/1"'}
+
+
+@pytest.mark.parametrize("ending", HEADS)
+def test_the_ending_of_the_name_says_the_format(ending: str, node: str, tmp_path: Path) -> None:
+    """A page, a text for a ticket, a document."""
+    file = tmp_path / f"node.{ending}"
+    assert status(["report", "--from", node, "-o", str(file)]) == 0
+    assert file.read_text(encoding="utf-8").startswith(HEADS[ending])
+
+
+def test_a_ticket_is_printed(node: str, capsys: Capture) -> None:
+    """Without a file, --as md goes to the terminal, and nothing else does."""
+    assert status(["report", "--from", node, "--as", "md"]) == 0
+    said = capsys.readouterr()
+    assert (said.out.startswith(HEADS["md"]), "Nothing was measured" in said.out, said.err) == (True, True, "")
+
+
+def test_a_report_is_for_some_work(node: str, capsys: Capture) -> None:
+    """Every scope can be asked for, and stands on the page and in the commands to go on with."""
+    assert status(["report", "--from", node, "--scope", "latency", "--as", "md"]) == 0
+    said = capsys.readouterr().out
+    assert ("for latency work" in said, f"advisor report --from {node} --scope latency" in said) == (True, True)
+
+
+def test_two_reports_as_json_are_put_side_by_side(node: str, tmp_path: Path, capsys: Capture) -> None:
+    """They hold their measurements: BEFORE AFTER needs no other file; audit and diff read them too."""
+    files = []
+    for name in ("rome-nps1", "rome-nps4"):
+        files.append(str(tmp_path / f"{name}.json"))
+        assert status(["report", "--from", f"{name}.tar.gz", "--measurements", f"{name}.measured.json", "-o", files[-1]]) == 0
+    assert status(["report", *files, "--as", "md"]) == 0
+    assert "1 finding gone; membw triad-nt, machine +20.0 % (p = 0.0079)" in capsys.readouterr().out
+    assert status(["report", *files, "--as", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["schema"], min(row["p"] for row in found["brought"])) == ("advisor-report-change/1", pytest.approx(2 / 252))
+    assert status(["diff", *files]) == 0
+    assert status(["audit", "--from", files[0], "--fail-on", "high"]) == 1
+
+
+WRONG = {
+    "no file": (["report"], "a report is a file; name it with -o node.html"),
+    "ending": (["report", "-o", "node.pdf"], "node.pdf ends as no report does; take .html, .md or .json"),
+    "format": (["report", "--as", "odt"], "there is no format of reports: odt; there are html, md, json"),
+    "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; make it first"),
+    "one side": (["report", "a.json", "-o", "x.html"], "a change has two sides; give two captures, BEFORE and AFTER"),
+    "one measured": (
+        ["report", "rome-nps1.tar.gz", "rome-nps4.tar.gz", "--as", "md", "--measurements", "rome-nps1.measured.json"],
+        "of two machines there are two measurements, or none",
+    ),
+    "both": (["report", "a", "b", "--from", "c", "-o", "x.html"], "BEFORE and AFTER and --from do not go together"),
+    "elsewhere": (["report", "--from", "c", "--hpl", "-o", "x.html"], "--from and --hpl do not go together"),
+    "not there": (["report", "--from", "nothing", "-o", "x.html"], "nothing: no such file or directory"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_one_line_and_writes_nothing(name: str, node: str, folder: Path, capsys: Capture) -> None:
+    """Status 2, what is wrong and what to do; no file is left behind, and nothing was measured before."""
+    arguments, says = WRONG[name]
+    assert status(arguments) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), says in error, list(folder.glob("x.*"))) == (1, True, []), error
+    assert node in [each.name for each in folder.iterdir()]
+
+
+def test_without_matplotlib_the_figures_stay(node: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """The page says why there are no charts, and has every figure as text."""
+    from advisor.render.charts import chart
+
+    def missing() -> None:
+        from advisor.errors import CannotWork
+
+        raise CannotWork("charts need matplotlib")
+
+    monkeypatch.setattr(chart, "need_matplotlib", missing)
+    assert status(["report", "--from", node, "--measurements", "rome-nps1.measured.json", "--as", "html"]) == 0
+    page = capsys.readouterr().out
+    assert ("charts need matplotlib" in page, "Every figure, as text" in page, 'class="chart"' in page) == (True, True, False)
