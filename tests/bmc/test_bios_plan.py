@@ -16,6 +16,7 @@ from tests.bmc.imitation import Bmc
 from tests.bmc.machines import own
 from tests.bmc.makers import MAKERS
 from tests.machines.catalogue import write_archive
+from tests.measure.test_contrast import result, run
 
 NODE, NPS4 = "b-c6525-2x7702-nps1", "b-c6525-2x7702-nps4"
 every_maker = pytest.mark.parametrize("maker", MAKERS)
@@ -211,3 +212,43 @@ def test_a_bmc_that_lies_is_caught_by_the_operating_system(lie: str, imitated: I
     admin.stages(bmc, plan)
     said = admin.types("bios", "prove", plan, "--from", node, "--json", bmc=bmc)
     assert (said.status, said.document["witnesses"][1]["says"]) == (1, "does not hold")
+
+
+# what was measured as a witness
+
+
+def measured(admin: Admin, name: str, factor: float, day: int) -> Path:
+    """Save runs of one kernel and of another, nine repeats each. EVERY VALUE IS INVENTED."""
+    place = admin.folder / name
+    place.write_text(run(*(result(size, 1e7 * factor) for size in (8, 64)), day=day).model_dump_json())
+    return place
+
+
+@pytest.mark.parametrize(("factor", "says", "code"), [(1.5, "holds", 0), (0.7, "does not hold", 1), (1.0, "cannot tell", 0)])
+def test_what_was_measured_is_the_third_witness(factor: float, says: str, code: int, rome: Bmc, admin: Admin) -> None:
+    """The same kernels before and after the change, with an exact p: faster, slower, or not to be told apart."""
+    rome.applied["NumaNodesPerSocket"] = "4"
+    old, new = measured(admin, "old.json", 1.0, 20), measured(admin, "new.json", factor, 21)
+    words = ("bios", "prove", admin.plan({"NumaNodesPerSocket": "4"}), "--before", old, "--after", new, "--json")
+    said = admin.types(*words, bmc=rome)
+    witness = said.document["witnesses"][2]
+    assert (said.status, witness["says"], len(said.document["measured"]["rows"])) == (code, says, 2), said.out
+    assert {"p 4.1e-05" in line for line in witness["why"]} == {factor != 1.0}
+
+
+def test_three_witnesses_agree(rome: Bmc, node: Path, admin: Admin) -> None:
+    """The whole round: read, plan, stage, restart, and BMC, operating system and figures hold; undo brings NPS1 back."""
+    write_archive(NPS4, admin.folder / "after.tar.gz")
+    plan, record = admin.folder / "plan.yaml", admin.folder / "record.json"
+    admin.types("bios", "plan", "--from", node, "--bios", read(admin, rome), "-o", plan)
+    assert (admin.stages(rome, plan).status, admin.restarts(rome).status) == (0, 0)
+    figures = ("--before", measured(admin, "old.json", 1.0, 20), "--after", measured(admin, "new.json", 1.4, 21))
+    words = ("bios", "prove", plan, "--wait", "30", "--record", record, "--from", admin.folder / "after.tar.gz")
+    said = admin.types(*words, *figures, "--json", bmc=rome)
+    assert [each["says"] for each in said.document["witnesses"]] == ["holds"] * 3, said.out
+    undone = admin.types("bios", "undo", record, "--yes", "--record", admin.folder / "undo.json", bmc=rome)
+    assert (undone.status, admin.restarts(rome).status) == (0, 0)
+    for name in list(rome.jobs):
+        rome.finish(rome.jobs[name])
+    assert (rome.applied["NumaNodesPerSocket"], rome.resets) == ("1", ["GracefulRestart"] * 2)
+    assert admin.types(*words, bmc=rome).status == 1

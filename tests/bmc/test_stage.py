@@ -11,8 +11,9 @@ import pytest
 from tests.bmc.admin import WISH, Admin
 from tests.bmc.conftest import Imitated
 from tests.bmc.imitation import Bmc
+from tests.bmc.machines import Machine, own
 from tests.bmc.makers import MAKERS
-from tests.bmc.wire import Fault
+from tests.bmc.wire import Fault, Rack
 
 every_maker = pytest.mark.parametrize("maker", MAKERS)
 
@@ -156,6 +157,17 @@ def test_what_is_applied_already_needs_nothing(maker: str, imitated: Imitated, a
     said = admin.stages(bmc, admin.wish(maker))
     assert (said.status, said.document["state"], written(bmc)) == (0, "nothing to do", [])
     assert not (admin.folder / "record.json").exists()
+
+
+@every_maker
+def test_paths_are_the_bmcs_own(maker: str, rack: Rack, admin: Admin) -> None:
+    """Wherever a BMC keeps its resources: its links lead there, and nothing is asked for that it did not name."""
+    machine = own(maker)
+    moved = {name: path.replace("/Systems/", "/Systems/Rack-7/Odd.") for name, path in machine.paths.items()}
+    bmc = rack.add(MAKERS[maker](machine=Machine(moved, machine.system, machine.attributes, machine.registry)))
+    said = admin.stages(bmc, admin.wish(maker))
+    assert (said.status, list(bmc.pending)) == (0, [WISH[maker][0]]), said.err
+    assert {each.path for each in bmc.writes()} == {moved["settings"]}
 
 
 @every_maker

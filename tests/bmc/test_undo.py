@@ -201,6 +201,15 @@ def test_a_restart_is_sent_once_whatever_comes_back(maker: str, kind: str, imita
     assert [each.method for each in bmc.writes()] == ["POST"]
 
 
+@every_maker
+def test_a_slow_bmc_gets_one_restart(maker: str, imitated: Imitated, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes to answer: two libraries sent ten and eleven resets to such a one."""
+    bmc = imitated(maker, faults=[Fault("slow", "POST", "Reset", times=99, value="2")])
+    monkeypatch.setattr("advisor.bmc.transport.SILENCE", 0.2)
+    said = admin.restarts(bmc)
+    assert (said.status, said.lines, bmc.resets, len(bmc.writes())) == (2, 1, ["GracefulRestart"], 1)
+
+
 def test_a_restart_without_an_answer_says_so(imitated: Imitated, admin: Admin) -> None:
     """Whether it happened is to be looked at; it is not asked again."""
     bmc = imitated("lenovo", faults=[Fault("effect", "POST", "Reset")])

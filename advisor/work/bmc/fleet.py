@@ -78,7 +78,7 @@ class Fleet:
     def document(self) -> dict[str, Any]:
         """Return the document of --json for several BMCs."""
         each = [
-            {"bmc": one.bmc, "is": one.word, "error": one.error, "told": one.told.document() if one.told else None}
+            {"bmc": one.bmc, "is": one.word, "error": one.error, "document": one.told.document() if one.told else None}
             for one in self.outcomes
         ]
         folded = [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded]

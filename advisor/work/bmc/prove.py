@@ -184,5 +184,6 @@ def _of_figures(measured: tuple[Path, Path] | None) -> "tuple[Witness, BeforeAft
         return Witness(name, "cannot tell", (str(error),)), None
     lines = [f"{row.kernel or row.what}: {row.says}, ratio {row.ratio:.3f}, p {row.p:.2g}" for row in found.rows]
     said = {row.says for row in found.rows}
-    says: Says = "does not hold" if "slower" in said else "holds" if "faster" in said else "cannot tell"
+    one_way: dict[frozenset[str], Says] = {frozenset({"faster"}): "holds", frozenset({"slower"}): "does not hold"}
+    says = one_way.get(frozenset(said & {"faster", "slower"}), "cannot tell")  # faster here and slower there is for a person
     return Witness(name, says, tuple(lines)), found
