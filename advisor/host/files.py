@@ -205,14 +205,11 @@ def begin_file(path: Path, *, program: bool = False) -> PendingFile:
 
 def _stream(path: str) -> int | None:
     """Return one of this process's own outputs, open, or None where the path is not one."""
-    if path == "-":
-        sys.stdout.flush()
-        return os.dup(1)
     match = _OWN_OUTPUT.fullmatch(path)
-    if match is None:
+    if match is None and path != "-":
         return None
     sys.stdout.flush()
-    return os.dup(int(match[1] or match[2] or (2 if path.endswith("stderr") else 1)))
+    return os.dup(int(match[1] or match[2] or (2 if path.endswith("stderr") else 1)) if match else 1)
 
 
 def _put(handle: int, data: bytes) -> None:

@@ -52,7 +52,7 @@ def program_page(commands: Mapping[str, About], groups: Sequence[str], of: Editi
 
 def _head(name: str, summary: str, of: Edition) -> list[str]:
     page = "-".join(["advisor", *name.split()])
-    title = f'.TH {page.upper()} 1 "{of.date}" "advisor {of.version}" "advisor manual"'
+    title = f'.TH {page.upper()} 1 "{of.date}" "advisor {of.version}" "Manual of advisor"'
     return [title, ".SH NAME", f"{_plain(page)} \\- {_plain(summary[:1].lower() + summary[1:])}"]
 
 
