@@ -25,8 +25,8 @@ FILES = tuple(
 PROSE = frozenset(
     re.findall(
         r"\w+",
-        """again asks behaves can cannot does draws from has import in is itself keeps knows measures names on or outside puts reads
-        recognises recommends runs says shows starts stopped that then to trusts wants was when will with writes""",
+        """again asks behaves can cannot does draws from has import in is itself keeps knows measures names on or outside puts
+        reads recognises recommends runs says shows starts that then to trusts wants was when will with writes""",
     )
 )
 """Words that follow the product's name in a sentence. A command that somebody means and that does not exist is not here."""
