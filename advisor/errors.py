@@ -91,6 +91,8 @@ def plain_problem(kind: str, given: Any, context: Mapping[str, Any], otherwise: 
     >>> plain_problem("int_parsing", "six", {}, "Input should be a valid integer")
     'six is no whole number'
     """
+    if kind == "string_type" and isinstance(given, int | float):
+        return f"{given} is no text; write it in quotes"
     shown = {dict: "a mapping", list: "a list", type(None): "null"}.get(type(given), str(given)[:60])
     text = next((words for kinds, words in _PLAIN.items() if kind in kinds.split()), None)
     return text.format(said=shown or "nothing", **context) if text else otherwise.removeprefix("Value error, ")[:200]

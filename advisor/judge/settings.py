@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from advisor.errors import BadSheet, BadValue, did_you_mean
+from advisor.errors import BadValue, did_you_mean
 from advisor.judge.scope import env_of, scope_with, setting_kind
 from advisor.language.expression import Scope, parse
-from advisor.language.kinds import Text, Trouble, Unknown, alike, lacking
+from advisor.language.kinds import TRUTH, Text, Trouble, Unknown, alike, lacking
 from advisor.language.sentences import written_value
 from advisor.language.tree import Choose, Constant, Env, Node
 from advisor.model.audit.case import Case, Standing
 from advisor.model.audit.findings import Finding, Row, Want
 from advisor.model.audit.setting import Neutral, Setting
+from advisor.paths import rules
+from advisor.sheets import read_sheet
 
 
 def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Setting]) -> Node:
@@ -87,18 +89,31 @@ class SettingReader(NamedTuple):
     how: str
 
 
-def setting_readers(settings: Mapping[str, Setting]) -> tuple[SettingReader, ...]:
-    """Return the checked expressions of all settings."""
+def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) -> tuple[SettingReader, ...]:
+    """Return the checked expressions of all settings; if strict, refuse one that can never yield a value of its setting."""
     scope = scope_with(None)
     result = []
     for name, setting in settings.items():
-        for reading in setting.read:
+        for number, reading in enumerate(setting.read):
             try:
                 node = parse(reading.value, scope)
+                if strict:
+                    _must_tell(setting, node)
             except BadValue as error:
-                raise BadSheet(f"{name}: {error.problem}", file="rules/settings.yaml", cure=error.cure) from error
+                sheet = read_sheet(rules() / "settings.yaml")
+                raise sheet.wrong((name, "read", number), f"{name}: {error.problem}", error.cure) from error
             result.append(SettingReader(name, node, reading.sure, reading.how))
     return tuple(result)
+
+
+def _must_tell(setting: Setting, node: Node) -> None:
+    """Refuse a reading that can never yield a value of its setting; true and false are on and off."""
+    is_switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
+    if not is_switch and not alike(node.kind, setting_kind(setting)):
+        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {setting_kind(setting)}"
+        raise BadValue(
+            f"{node.text[:60]} is a {node.kind}, and the setting is {values}", cure="write an expression that yields one"
+        )
 
 
 def settings_in_effect(

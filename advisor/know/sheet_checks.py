@@ -4,7 +4,6 @@ A platform that no generation of a vendor holds, a trait that no platform has, a
 a vendor's sheet says nothing: none of them breaks an audit, each makes it silently worse.
 """
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import Final, NamedTuple
 
 from advisor.errors import BadSheet, did_you_mean
 from advisor.know.platform_checks import platform_mistakes
+from advisor.know.setting_checks import setting_mistakes
 from advisor.know.settings import settings
-from advisor.know.vendors import FALLBACK, generations_of, publications, same_servers, vendor_file, vendors
-from advisor.model.audit.vendor import Vendor
+from advisor.know.vendors import FALLBACK, generations_of, same_servers, vendor_file, vendors
+from advisor.model.audit.vendor import Entry, Vendor
 from advisor.model.hardware.platform_traits import Scheme, TraitQuery, Traits, file_of, traits
+from advisor.model.value import Keys
 from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
 
@@ -34,50 +35,6 @@ class Expression(NamedTuple):
     text: str
 
 
-_SAID: Final = (
-    ("menu", ("bios",), "its usual names in setup menus, the most usual first"),
-    ("show", ("boot", "os", "fabric", "scheduler"), "the command that shows the present value on Linux"),
-    ("set", ("boot", "os", "fabric", "scheduler"), "how the operating system takes it; null where nothing but a person can"),
-    ("read", ("boot", "os", "fabric", "scheduler"), "how facts show it; [] where none does: rules on it stay unknown then"),
-)
-"""What a setting of some places says of itself, or that there is nothing to say."""
-
-
-def _of_settings() -> Iterator[BadSheet]:
-    """Yield settings that leave out what the product needs, cite nothing or no publication, or read words they do not have."""
-    known, sheet = publications(), read_sheet(rules() / "settings.yaml")
-    for name, each in settings().items():
-        for key, places, means in _SAID:
-            if each.where in places and key not in each.model_fields_set:
-                yield sheet.wrong((name,), f"{name} does not say {key}", f"write {key}: {means}")
-        for number, reading in enumerate(each.read):
-            for word in _yielded(reading.value):
-                if not each.takes(word):
-                    cure = did_you_mean(str(word), each.values, f"there are {', '.join(each.values)}")
-                    yield sheet.wrong((name, "read", number), f"{name} reads {word}, which is no value of it", cure)
-        if not each.sources:
-            yield sheet.wrong((name,), f"{name} has no sources", "write: sources: [ID], of rules/sources.yaml")
-        for number, source in enumerate(each.sources):
-            if source not in known:
-                cure = did_you_mean(source, known, "rules/sources.yaml has them")
-                yield sheet.wrong((name, "sources", number), f"{name} cites {source}, which rules/sources.yaml has not", cure)
-
-
-def _yielded(expression: str) -> tuple[str | int, ...]:
-    """Return the words that a reading yields, as far as it writes them out; what is no expression is said elsewhere."""
-    try:
-        todo = [ast.parse(expression, mode="eval").body]
-    except SyntaxError:
-        return ()
-    found: list[str | int] = []
-    for tree in todo:
-        if isinstance(tree, ast.IfExp):
-            todo += [tree.body, tree.orelse]
-        elif isinstance(tree, ast.Constant) and isinstance(tree.value, str | int):
-            found.append(tree.value)
-    return tuple(found)
-
-
 def _misplaced_files() -> Iterator[BadSheet]:
     """Yield files of the rules that nothing reads, for their names are not those of sheets."""
     for file in sorted(rules().rglob("*")):
@@ -90,15 +47,19 @@ def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
     yield from _misplaced_files()
     of_platforms = [*platform_mistakes(), *_misspelt_families()]
     yield from of_platforms
-    yield from _of_settings()
+    of_settings = [*setting_mistakes()]
+    yield from of_settings
     wrong = {Path(each.file or "").stem for each in of_platforms}
     for vendor in vendors().values():
         sheet = read_sheet(vendor_file(vendor.id))
         yield from _not_recognised(vendor, sheet)
-        yield from _not_held(vendor, sheet, [each for each in traits() if each.id not in wrong])
-        yield from _fits_none(vendor, sheet)
+        idle = [*_fits_none(vendor, sheet)]
+        yield from idle or _not_held(vendor, sheet, [each for each in traits() if each.id not in wrong])
         yield from _evidence_without_end(vendor, sheet)
-        yield from _settings_not_said(vendor, sheet)
+        yield from _not_said_once(vendor, sheet)
+        yield from _not_filled_in(vendor, sheet)
+        if not of_settings:
+            yield from _settings_not_said(vendor, sheet)
     yield from _asked_in_vain(expressions)
 
 
@@ -116,9 +77,10 @@ def _not_recognised(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
                 yield sheet.wrong(("match", number), said, "narrow one of the two: a product goes before a vendor's name")
     if not vendor.setup:
         yield sheet.wrong(("id",), f"{vendor.name} does not say how its setup is reached", "write setup: KEY at boot")
-    if vendor.falls_back not in (None, *vendors()):
-        cure = did_you_mean(vendor.falls_back or "", vendors(), f"write {FALLBACK}")
-        yield sheet.wrong(("falls_back",), f"there is no sheet of {vendor.falls_back}", cure)
+    others = [name for name in vendors() if name != vendor.id]
+    if vendor.falls_back not in (None, *others):
+        cure = did_you_mean(vendor.falls_back or "", others, f"write {FALLBACK}", cutoff=0.7)
+        yield sheet.wrong(("falls_back",), f"there is no other sheet of {vendor.falls_back}", cure)
 
 
 def _not_held(vendor: Vendor, sheet: Sheet, platforms: Iterable[Traits]) -> Iterator[BadSheet]:
@@ -165,7 +127,9 @@ def _fits_none(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
     """Yield traits that no platform has."""
     asked = [(("generations", word), query) for word, queries in generations_of(sheet).items() for query in queries]
     for place, query in (*asked, *((("not_covered",), query) for query in vendor.not_covered)):
-        if not any(query.fits(platform) for platform in traits()):
+        if not query.model_fields_set:
+            yield sheet.wrong(place, "no trait is named, so every platform fits", "write {family: NAME, generation: NUMBER}")
+        elif not any(query.fits(platform) for platform in traits()):
             yield sheet.wrong(place, f"no platform has the traits {_told(query)}", _nearest(query))
 
 
@@ -204,6 +168,50 @@ def _settings_not_said(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
         if setting.where == "bios" and name not in said:
             cure = "add its place under settings, or list it under absent with offered: no or unknown, and why"
             yield sheet.wrong(("settings",), f"{vendor.name} says nothing of {name}", cure)
+
+
+def _not_said_once(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
+    """Yield settings of which a sheet says two things, and two values with one word."""
+    for name, entries in vendor.settings.items():
+        place: Keys = ("settings", name)
+        if any(name in absent.settings and not absent.platforms for absent in vendor.absent) and not entries[0].platforms:
+            yield sheet.wrong(place, f"{name} stands under absent too", "keep one of them, or give each its platforms")
+        for number, entry in enumerate(entries):
+            twin = next((each for each in entries[:number] if _same_place(vendor, each, entry)), None)
+            if twin:
+                yield sheet.wrong(
+                    (*place, number), f"{name} has an entry for such servers above", "narrow platforms, or join the two"
+                )
+            words = [(type(word), word) for word in entry.values.values()]
+            if same := next((word for _, word in words if words.count((type(word), word)) > 1), None):
+                yield sheet.wrong((*place, number, "values"), f"two values are both called {same}", "each value has its own word")
+            makers = settings()[name].makers
+            served = [each.maker for each in traits() if vendor.serves(entry.platforms, each.id)]
+            if makers and served and not set(makers) & set(served):
+                said = f"{name} is of {', '.join(makers)}, and these platforms are of {', '.join(sorted(set(served)))}"
+                yield sheet.wrong((*place, number), said, "correct platforms")
+
+
+def _same_place(vendor: Vendor, one: Entry, other: Entry) -> bool:
+    """Return whether two entries are for some platform both, and name the same attribute or none."""
+    names = [(each.attribute, each.prefix, each.numbered) for each in (one, other)]
+    both = any(vendor.serves(one.platforms, each.id) and vendor.serves(other.platforms, each.id) for each in traits())
+    return both and names[0] == names[1]
+
+
+_FILLED: Final = ["attribute", "value", "group", "dotted", "label", "menu", "pairs", "body", "keys", "names"]
+"""What the lines of a vendor's tools may have in braces."""
+
+
+def _not_filled_in(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
+    """Yield words in braces that nothing fills in: they would be typed as they stand."""
+    for key in type(vendor.tools).model_fields if "tools" in sheet.data else ():
+        lines = getattr(vendor.tools, key)
+        for line in ((lines,) if isinstance(lines, str) else lines or ()) if key != "notes" else ():
+            for word in re.findall(r"\{(\w+)\}", line):
+                if word not in _FILLED:
+                    cure = did_you_mean(word, _FILLED, f"there are {', '.join(_FILLED)}")
+                    yield sheet.wrong(("tools", key), f"nothing is filled in for {{{word}}}", cure)
 
 
 def _asked_in_vain(expressions: Iterable[Expression]) -> Iterator[BadSheet]:

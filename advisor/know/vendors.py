@@ -82,6 +82,9 @@ def _check(sheet: Sheet, vendor: Vendor) -> None:
         if name not in known:
             cure = did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
             raise sheet.wrong(place, f"{name[:60]} is not a setting", cure)
+        if known[name].where != "bios":
+            said = f"{name} is no setting of the BIOS: the operating system takes it, whoever built the server"
+            raise sheet.wrong(place, said, "take it out")
     for word, evidence in vendor.evidence.items():
         if evidence.source not in publications():
             cure = did_you_mean(evidence.source, publications(), "see rules/sources.yaml")
@@ -155,15 +158,16 @@ def same_servers(one: Match, other: Match) -> bool:
     >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("Acme",), product=("Anvil",)))
     False
     """
-    pairs = [(getattr(one, name), getattr(other, name)) for name in Match.model_fields]
-    if any((first is None) != (second is None) for first, second in pairs):
+    pairs = [(getattr(one, name), getattr(other, name), name == "product") for name in Match.model_fields]
+    if any((first is None) != (second is None) for first, second, _ in pairs):
         return False
-    return all(any(_alike(a, b) for a in first for b in second) for first, second in pairs if first is not None)
+    return all(any(_alike(a, b, part=part) for a in first for b in second) for first, second, part in pairs if first is not None)
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(one: str, other: str, *, part: bool) -> bool:
+    """Return whether two words can be of one name: a vendor's begins with them, a product's may have them anywhere."""
     short, long = sorted((_plain(one), _plain(other)), key=len)
-    return long.startswith(short)
+    return short in long if part else long.startswith(short)
 
 
 def _begins(name: str | None, words: tuple[str, ...] | None) -> bool:

@@ -131,7 +131,7 @@ def sheets_checked() -> SheetsChecked:
     from advisor.know.settings import settings
     from advisor.know.vendors import vendors
 
-    setting_readers(settings())  # raises where one reads what is no fact: else every audit would end with that
+    setting_readers(settings(), strict=True)  # raises where one reads what is no fact: else every audit would end with that
     makers = vendors().values()
     entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
     named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]

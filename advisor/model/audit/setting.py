@@ -1,12 +1,14 @@
 """The neutral vocabulary of what can be set: one name for an idea, whoever built the server."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, RootModel, model_validator
 
+from advisor.errors import did_you_mean
 from advisor.model.hardware.layout import Confidence
 from advisor.model.hardware.platform_traits import Maker
-from advisor.model.value import Value
+from advisor.model.value import Keys, Value, wrong_at
 
 Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
 """The groups of the checklist, in the order in which one reboot serves all."""
@@ -15,26 +17,39 @@ Neutral = bool | int | str
 """A value in neutral words: "on", "linear", 4."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9_]+)+$")]
+Said = Annotated[str, Field(min_length=1)]
 
 
 class Reading(Value):
     """One way to read a setting from the operating system; the first that gives a known value counts."""
 
     value: str = Field(description="an expression of the rule language over a machine's facts")
-    sure: Confidence
-    how: str = Field(description="what was looked at, in one line")
+    sure: Confidence = Field(description="high, medium or low")
+    how: Said = Field(description="what was looked at, in one line")
 
 
 class Means(Value):
     """Where an operating system keeps a setting; {value} stands for what is written."""
 
-    sysctl: str | None = Field(default=None, description="kernel.numa_balancing")
-    sysfs: str | None = Field(default=None, description="a file, or a pattern of files with *, that takes the value at once")
-    cmdline: str | None = Field(default=None, description="the boot option as it stands on the line: iommu={value}")
-    service: str | None = Field(default=None, description="a systemd unit that is switched on or off")
-    limits: str | None = Field(default=None, description="an item of limits.conf: memlock")
+    sysctl: str | None = Field(
+        default=None, pattern=r"^\w+(\.[\w*-]+)+$", description="its name, with points: kernel.numa_balancing"
+    )
+    sysfs: str | None = Field(
+        default=None,
+        pattern=r"^/(sys|proc|dev)/",
+        description="a file, or a pattern of files with *, that takes the value at once",
+    )
+    cmdline: str | None = Field(
+        default=None, pattern=r"\{value\}", description="the boot option as it stands on the line: iommu={value}"
+    )
+    service: str | None = Field(
+        default=None, pattern=r"^[\w@.:-]+$", description="a systemd unit that is switched on or off: irqbalance"
+    )
+    limits: str | None = Field(default=None, pattern=r"^[a-z]+$", description="an item of limits.conf: memlock")
     tuned: str | None = Field(
-        default=None, description="section and option of a tuned profile: [vm] transparent_hugepages={value}"
+        default=None,
+        pattern=r"^\[\w+\] [^=]+=.*\{value\}",
+        description="section and option of a tuned profile: [vm] transparent_hugepages={value}",
     )
     command: str | None = Field(default=None, description="a command that sets it at once: cpupower frequency-set -g {value}")
     divide: int = Field(default=1, ge=1, description="what a number is divided by before it is written: bytes to kilobytes")
@@ -45,22 +60,22 @@ class Setting(Value):
     """One thing that can be set, in neutral words."""
 
     name: str = Field(default="", description="the key it stands under: numa.nps")
-    term: str = Field(description="the word that people search for: NPS, vm.swappiness")
-    title: str = Field(description="the term explained: NUMA nodes per socket")
-    where: Where
-    type: Literal["choice", "number", "text"]
-    values: dict[str, str] = Field(default={}, description="neutral value -> its meaning in one line")
+    term: Said = Field(description="the word that people search for: NPS, vm.swappiness")
+    title: Said = Field(description="the term explained: NUMA nodes per socket")
+    where: Where = Field(description="in which group of the checklist: hardware, bios, boot, os, fabric, scheduler, mpi or job")
+    type: Literal["choice", "number", "text"] = Field(description="choice, number or text")
+    values: dict[str, Said] = Field(default={}, description="neutral value -> its meaning in one line")
     unit: str | None = Field(default=None, description="unit of a number")
     makers: tuple[Maker, ...] = Field(default=(), description="vendors of processors that have it; () all")
     only_with: dict[str, str] = Field(
         default={}, description="value -> the setting that must be known and set together with it: without, it does harm"
     )
     only_read: tuple[str, ...] = Field(default=(), description="values that are found and never written: mixed")
-    reboot: Literal["no", "yes", "power-cycle"]
-    breaks: str = Field(description="what it can break, in one sentence")
+    reboot: Literal["no", "yes", "power-cycle"] = Field(description="no, yes or power-cycle")
+    breaks: Said = Field(description="what it can break, in one sentence")
     menu: tuple[str, ...] = Field(default=(), description="its usual names in setup menus, the most usual first")
     set: Means | None = Field(default=None, description="how the operating system takes it")
-    show: str | None = Field(default=None, description="the command that shows the present value on Linux")
+    show: Said | None = Field(default=None, description="the command that shows the present value on Linux")
     read: tuple[Reading, ...] = ()
     sources: tuple[str, ...] = Field(default=(), description="ids of sources.yaml")
     note: str | None = None
@@ -68,14 +83,48 @@ class Setting(Value):
     @model_validator(mode="after")
     def _whole(self) -> "Setting":
         if self.type == "choice" and len(self.values) < 2:
-            raise ValueError("a choice needs two values or more")
-        if self.type == "number" and not all(value.lstrip("-").isdigit() for value in self.values):
-            raise ValueError("the values of a number are numbers")
-        if unknown := [value for value in (self.set.writes if self.set else {}) if value not in self.values]:
-            raise ValueError(f"writes: {unknown[0]} is not a value of this setting")
-        if unknown := [value for value in self.only_read if value not in self.values]:
-            raise ValueError(f"only_read: {unknown[0]} is not a value of this setting")
+            raise wrong_at(("values",), "a choice needs two values or more", "write each with its meaning: {on: ..., off: ...}")
+        if self.type == "number" and (words := [value for value in self.values if not value.lstrip("-").isdigit()]):
+            raise wrong_at(
+                ("values", words[0]), f"{words[0]} is no number", "the values of a number are numbers; or type: choice"
+            )
+        if self.type != "number" and self.unit:
+            raise wrong_at(("unit",), f"a {self.type} has no unit", "take it out, or write type: number")
+        if self.where != "bios" and self.menu:
+            raise wrong_at(("menu",), "only settings of the BIOS stand in its menus", "take it out, or write where: bios")
+        named: tuple[tuple[Keys, Iterable[str]], ...] = (
+            (("only_read",), self.only_read),
+            (("only_with",), self.only_with),
+            (("set", "writes"), self._writes),
+        )
+        for place, given in named:
+            if unknown := next((value for value in given if value not in self.values), None):
+                cure = did_you_mean(unknown, self.values, f"there are {', '.join(self.values)}")
+                raise wrong_at((*place, unknown), f"{place[-1]}: {unknown[:60]} is not a value of this setting", cure)
+        self._is_written()
         return self
+
+    @property
+    def _writes(self) -> dict[str, str]:
+        return self.set.writes if self.set else {}
+
+    def _is_written(self) -> None:
+        """Refuse what cannot be written, or not be told apart when it is read back."""
+        if self.set is None:
+            return
+        ways = [name for name in _WAYS if getattr(self.set, name)]
+        if not ways:
+            raise wrong_at(("set",), "set names no place", f"write {', '.join(_WAYS)}; or set: null where only a person can")
+        if self.where == "boot" and "cmdline" not in ways:
+            raise wrong_at(("set",), "where: boot, and no boot option", "write cmdline: OPTION={value}, or where: os")
+        if "sysctl" in ways and "sysfs" in ways:
+            raise wrong_at(("set",), "sysctl and sysfs are two places for one value", "keep one of them")
+        silent = [value for value in self.values if value not in (*self._writes, *self.only_read)]
+        if self.type == "choice" and self._writes and silent:
+            raise wrong_at(("set", "writes"), f"writes does not say {silent[0]}", f'write {silent[0]}: "WHAT IS WRITTEN FOR IT"')
+        texts = list(self._writes.values())
+        if same := next((text for text in texts if texts.count(text) > 1), None):
+            raise wrong_at(("set", "writes"), f"two values are written as {same[:40]}", "each value has its own text")
 
     @property
     def heading(self) -> str:
@@ -91,6 +140,10 @@ class Setting(Value):
         if self.type == "number":
             return isinstance(value, int) and not isinstance(value, bool) and (not self.values or str(value) in self.values)
         return isinstance(value, str) and (self.type == "text" or value in self.values)
+
+
+_WAYS: Final = ("sysctl", "sysfs", "cmdline", "service", "limits", "command")
+"""The places of which one at least takes a value."""
 
 
 class Vocabulary(RootModel[dict[Name, Setting]]):

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from advisor.errors import did_you_mean
-from advisor.model.hardware.platform_traits import TraitQuery
+from advisor.model.hardware.platform_traits import TraitQuery, queries_written
 from advisor.model.value import Keys, Value, wrong_at
 
 VendorValue = StrictBool | StrictInt | StrictStr
 """A value as the vendor's tools want it: the text "4" and the number 4 differ."""
 
-Words = Annotated[tuple[str, ...], Field(min_length=1)]
+Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
 
 
 _SUFFIX = re.compile(r"(_[0-9A-F]{4})?")
@@ -36,14 +36,14 @@ class Match(Value):
 class Redfish(Value):
     """Where the management controller keeps the BIOS, and how it wants a change."""
 
-    bios: str = Field(description="path of the present attributes")
-    settings: str = Field(description="path that takes changes")
+    bios: str = Field(pattern="^/redfish/v1/", description="path of the present attributes: /redfish/v1/Systems/...")
+    settings: str = Field(pattern="^/redfish/v1/", description="path that takes changes: /redfish/v1/Systems/...")
     registry: str | None = None
     apply: dict[str, VendorValue | dict[str, VendorValue]] = Field(
         default={}, description="what goes beside Attributes in a PATCH"
     )
     headers: dict[str, str] = Field(default={}, description="headers that a PATCH needs: If-Match")
-    reset: str = Field(description="path of the action that restarts the machine")
+    reset: str = Field(pattern="^/redfish/v1/", description="path of the action that restarts the machine")
     reset_type: str = Field(description="ResetType that makes a change take effect")
     notes: tuple[str, ...] = ()
 
@@ -123,26 +123,22 @@ class Entry(Value):
     def _whole(self) -> "Entry":
         names = [name for name in (self.attribute, self.prefix, self.numbered) if name]
         if len(names) > 1:
-            raise ValueError("one of attribute, prefix and numbered")
+            raise ValueError("more than one name of an attribute; keep one of attribute, prefix and numbered")
         if self.numbered is not None and self.numbered.count("{n}") != 1:
             raise ValueError("numbered has {n} once")
         if not self.values and not self.passes:
-            raise ValueError("values or passes is needed")
+            raise ValueError("no word for any value; write values: {NEUTRAL: VENDOR'S}, or passes")
         if self.seen and not names:
             raise ValueError("what is seen has an attribute")
         if wrong := [value for seen in self.seen.values() if seen != "all" for value in seen if value not in self.values]:
-            raise ValueError(f"seen: {wrong[0]} is not a value of this entry")
+            raise ValueError(f"seen: {wrong[0]} is not a value of this entry; there are {', '.join(self.values)}")
         return self
-
-
-def _as_tuple(data: Any) -> Any:
-    return (data,) if isinstance(data, dict) else data
 
 
 class Generations(Value):
     """A sheet's generations as it writes them: by the traits of their platforms."""
 
-    generations: dict[str, Annotated[tuple[TraitQuery, ...], BeforeValidator(_as_tuple), Field(min_length=1)]] = Field(
+    generations: dict[str, Annotated[tuple[TraitQuery, ...], BeforeValidator(queries_written), Field(min_length=1)]] = Field(
         description="the vendor's word -> traits of the platforms: 17g: {family: xeon, generation: 6..}"
     )
 
@@ -182,16 +178,18 @@ class Absent(Value):
 
     settings: Words
     platforms: tuple[str, ...] = ()
-    offered: Literal["no", "unknown"]
-    reason: str
+    offered: Literal["no", "unknown"] = Field(description="no, or unknown where that is not known")
+    reason: str = Field(min_length=1, description="why: what was looked at, or what the menus have in its place")
 
 
 class Vendor(Value):
     """One vendor's sheet."""
 
-    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
-    name: str
-    match: tuple[Match, ...] = Field(default=(), description="any of them; () for the sheet that serves an unknown vendor")
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="as its file is called, in small letters: hpe-cray-ex")
+    name: str = Field(min_length=1, description="as it calls itself: Dell")
+    match: tuple[Match, ...] = Field(
+        default=(), description="any of them: [{system_vendor: [NAME IN SMBIOS]}]; () for an unknown vendor"
+    )
     generations: dict[str, tuple[str, ...]] = Field(
         description="the vendor's word for a generation of servers -> platforms; a sheet names them by their traits"
     )
@@ -223,9 +221,10 @@ class Vendor(Value):
                 if seen not in self.evidence:
                     cure = did_you_mean(seen, self.evidence, "list it under evidence")
                     raise wrong_at((*place, "seen", seen), f"{place[1]}: {seen} is not an evidence of this sheet", cure)
-                if not self._both(entry.platforms, self.evidence[seen].platforms):
+                shown = self.evidence[seen].platforms  # of a generation that has no platform another error speaks
+                if all(self.generations[word] for word in shown) and not self._both(entry.platforms, shown):
                     said = f"{place[1]}: {seen} is of none of the generations that this entry is for"
-                    raise wrong_at((*place, "seen", seen), said, f"it is of {', '.join(self.evidence[seen].platforms)}")
+                    raise wrong_at((*place, "seen", seen), said, f"it is of {', '.join(shown)}")
         return self
 
     def entries(self) -> Iterator[tuple[Keys, Entry]]:

@@ -143,6 +143,8 @@ def _ends(data: Any) -> Any:
     ends = re.fullmatch(r"(\d{1,3})\.\.(\d{0,3})", data) if isinstance(data, str) else None
     if ends is None and isinstance(data, str):
         raise ValueError("write a number, 4..5, or 6.. for that one and all later ones")
+    if ends and ends[2] and int(ends[2]) < int(ends[1]):
+        raise ValueError(f"{data} holds none; the lower one stands first")
     return (int(ends[1]), int(ends[2]) if ends[2] else None) if ends else data
 
 
@@ -169,6 +171,16 @@ class TraitQuery(Value):
     def bounded(self) -> bool:
         """Return whether no later generation can ever fit."""
         return self.generation is not None and self.generation[1] is not None
+
+
+def queries_written(data: Any) -> Any:
+    """Return the traits of a generation as a list, in which one may stand alone; refuse ids of platforms, and no traits."""
+    queries = [data] if isinstance(data, str | dict) else data
+    for each in queries if isinstance(queries, list | tuple) else ():
+        if isinstance(each, str) or each == {}:
+            said = f"{each[:40]} is an id" if each else "no trait is named, so every platform fits"
+            raise ValueError(f"{said}; name platforms by traits: {{family: epyc, generation: 5..}}")
+    return queries
 
 
 _OWN: Final = frozenset(
