@@ -658,6 +658,30 @@ def test_a_rule_without_an_example_of_a_verdict_is_told(copy: Copy) -> None:
     assert "numa-drill: no platform has family epic; did you mean epyc?" in said
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("  when: ", "  let: {least: 3}\n  when: ", "let: nothing asks for least; use it, or take it out"),
+        (
+            "  set: {",
+            "  where: boot\n  set: {",
+            "where: boot, and what it sets is of os; take where out",
+        ),
+        (
+            "  set: {",
+            "  cost: {gain: 13, of: bandwidth, basis: computed}\n  set: {",
+            "a gain of 13 is more than all there is; write",
+        ),
+    ],
+)
+def test_what_a_rule_says_without_effect_is_told(copy: Copy, old: str, new: str, says: str) -> None:
+    """A name that nothing asks for, a place beside a setting, more than all to be won: a line with the rule's own line."""
+    copy.add("numa.yaml", RULE.replace("  where: os\n", "").replace(old, new))
+    (line,) = copy.wrong()
+    number = (copy.folder / "rules" / "numa.yaml").read_text().partition("- id: numa-drill")[0].count("\n") + 1
+    assert line.startswith(f"advisor: rules/numa.yaml: line {number}: numa-drill: {says}")
+
+
 def test_a_setting_of_the_system_is_one_entry(copy: Copy) -> None:
     """A rule may want it, the checklist says how it is set, and it has its page."""
     copy.add("settings.yaml", SETTING)

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.language import syntax
-from advisor.language.functions import Items, items_of
+from advisor.language.functions import UNITS, Items, items_of
 from advisor.language.kinds import CPUS, NOTHING, NUMBER, TRUTH, Kind, Text, alike, both, either, joined
 from advisor.language.syntax import Name, Reader, Readers, Scope
-from advisor.language.tree import Apply, Choose, Compare, Constant, Logic, Member, Node, Not
+from advisor.language.tree import Apply, Choose, Compare, Constant, Fact, Logic, Member, Node, Not
 
 Function = Callable[[Any, Any], Any]
 
@@ -83,6 +83,9 @@ def _test(reader: Reader, tree: ast.Compare, op: ast.cmpop, left: Node, right: N
     if not alike(left.kind, right.kind):
         cure = "for an empty set there is size(...) == 0" if CPUS in (left.kind, right.kind) else None
         reader.refuse(tree, f"{left.text} is a {left.kind}, {right.text} a {right.kind}: they cannot be compared", cure)
+    for fact, other in ((left, right), (right, left)):
+        if isinstance(fact, Fact) and fact.unit in _MEASURED:
+            _measured(reader, tree, fact, other)
     if type(op) in _SAME:
         _spelt(reader, tree, left, right)
         return _SAME[type(op)]
@@ -91,6 +94,31 @@ def _test(reader: Reader, tree: ast.Compare, op: ast.cmpop, left: Node, right: N
     if any(not alike(node.kind, NUMBER) and node.kind != CPUS for node in (left, right)):
         reader.refuse(tree, f"{left.text} and {right.text} have no order", "numbers and sets of CPUs have; see before, older")
     return _ORDER[type(op)]
+
+
+_MEASURED: Final = {
+    "bytes": ("GiB", "KiB", "MiB", "TiB", "GB"),
+    "bytes/s": ("GB", "KiB", "MiB", "GiB", "TiB"),
+    "bits/s": ("Gb",),
+    "hertz": ("GHz", "MHz"),
+    "transfers/s": ("MT", "GT"),
+    "seconds": ("us", "ns"),
+}
+"""Units that are too small to be written alone, with the factors that make them."""
+_BARE: Final = 1000
+"""Below it a number of bytes, of bits or bytes a second, of hertz or of transfers lacks its factor; 0 and 1 are meant."""
+
+
+def _measured(reader: Reader, tree: ast.AST, fact: Fact, other: Node) -> None:
+    """Refuse a number of another unit than the fact it is compared with, and one without a unit that cannot be meant."""
+    factors = _MEASURED[fact.unit or ""]
+    for part in (other, *(other.operands if isinstance(other, Apply) else ())):
+        if isinstance(part, Constant) and part.text in UNITS and part.text not in factors:
+            reader.refuse(tree, f"{fact.text} counts {fact.unit}, and {part.text} does not", f"write {', '.join(factors)}")
+    number = other.constant if isinstance(other, Constant) and other.text not in UNITS else None
+    if isinstance(number, int) and fact.unit != "seconds" and 1 < number < _BARE:
+        cure = f"write {number} * {factors[0]}"
+        reader.refuse(tree, f"{fact.text} counts {fact.unit}, and {number} has no unit", cure)
 
 
 def _spelt(reader: Reader, tree: ast.AST, left: Node, right: Node) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import declarations
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,11 @@ class Record(Kind):
             cure = did_you_mean(name, names, f"there are {', '.join(names)}"[:300])
             raise BadValue(f"{self.name} has no fact {name}", cure=cure)
         return names[name]
+
+    def unit(self, name: str) -> str | None:
+        """Return what a number of it counts, where that is declared."""
+        found = declarations(self.model)[name].unit if self.model and name in self.model.model_fields else None
+        return found.name if found else None
 
     def facts(self) -> Mapping[str, Kind]:
         """Return its facts and their kinds."""

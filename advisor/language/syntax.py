@@ -118,9 +118,11 @@ def fact(reader: Reader, tree: ast.Name | ast.Attribute) -> Node:
     if first not in reader.scope:
         return _word(reader, tree, first, names)
     kind, origin = reader.scope[first]
+    unit = None
     for at, name in enumerate(names):
-        kind = _inner(reader, tree, kind, ".".join([first, *names[:at]]), name)
-    return Fact(".".join([first, *names]), kind, (first, *names), ".".join([origin, *names]))
+        kind, outer = _inner(reader, tree, kind, ".".join([first, *names[:at]]), name), kind
+        unit = outer.unit(name) if isinstance(outer, Record) else None
+    return Fact(".".join([first, *names]), kind, (first, *names), ".".join([origin, *names]), unit)
 
 
 def _word(reader: Reader, tree: ast.expr, name: str, rest: list[str]) -> Node:

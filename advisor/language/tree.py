@@ -53,6 +53,8 @@ class Fact(Node):
     names: tuple[str, ...]
     fact: str
     """Its name in the Case: of a loop's variable, the list it runs over and the rest."""
+    unit: str | None = None
+    """What it counts, where its declaration says so."""
 
     def value(self, env: Env) -> Any:
         """Return the fact; Unknown, naming it, where it or what holds it is None."""

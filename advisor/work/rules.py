@@ -1,6 +1,7 @@
 """The rules: the product's own and a site's, as they are read, tried by their examples, and one explained on a machine."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -93,9 +94,29 @@ def mistakes_between(rules: Iterable[Rule]) -> tuple[str, ...]:
     """
     from advisor.know.sheet_checks import Expression, mistakes
 
+    rules = tuple(rules)
     own = (rule for rule in rules if Path(rule.file).parent == rules_folder())
     asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in _expressions(rule))
-    return tuple(str(mistake) for mistake in (*mistakes(asked), *_formats_for_nobody()))
+    idle = (mistake for rule in rules for mistake in _without_effect(rule))
+    return tuple(str(mistake) for mistake in (*mistakes(asked), *idle, *_formats_for_nobody()))
+
+
+def _without_effect(rule: Rule) -> Iterator[BadSheet]:
+    """Yield what a rule says that nothing reads, or that cannot be meant."""
+    text, place = rule.text, f"line {rule.line}"
+    gain = text.cost.gain if text.cost else None
+    if gain and re.fullmatch(r"\d+(\.\d+)?", gain) and float(gain) > 1:
+        said = f"{rule.id}: a gain of {gain} is more than all there is"
+        yield BadSheet(said, file=rule.file, place=place, cure="write the part to be won: 0.13")
+    places = {settings()[name].where for name in text.set or {}}
+    if text.where and places and text.where not in places:
+        said = f"{rule.id}: where: {text.where}, and what it sets is of {', '.join(sorted(places))}"
+        yield BadSheet(said, file=rule.file, place=place, cure="take where out")
+    for name in text.let:
+        rest = text.model_dump(mode="json", exclude={"let", "tests", "id"})
+        words = " ".join(map(str, (*rest.values(), *(each for other, each in text.let.items() if other != name))))
+        if not re.search(rf"\b{name}\b", words):
+            yield BadSheet(f"{rule.id}: let: nothing asks for {name}", file=rule.file, place=place, cure="use it, or take it out")
 
 
 def _formats_for_nobody() -> Iterator[BadSheet]:

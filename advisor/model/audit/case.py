@@ -11,6 +11,7 @@ from pydantic import Field
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.platform import Platform, Scope
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketBytes, Transfers
 from advisor.model.hardware.devices import Link, Port
 from advisor.model.hardware.fault_counters import Watch
 from advisor.model.hardware.layout import Layout
@@ -35,7 +36,7 @@ class Shape(Value):
     threads: int | None = made_from("topology", "most hardware threads of a core")
     cpus: int | None = made_from("topology", "CPUs online")
     missing: int | None = made_from("topology", "CPUs that exist but are offline or hidden")
-    memory: int | None = made_from("topology", "bytes of all NUMA nodes")
+    memory: Bytes | None = made_from("topology", "bytes of all NUMA nodes")
     limited: bool | None = made_from("topology", "whether a cgroup hides part of the machine from this process")
     spinning: CpuSet | None = made_from("cpu.idle_states", "CPUs whose idle states are all switched off but POLL, which spins")
     numa_known: bool | None = made_from("topology", "false where no NUMA information was given and one node stands for all")
@@ -57,12 +58,12 @@ class SocketFacts(Value):
     slots: int | None = made_from("memory.sockets", "places for DIMMs")
     channels: int | None = made_from("memory.sockets", "channels that hold a DIMM")
     channels_offered: int | None = made_from("platform", "channels that the processor has")
-    size: int | None = made_from("memory.sockets", "bytes of its DIMMs")
-    configured: int | None = made_from("memory.sockets", "transfers a second of its slowest DIMM as it runs")
-    bandwidth: int | None = made_from("memory.sockets", "bytes a second: the ceiling of the channels in use")
+    size: Bytes | None = made_from("memory.sockets", "bytes of its DIMMs")
+    configured: Transfers | None = made_from("memory.sockets", "transfers a second of its slowest DIMM as it runs")
+    bandwidth: BytesPerSecond | None = made_from("memory.sockets", "bytes a second: the ceiling of the channels in use")
     ceiling: float | None = made_from("memory.sockets", "bytes a second that all channels would give at the speed configured")
-    rated: int | None = made_from("memory.dimms", "transfers a second that its slowest DIMM is made for")
-    rated_fastest: int | None = made_from("memory.dimms", "transfers a second that its fastest DIMM is made for")
+    rated: Transfers | None = made_from("memory.dimms", "transfers a second that its slowest DIMM is made for")
+    rated_fastest: Transfers | None = made_from("memory.dimms", "transfers a second that its fastest DIMM is made for")
     sizes: tuple[int, ...] | None = made_from("memory.dimms", "the different sizes of its DIMMs, bytes")
     parts: tuple[str, ...] | None = made_from("memory.dimms", "the different part numbers of its DIMMs")
     makers: tuple[str, ...] | None = made_from("memory.dimms", "the different vendors of its DIMMs")
@@ -79,11 +80,11 @@ class NodeFacts(Value):
     index: int = made_from("topology", "the kernel's number")
     cpus: CpuSet | None = made_from("topology", "its own CPUs")
     cores: int | None = made_from("topology", "its cores online")
-    memory: int | None = made_from("topology", "bytes")
+    memory: Bytes | None = made_from("topology", "bytes")
     kind: str | None = made_from("topology", "dram, hbm, cxl, nvdimm or gpu where the source says so")
     socket: int | None = made_from("topology", "the socket it is in; None where it spans several")
     sockets: int | None = made_from("topology", "how many sockets its CPUs are in; 0 where none is known of them")
-    hugepages: int | None = made_from("kernel.hugepages", "bytes reserved on it as hugepages of any size")
+    hugepages: Bytes | None = made_from("kernel.hugepages", "bytes reserved on it as hugepages of any size")
     adapters: tuple[str, ...] | None = made_from("hcas", "HCAs that are local to it")
 
 
@@ -95,7 +96,7 @@ class L3Facts(Value):
     allowed: CpuSet | None = made_from("topology", "those that the cgroup and the affinity of this process leave it")
     cores: int | None = made_from("topology", "its cores online")
     reached: int | None = made_from("topology", "its cores of which the cgroup and the affinity leave this process a thread")
-    size: int | None = made_from("topology", "bytes")
+    size: Bytes | None = made_from("topology", "bytes")
     nodes: int | None = made_from("topology", "NUMA nodes that it reaches over")
     socket: int | None = made_from("topology", "the socket it is in")
 
@@ -119,7 +120,7 @@ class Device(Value):
     card: Link | None = made_from("pci.card", "what the card could do")
     path: Link | None = made_from("pci.path", "the narrowest link from root to card, as both its ends could run it")
     bottleneck: str | None = made_from("pci.path", "port above the narrowest link; None where the card could do no more")
-    max_read_request: int | None = made_from("pci.max_read_request", "bytes")
+    max_read_request: PacketBytes | None = made_from("pci.max_read_request", "bytes")
     relaxed_ordering: bool | None = made_from("pci.relaxed_ordering", "whether the card may")
 
 
@@ -131,7 +132,7 @@ class Adapter(Device):
     board_id: str | None = made_from("hcas.board_id", "its PSID")
     board: int | None = made_from("hcas.board", "number of the physical card; Socket Direct shows one card in two slots")
     ports: tuple[Port, ...] | None = made_from("hcas.ports", "its ports")
-    rate: int | None = made_from("hcas.ports", "bits a second of its active ports together")
+    rate: BitsPerSecond | None = made_from("hcas.ports", "bits a second of its active ports together")
     firmware_options: dict[str, str] | None = made_from(
         "hcas.firmware_options", "options of its firmware: PCI_WR_ORDERING -> per_mkey"
     )
@@ -143,7 +144,7 @@ class Accelerator(Device):
     """A GPU or accelerator."""
 
     vendor: str | None = made_from("gpus", "nvidia, amd, intel")
-    memory: int | None = made_from("gpus", "bytes")
+    memory: Bytes | None = made_from("gpus", "bytes")
     driver_version: str | None = made_from("gpus", "version of its driver")
 
 
