@@ -157,6 +157,14 @@ def test_measurements_are_judged_too(archive: Path, measurements: Path, capsys: 
     assert ("measure --quick" in text, status([*line, "--fail-on", "high"])) == (False, 1)
 
 
+def test_three_faults_and_a_file_of_measurements_are_one_screen(archive: Path, measurements: Path, capsys: Capture) -> None:
+    """The first fix in full, the others in a line, what was measured, and the next command with its files: 24 lines."""
+    assert status(["audit", "--from", str(archive), "--measurements", str(measurements), "--width", "80"]) == 0
+    text = capsys.readouterr().out
+    wanted = ("FIX 3 THINGS", "\n 1 HIGH ", "\n   fix ", "\n 2 HIGH ", "\n 3 MEDIUM ", "\nMEASURED ", "\nMORE ")
+    assert ([word for word in wanted if word not in text], len(text.splitlines()) <= 24) == ([], True), text
+
+
 def test_without_measurements_one_line_says_so(archive: Path, capsys: Capture) -> None:
     """All rules that wait for them are one line."""
     assert status(["audit", "--from", str(archive), "--width", "120"]) == 0
@@ -180,7 +188,7 @@ def test_explain_and_checklist_take_measurements(archive: Path, measurements: Pa
     assert "measured 2026-11-21 12:00 (advisor measure)" in capsys.readouterr().out
     assert status(["checklist", "--todo", *options]) == 0
     text = capsys.readouterr().out
-    assert ("memory bandwidth of every NUMA node" in text, "Nothing was measured" in text) == (True, False)
+    assert ("NUMA node 1 reaches 105 GB/s triad, the others 150 GB/s" in text, "Nothing was measured" in text) == (True, False)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 9, "conditions": {}}', "\xff"])

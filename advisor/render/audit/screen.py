@@ -99,28 +99,36 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not _little(audit) else []
     pending = _section("PENDING", _pending(audit), width, 1, "warn")
     results = list(figures(shown.measured).values()) if shown.measured else []
-    end = _end(shown, width)
 
     def lines(detail: _Detail) -> list[Line]:
         consider = _section("CONSIDER", considered, width, detail.considered, "label")
-        measured = _section("MEASURED", results, width, max(detail.considered - 1, 2), "label")
+        measured = _section("MEASURED", results, width, max(detail.considered - 1, 2 if detail.considered else 1), "label")
         not_seen = _not_seen(unseen, width, detail.unseen, shown.asker)
         fixes = _fixes(shown, harmful, width, detail)
-        return [*head, *fixes, *checked, *pending, *consider, *measured, *not_seen, *end]
+        return [
+            *head,
+            *fixes,
+            *checked,
+            *pending,
+            *consider,
+            *measured,
+            *not_seen,
+            *_end(shown, width, brief=not detail.considered),
+        ]
 
     if width < WIDTH:
         return lines(_NARROW)
     return next((found for found in map(lines, _DETAILS[:-1]) if len(found) <= HEIGHT), None) or lines(_DETAILS[-1])
 
 
-def _end(shown: Shown, width: int) -> list[Line]:
+def _end(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     """Return what stands below on every screen: what was waived, what broke, the numbers, the commands to go on with."""
     audit = shown.audit
     return [
         *_section("WAIVED", [f"{own.id}: {plain(own.waived or '', 80)}" for own in _of(audit, "waived")], width, 1, "dim"),
         *_section("BROKEN", [f"{own.id}: {plain(own.claim or '', 80)}" for own in _of(audit, "error")], width, 1, "down"),
         *rules_line(audit, width),
-        *_next(shown, width),
+        *_next(shown, width, brief=brief),
     ]
 
 
@@ -245,7 +253,7 @@ def rules_line(audit: Audit, width: int) -> list[Line]:
     return wrapped([(f"{'CHECKS':<{ROOM}}", "dim"), (" · ".join(tally(audit)), "")], width, indent=ROOM)
 
 
-def _next(shown: Shown, width: int) -> list[Line]:
+def _next(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     """Return the commands to go on with; of those that need a file one in full, to be copied, whatever the width."""
     asker, rules = shown.asker, shown.audit.by_rule
     names = [*([f"explain {shown.number(rules[0][0].id)}"] if rules else []), "checklist", "report -o FILE.html", "audit -v"]
@@ -255,6 +263,6 @@ def _next(shown: Shown, width: int) -> list[Line]:
         return wrapped([label, (said, "title")], width, indent=ROOM)
     room = max(width - ROOM, ROOM)
     first = folded(("advisor", *names[0].split(), *asker.words), room)
-    shows = folded(("advisor", "measure", "show", *asker.files), room) if asker.files else []
+    shows = folded(("advisor", "measure", "show", *asker.files), room) if asker.files and not brief else []
     lines = [(label if at == 0 else (" " * ROOM, ""), (text, "title")) for at, text in enumerate([*first, *shows])]
     return [*lines, *labelled("", [(f"and with the same options {', '.join(names[1:])}", "dim")], width, ROOM)]
