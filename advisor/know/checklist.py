@@ -93,7 +93,7 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
         vendor_id=vendor.id,
         scope=audit.scope,
         groups=_groups(items),
-        notes=(*notes(items, vendor), *to_measure(audit.findings)),
+        notes=(*notes(items, vendor), *(to_measure(audit.findings) if machine else ())),
         apply=tuple(dict.fromkeys(line for item in items if not item.done for line in item.fix.apply)),
         absent=absent,
         left_out=len({f.id for f in audit.findings if f.verdict == "not-applicable"} - {f.id for f in asked}),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from advisor.model.audit.checklist import NOTE_FIRST, Checklist, Item
 from advisor.model.audit.findings import Fix
-from advisor.model.audit.plan import Change, NotWritten, Plan, Target, filled_lines
+from advisor.model.audit.plan import LOOK_UP_WITH, Change, NotWritten, Plan, Target, filled_lines
 from advisor.model.audit.vendor import Vendor
 from advisor.plan.make import SAVED
 
@@ -32,7 +32,7 @@ def _notes(plan: Plan) -> Iterator[str]:
             word = "First" if change.kind == "first" else "Then again"
             yield f"{word}: {change.attribute} = {change.value}: {'; '.join(change.why)}"
     if plan.look_up_with and not plan.order:
-        yield f"Present values that are not known: look them up with {plan.look_up_with}"
+        yield f"{LOOK_UP_WITH} {plan.look_up_with}"
     yield from plan.notes
 
 

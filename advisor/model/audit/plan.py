@@ -98,6 +98,7 @@ Mark = Literal["unknown", "contested", "low", "decided by model"]
 """Why a change is one to look at twice: its present value is not known, guides differ, it wins little."""
 
 INCLUDES: Final[tuple[Include, ...]] = ("unknown", "contested")
+LOOK_UP_WITH: Final = "Present values that are not known: look them up with"
 
 
 class Wanted(Value):

@@ -49,7 +49,7 @@ def _pages(sheet: Sheet) -> dict[str, object]:
     """Return what pages show: the way to the menus, the table of hardware on order, what is right, the contents."""
     rows = bios_rows(sheet) if sheet.plan.order else ()
     named = [("bios", "BIOS settings"), ("system", "Once it is there")] if sheet.plan.order else list(_sections(sheet))
-    notes = [("notes", "Notes")] if sheet.checklist.notes else []
+    notes = [("notes", "Notes")] if sheet.notes and not sheet.nothing else []
     return {
         "setup": sheet.vendor.setup or "",
         "verdict": order_verdict(sheet) if sheet.plan.order else sheet.verdict,

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from advisor.language.units import count, plain
 from advisor.model.audit.checklist import HEADINGS, Checklist, Item, Mark
-from advisor.model.audit.plan import Plan, value_text
+from advisor.model.audit.plan import LOOK_UP_WITH, Plan, value_text
 from advisor.model.audit.setting import Where
 from advisor.model.audit.vendor import Vendor
 
@@ -130,6 +130,13 @@ class Sheet:
         numbers = {mark: len(self.whole.marked(mark)) for mark in BOXES}
         told = ", ".join(f"{number} {MEANS[mark]}" for mark, number in numbers.items() if number or mark == "todo")
         return f"{count(len(self.whole.items), 'line')}: {told}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what holds for several lines and is said nowhere else on the page."""
+        setup = self.plan.order or any(place.where == "bios" for place in self.places("todo", "consider"))
+        said = (f"The BIOS menus begin at: {self.vendor.setup}.",) if setup else ()
+        return tuple(note for note in self.checklist.notes if note not in said and not note.startswith(LOOK_UP_WITH))
 
     @property
     def legend(self) -> str:
