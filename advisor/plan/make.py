@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from advisor.language.units import count
 from advisor.model.audit.checklist import CURL
 from advisor.model.audit.plan import (
     Back,
@@ -265,7 +266,8 @@ def _notes(ground: FirmwareState) -> Iterable[str]:
     waiting = ground.bios.changed() if ground.bios else {}
     if waiting:
         told = ", ".join(f"{name}={value}" for name, value in list(waiting.items())[:5])
-        yield f"{len(waiting)} changes wait for the next restart already ({told}): they take effect together with these"
+        wait = count(len(waiting), "change waits", "changes wait")
+        yield f"{wait} for the next restart already ({told}): taking effect together with these"
     if ground.bios is not None and ground.registry is None:
         name = ground.bios.registry or "the attribute registry"
         yield f"{name} was not given: whether every value is legal here was not checked; add its file with a further --bios"

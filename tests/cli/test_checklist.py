@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import vendor_by_id
 from advisor.render.jinja import about
-from advisor.work.checklist import BUILT_IN, formats
+from advisor.work.checklist import BUILT_IN, Ordered, checklist, formats
 from advisor.work.judgement import HardwareOnOrder, judged, maker_of
 from tests.cli import said
 from tests.machines.catalogue import write_archive
@@ -128,6 +129,50 @@ def test_one_command_reads_what_a_bmc_shows_and_one_what_the_machine_shows(archi
     commands = [line.strip() for line in after if line.strip().startswith(("sudo advisor", "advisor "))]
     assert commands == ["sudo advisor capture -o node.tar.gz", "advisor bios read --bmc BMC -o bios.json"]
     assert [line for line in lines if "____" in line] == []
+
+
+FAKE = """#!/bin/sh
+file=
+while [ $# -gt 0 ]; do
+  case $1 in -f|--file) file=$2;; esac
+  shift
+done
+if [ -n "$file" ]; then echo values > "$file"; else echo values; fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "vendor", "cpu"),
+    [
+        ("racadm", "dell", "EPYC 7702"),
+        ("ilorest", "hpe", "EPYC 7702"),
+        ("onecli", "lenovo", "EPYC 9654"),
+        ("sum", "supermicro", "Xeon Gold 6248R"),
+    ],
+)
+def test_present_values_are_saved_for_whoever_runs_the_script_alone(form: str, vendor: str, cpu: str, tmp_path: Path) -> None:
+    """The values of a BIOS may hold secrets: whatever the umask, what a script writes is mode 600."""
+    tool, script = tmp_path / form, tmp_path / "x.sh"
+    tool.write_text(FAKE)
+    tool.chmod(0o755)
+    script.write_text(checklist(Ordered(cpu=cpu), vendor=vendor).text(form))
+    folder = tmp_path / "here"
+    folder.mkdir()
+    words = ["sh", "-c", 'umask 000; sh "$0"', str(script)]
+    subprocess.run(words, check=True, capture_output=True, cwd=folder, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    modes = {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()}
+    assert modes == dict.fromkeys(modes, 0o600)
+    assert [name for name in modes if name.startswith("bios-before.")] != []
+
+
+@pytest.mark.parametrize("words", [("--only", "1"), ("--todo",), ()])
+def test_one_is_said_in_the_singular(words: tuple[str, ...], archive: Path, capsys: Capture) -> None:
+    """1 setting, 2 settings: on every page of a machine and of hardware on order."""
+    ordered = ("--cpu", "EPYC 7702", "--vendor", "dell")
+    whose = [("--from", str(archive)), *([] if "--only" in words else [ordered])]
+    pages = [printed(capsys, *source, *words, "--as", form) for source in whose for form in ("txt", "md", "html", "racadm")]
+    many = re.compile(r"(?<![\d.,-])1 (settings|lines|checks|rules|things|findings|changes)\b", re.IGNORECASE)
+    assert [found[0] for page in pages for found in many.finditer(page)] == []
 
 
 def test_todo_stages_what_unlocking_puts_back_too(capsys: Capture, tmp_path: Path) -> None:

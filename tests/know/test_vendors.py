@@ -229,3 +229,14 @@ def test_a_sheet_with_a_wrong_setting_or_value_is_refused() -> None:
     wrong = entries[0].model_copy(update={"values": {"yes": "Enabled"}})
     with pytest.raises(BadSheet, match=r"yes is not a value of cpu\.smt"):
         _check(sheet, dell.model_copy(update={"settings": {"cpu.smt": (wrong,)}}))
+
+
+def test_no_line_of_a_tool_talks_to_a_stranger() -> None:
+    """Each line that asks a BMC checks its certificate: what carries a password never goes to whoever answers."""
+    lines = [
+        line
+        for each in vendors().values()
+        for line in (*each.tools.show, *each.tools.set, *each.tools.apply, *each.tools.prepare, each.tools.look or "")
+        if line.startswith("curl ")
+    ]
+    assert ([line for line in lines if "--cacert BMC.pem" not in line or " -k" in line], len(lines) > 4) == ([], True)

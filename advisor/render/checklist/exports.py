@@ -99,7 +99,9 @@ def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
 def closing(plan: Plan) -> Iterator[str]:
     """Yield what a script says that writes nothing: what was found is named, with who is to decide."""
     found = [each for each in (*plan.contested, *plan.refused, *plan.by_hand, *plan.absent) if each.says]
-    if not found:
+    if plan.order:
+        yield "advisor: nothing can be written: no attribute's name is certain here; the settings for the menus are in this file"
+    elif not found:
         yield "advisor: nothing is to be written: no finding asks for it; what is not known is listed in this file"
     else:
         yield f"advisor: nothing is to be written here: {count(len(found), 'finding is', 'findings are')} left to you:"
