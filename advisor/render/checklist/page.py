@@ -90,6 +90,8 @@ def _step(one: Step, width: int) -> Iterator[Line]:
     else:
         yield from wrapped(lead, width, indent=len(head))
         yield from _text(one.how, len(head), width, command=one.is_command)
+    for line in one.commands:
+        yield from _text(line, len(head), width, command=True)
     yield from _text(one.remark, len(head), width, style="warn")
 
 

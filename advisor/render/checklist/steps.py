@@ -56,6 +56,12 @@ class Step(NamedTuple):
         """Return whether what is to be done is a line to paste."""
         return bool(self.item.fix.commands) and self.item.fix.where != "bios"
 
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return the lines of the vendor's tool beside the way through the menus; () where no script writes it."""
+        fix = self.item.fix
+        return fix.commands if fix.where == "bios" and self.mark == "todo" and not self.item.done else ()
+
 
 class Place(NamedTuple):
     """Steps that are done at one place: in the menus of the BIOS, on the system, in the rack."""
