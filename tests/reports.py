@@ -14,9 +14,10 @@ from tests.judge.measuring import World, measured
 from tests.judge.sending import Fabric, sent, solved
 from tests.machines import sysfs
 from tests.machines.catalogue import write_archive
+from tests.machines.layout import Shape
 from tests.machines.nodemaps import connectx, nvidia
 from tests.machines.parts import port_down
-from tests.machines.sites import sites
+from tests.machines.sites import node, sites
 from tests.machines.spec import Spec
 from tests.machines.tree import archive
 from tests.render.measurements import whole
@@ -64,6 +65,13 @@ def faulty() -> Spec:
     """Return a Genoa node with an empty channel on each socket, an adapter at half its lanes and one whose port is down."""
     told = site("dimm-missing")
     return replace(told, host="faulty", devices=(replace(connectx(0, 0), width=8), port_down(connectx(4, 1))))
+
+
+def dense() -> Spec:
+    """Return two processors of 192 cores."""
+    told = site("turin-8-h100")
+    shape = Shape(((16,) * 12,))
+    return node("turin-dense", (told.processor, "AMD EPYC 9965 192-Core Processor"), shape, told.dmi, devices=(connectx(0, 0),))
 
 
 def site(name: str) -> Spec:

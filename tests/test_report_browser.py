@@ -10,9 +10,9 @@ from advisor.work.machine import read_machine
 from advisor.work.report.change import change_report
 from advisor.work.report.single import report
 from tests.browser import Look, invalid, needs_browser, open_page, printed
-from tests.reports import CORPUS, MACHINES, source_of
+from tests.reports import CORPUS, MACHINES, ROME, dense, everything, source_of, written
 
-pytestmark = [needs_browser, pytest.mark.slow]
+pytestmark = needs_browser
 
 LARGEST = 1_500_000
 SHEETS = 20
@@ -42,6 +42,7 @@ NOTHING: dict[str, object] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_report_is_sound_in_a_browser_light_and_dark_narrow_and_wide(name: str, tmp_path: Path) -> None:
     """No violation of axe, no fault of html-validate, no request, no error, nothing wider than its window."""
@@ -85,6 +86,7 @@ def attacked(machine: Machine) -> Machine:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one", "two"])
 def test_hostile_names_stay_letters(kind: str, tmp_path: Path) -> None:
     """Host, DMI, processor and slot names with markup open no dialog, bring no element, and are read as they are written."""
@@ -103,6 +105,7 @@ def test_hostile_names_stay_letters(kind: str, tmp_path: Path) -> None:
     assert ("<script>alert(1)</script>" in light["text"], "{{7*7}}" in light["text"]) == (True, True)
 
 
+@pytest.mark.slow
 def test_two_reports_side_by_side_are_sound_in_a_browser(tmp_path: Path) -> None:
     """The page of a change keeps to the same."""
     before, first = source_of("rome-nps1", tmp_path)
@@ -110,3 +113,13 @@ def test_two_reports_side_by_side_are_sound_in_a_browser(tmp_path: Path) -> None
     page = tmp_path / "change.html"
     page.write_text(change_report(before, after, measurements=(*first, *second)).html(), encoding="utf-8")
     assert seen(page) == NOTHING
+
+
+@pytest.mark.slow
+def test_384_cores_fit_into_a_small_page(tmp_path: Path) -> None:
+    """Two EPYC 9965, everything measured, all 73,536 pairs of cores too: at most 1.5 MB, and nothing against it."""
+    source = written(dense())(tmp_path)
+    file, page = tmp_path / "measured.json", tmp_path / "report.html"
+    file.write_text(everything(read_machine(source), ROME).model_dump_json(), encoding="utf-8")
+    page.write_text(report(source, measurements=(file,)).html(), encoding="utf-8")
+    assert (seen(page), page.stat().st_size < LARGEST) == (NOTHING, True)
