@@ -1,9 +1,7 @@
 """One BMC for the length of a with-block: logged in, read by links of its own, logged out also when interrupted."""
 
-import ctypes
 import json
 import re
-import resource
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 from urllib.parse import urljoin, urlsplit
 
+from advisor.bmc.process import keep_out_of_cores, seen_to_its_end
 from advisor.bmc.transport import Answer, NoAnswer, Transport, Trust
 from advisor.errors import AdvisorError, BadValue, CannotWork, Interrupted, one_line
 
@@ -78,14 +77,6 @@ class Login:
     password: str = field(repr=False)
 
 
-def keep_out_of_cores() -> None:
-    """Let no core of this process be written: a password is in its memory."""
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: a core that is piped asks for no limit
-
-
 class Session:
     """One BMC, logged in."""
 
@@ -93,7 +84,7 @@ class Session:
         self.address, self.trust = address, trust
         self.committed = False
         """Whether a write is under way, which is seen to its end whatever happens."""
-        self._stop = stop or Event()
+        self.stop = stop or Event()
         self._spent = 0.0
         self._login = login
         self._transport = Transport(address.url, trust)
@@ -105,7 +96,8 @@ class Session:
         keep_out_of_cores()
         try:
             self.root = self._first()
-            self._log_in()
+            with seen_to_its_end(self.stop):
+                self._log_in()
         except BaseException:
             self._leave()
             raise
@@ -171,11 +163,11 @@ class Session:
 
     def pause(self, seconds: float) -> None:
         """Wait, unless somebody interrupts."""
-        if self._stop.wait(seconds):
+        if self.stop.wait(seconds):
             raise Interrupted("interrupted")
 
     def _go_on(self) -> None:
-        if self._stop.is_set() and not self.committed:
+        if self.stop.is_set() and not self.committed:
             raise Interrupted("interrupted")
 
     def resource(self, answer: Answer) -> Resource:

@@ -163,7 +163,7 @@ def answer(asked: Asked, doing: str, task: Callable[[Door], One], page: Page) ->
     from advisor.work.bmc.fleet import ask_all
 
     fleet = ask_all(doing, asked.doors, task, Terminal())
-    show(asked.form, fleet.document, lambda: fleet_page(fleet.document(), asked.form.width))
+    show(asked.form, fleet.document, lambda: fleet_page(fleet.summary(), asked.form.width))
     return fleet.status
 
 
@@ -191,7 +191,7 @@ def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One],
     from advisor.work.bmc.fleet import ask_all
 
     fleet = ask_all(f"{doing}: look", asked.doors, lambda door: task(door, lambda _: None), Terminal())
-    emit([fleet_page(fleet.document(), asked.form.width)], None, color=asked.form.color, width=asked.form.width)
+    emit([fleet_page(fleet.summary(), asked.form.width)], None, color=asked.form.color, width=asked.form.width)
     able = {each.bmc for each in fleet.outcomes if each.told is not None}
     if fleet.interrupted or not able or not agreed(f"{question} On {len(able)} of {len(asked.doors)} BMCs."):
         raise CannotWork("nothing was changed, for nobody said yes")

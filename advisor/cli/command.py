@@ -56,8 +56,8 @@ _WRITTEN = ("output", "svg", "png", "save")
 def must_be_writable(path: Path, *, folder: bool = False) -> None:
     """Refuse a file or folder that could not be written; nothing is left behind."""
     what = "folder" if folder else "file"
-    if str(path) == "-" or str(path).startswith(("/dev/", "/proc/self/fd/")):
-        return
+    if str(path) == "-" or "%h" in str(path) or str(path).startswith(("/dev/", "/proc/self/fd/")):
+        return  # %h: a file for each BMC, in folders that are made then
     above = next(each for each in (path, *path.absolute().parents) if each.exists())
     if above != path and not folder and path.absolute().parent != above:
         raise CannotWork(f"{path}: there is no folder {path.parent}; make it first, or name another file to write")

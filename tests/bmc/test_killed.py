@@ -39,8 +39,8 @@ def kept(admin: Admin, bmc: Bmc, before: dict[str, Any]) -> tuple[bool, bool]:
     return bmc.writes() != [], whole
 
 
-def killed_at(bmc: Bmc, admin: Admin, number: int, *, after: bool) -> int:
-    """Kill a staging when its request of a number comes in, or when that has been carried out; return how it ended."""
+def killed_at(bmc: Bmc, admin: Admin, number: int, *, after: bool, by: int = signal.SIGKILL) -> int:
+    """Stop a staging when its request of a number comes in, or when that has been carried out; return how it ended."""
     process: list[subprocess.Popen[bytes]] = []
     real, count = bmc.answer, 0
 
@@ -48,10 +48,10 @@ def killed_at(bmc: Bmc, admin: Admin, number: int, *, after: bool) -> int:
         nonlocal count
         count += 1
         if count == number and not after:
-            process[0].kill()
+            process[0].send_signal(by)
         found = real(request)
         if count == number and after:
-            process[0].kill()
+            process[0].send_signal(by)
         return found
 
     bmc.answer = answer  # type: ignore[method-assign]
@@ -118,3 +118,15 @@ def test_what_was_killed_is_gone_on_with_or_taken_back(number: int, imitated: Im
     assert (again.status, list(bmc.pending)) == (0, [WISH[MAKER][0]]), again.err
     undone = admin.types("bios", "undo", admin.folder / "record.json", "--yes", "--record", admin.folder / "u.json", bmc=bmc)
     assert (undone.status, bmc.pending, bmc.applied) == (0, {}, before)
+
+
+@pytest.mark.parametrize("number", range(2, 14))
+def test_interrupted_at_a_request(number: int, imitated: Imitated, admin: Admin) -> None:
+    """Ctrl-C at any request: the session is closed, and a write has its record, which says whether it was seen to its end."""
+    bmc = imitated(MAKER)
+    before = dict(bmc.applied)
+    ended = killed_at(bmc, admin, number, after=True, by=signal.SIGINT)
+    written, saved = kept(admin, bmc, before)
+    assert (ended, bmc.opened, bmc.closed, saved or not written) == (130, 1, 1, True)
+    if written:
+        assert (admin.record()["outcome"], list(bmc.pending)) == ("staged", [WISH[MAKER][0]])

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from threading import Event
 from typing import Any, Final, Protocol
@@ -75,36 +76,53 @@ class Fleet:
         ranked = sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]), group[0][1]))
         return [(word, tuple(names)) for (_, word), names in ranked]
 
+    def summary(self) -> dict[str, Any]:
+        """Return what was said, folded, without what each said in full."""
+        folded = [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded]
+        return {"doing": self.doing, "interrupted": self.interrupted, "folded": folded, "left": fold_names(self.left)}
+
     def document(self) -> dict[str, Any]:
         """Return the document of --json for several BMCs."""
         each = [
             {"bmc": one.bmc, "is": one.word, "error": one.error, "document": one.told.document() if one.told else None}
             for one in self.outcomes
         ]
-        folded = [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded]
-        whole = {"doing": self.doing, "interrupted": self.interrupted, "folded": folded, "left": fold_names(self.left)}
-        return {"schema": "advisor-bios-fleet/1", **whole, "each": each}
+        return {"schema": "advisor-bios-fleet/1", **self.summary(), "each": each}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one of many BMCs told, which went into a file."""
+
+    word: str
+    file: Path
+    good: bool = True
+
+    def document(self) -> dict[str, Any]:
+        """Return where it is."""
+        return {"file": str(self.file)}
 
 
 def ask_all(doing: str, doors: Sequence[Door], task: Callable[[Door], Told], observer: Observer = SILENT) -> Fleet:
     """Return what each of many BMCs says, so many at a time; one that fails stops no other, an interrupt stops all."""
     stop, interrupted = Event(), False
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = {pool.submit(task, replace(door, stop=stop)): door for door in doors}
+        asked: list[Future[Told]] = []
         try:
+            asked.extend(pool.submit(task, replace(door, stop=stop)) for door in doors)
             for number, _ in enumerate(as_completed(asked), 1):
                 observer.step(f"bios {doing}", f"{number} of {len(doors)} BMCs")
         except KeyboardInterrupt:
             interrupted = True
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)  # each ends the request that it is in, and logs out
-    found = tuple(_outcome(door.bmc, made) for made, door in asked.items())
+    found = tuple(_outcome(door.bmc, made) for door, made in zip_longest(doors, asked))
     return Fleet(doing, found, interrupted)
 
 
-def _outcome(bmc: str, made: "Future[Told]") -> Outcome:
+def _outcome(bmc: str, made: "Future[Told] | None") -> Outcome:
     try:
-        return Outcome(bmc, made.result())
+        return Outcome(bmc, made.result()) if made else Outcome(bmc, error="not asked: interrupted")
     except (CancelledError, Interrupted):
         return Outcome(bmc, error="not asked: interrupted")
     except AdvisorError as error:

@@ -113,6 +113,7 @@ def staged(
 ) -> Staging:
     """Ask, save what is, write, and look again."""
     from advisor.bmc.changes import stage
+    from advisor.bmc.process import seen_to_its_end
 
     if reading.raw.settings_link is None:
         session.fail("its Bios names no settings object: nothing can be staged here; use the vendor's own tool")
@@ -122,14 +123,19 @@ def staged(
         raise CannotWork(f"{reading.bmc}: nothing was staged, for nobody said yes")
     begun = _record(reading, staging, values, ground)
     save_record(place, begun, new=True)
-    accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
+    with seen_to_its_end(session.stop):
+        accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
+        _say_it_is_staged(place, begun, accepted.job)
     waiting = {name: value for name, value in accepted.waiting.items() if name not in reading.hidden}
+    return replace(staging, state="staged", waiting=waiting, job=accepted.job, answered=accepted.answered)
+
+
+def _say_it_is_staged(place: Path, begun: "BiosRecord", job: str | None) -> None:
     try:
-        save_record(place, begun.model_copy(update={"outcome": "staged", "job": accepted.job}))
+        save_record(place, begun.model_copy(update={"outcome": "staged", "job": job}))
     except CannotWork as error:
         told = "it is staged, and the record brings it back, but does not say yet that it is staged"
-        raise CannotWork(f"{reading.bmc}: {told}: {error}") from error
-    return replace(staging, state="staged", waiting=waiting, job=accepted.job, answered=accepted.answered)
+        raise CannotWork(f"{begun.bmc}: {told}: {error}") from error
 
 
 def _by_name(values: "Mapping[str, Scalar]", ground: "FirmwareState") -> "dict[str, Scalar | None]":

@@ -67,15 +67,17 @@ def run(
 
 def _many(asked: Asked, plan: "Callable[[Door], PlannedBios]") -> int:
     """Plan for each of many, into a file of its own."""
+    from advisor.work.bmc.fleet import Kept
+
     place = asked.form.output
     if place is None:
         raise BadValue("several plans go into several files", cure="write -o plans/%h.yaml")
 
-    def task(door: "Door") -> "PlannedBios":
+    def task(door: "Door") -> Kept:
         file = asked.file(place, door)
         found = plan(door)
         write_file(file, found.text().encode())
-        return found
+        return Kept(found.word, file)
 
     return answer(replace(asked, form=replace(asked.form, output=None)), "plan", task, lambda *_, **__: "")
 

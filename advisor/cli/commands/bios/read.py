@@ -20,6 +20,7 @@ from advisor.cli.output import emit_json
 
 if TYPE_CHECKING:
     from advisor.work.bmc.door import Door
+    from advisor.work.bmc.fleet import Kept
     from advisor.work.bmc.read import BiosReading
 
 
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
 def run(*, asked: Asked) -> int:
     """Read the BIOS."""
     from advisor.render.bios import read_page
+    from advisor.work.bmc.fleet import Kept
     from advisor.work.bmc.read import read_bios
 
-    def task(door: "Door") -> "BiosReading":
+    def task(door: "Door") -> "BiosReading | Kept":
         place = asked.form.output and asked.file(asked.form.output, door)
         found = read_bios(door)
-        if place is not None:
-            emit_json(found.document(), place, private=True, indent=None if asked.many else 1)
-        return found
+        if place is None:
+            return found
+        emit_json(found.document(), place, private=True, indent=None if asked.many else 1)
+        return Kept(found.word, place) if asked.many else found
 
     told = replace(or_own(asked), form=replace(asked.form, output=None))
     return answer(told, "read", task, lambda found, width, **_: read_page(found.bmc, found.owner, found.about(), width))
