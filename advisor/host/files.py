@@ -163,10 +163,7 @@ class PendingFile:
 
 
 def write_file(path: Path | str, data: bytes, *, private: bool = False, durable: bool = False) -> None:
-    """Write a file; ``-`` is standard output, and a pipe or a device is written to as it is.
-
-    With ``private`` nobody but its owner may read it, with ``durable`` it is on disk. An existing file keeps its owner and mode.
-    """
+    """Write a file, for its owner alone if ``private``, synced if ``durable``; ``-``, pipes and devices as they are."""
     text = str(path)
     try:
         stream = _stream(text)
