@@ -74,6 +74,7 @@ class Role:
         return {**handler(core), f"x-{self.name}": True}
 
 
+_NAMING = re.compile(r"(^|_)(serial|uuid|guid|mac|wwn|hostname)(_number)?$")  # fields that name one machine or part
 _KEY, _VOLATILE, _IDENTITY, _PER_CPU = (Role(name) for name in ("key", "volatile", "identity", "per-cpu"))
 
 Key = Annotated[T, _KEY]
@@ -235,22 +236,15 @@ def _identified(item: BaseModel, at: int) -> str:
     return " ".join(str(each) for each in told if each is not None) or str(at)
 
 
-def identities(value: Any) -> Iterator[str]:
-    """Yield what names this one machine, or a part of it."""
+def identities(value: Any, *, named: bool = False) -> Iterator[str]:
+    """Yield what names this one machine, or a part of it; every text of what is ``named`` to be such."""
     if isinstance(value, BaseModel):
         for field, declared in declarations(type(value)).items():
-            inner = getattr(value, field)
-            yield from _texts(inner) if declared.identity else identities(inner)
+            yield from identities(getattr(value, field), named=declared.identity)
     elif isinstance(value, (tuple, dict)):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from identities(inner)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, (tuple, dict)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
-    elif value is not None:
+            yield from identities(inner, named=named)
+    elif named and value is not None:
         yield str(value)
 
 
@@ -263,9 +257,11 @@ def undeclared(model: type[BaseModel], name: str = "", section: Section | None =
         inner, many = _inside(info.annotation)
         record = isinstance(inner, type) and issubclass(inner, BaseModel)
         if own is None:
-            yield f"{place}: {dotted}: no section; annotate it with one of Section.{', Section.'.join(Section.__members__)}"
+            yield f"{place}: {dotted}: no section; annotate it with one of advisor/model/fact.py: Section.MEMORY, Section.SYSTEM"
         if not (info.description or (record and inner.__doc__)):
             yield f"{place}: {dotted}: no description; say in Field(description=...) what it means"
+        if _NAMING.search(field) and not declared.identity:
+            yield f"{place}: {dotted}: names one machine; annotate it with Identity[...], else anonymised captures keep it"
         if record:
             if many and own not in (*TOLD_ELSEWHERE, None) and declared.comparable and not keys(inner):
                 yield f"{place}: {dotted}: nothing identifies an element of the list; annotate the field that does with Key[...]"

@@ -1,14 +1,17 @@
 """What a source of facts reads and runs is what it declares: captures keep exactly that."""
 
 from contextlib import suppress
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 
 from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
 from advisor.errors import AdvisorError
 from advisor.host.base import Host, PathPatterns, Ran, Reading, concrete_patterns
 from advisor.host.source import open_host
+from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost
 from tests.host.planted import Stuffed
 from tests.machines.catalogue import write_root
@@ -41,13 +44,30 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Host, ...]:
     return (*(open_host(str(write_root(name, tmp_path_factory.mktemp(name)))) for name in names), Stuffed())
 
 
+def is_fact(name: str) -> bool:
+    """Return whether a dotted name is of a fact of the Machine; of an element of a list whatever stands after the list."""
+    model: Any = Machine
+    for word in name.split("."):
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            return True
+        if word not in model.model_fields:
+            return False
+        hint = str(model.model_fields[word].annotation)
+        parts = [part for part in get_args(model.model_fields[word].annotation) if part is not type(None)]
+        model = None if "tuple[" in hint or "dict[" in hint else parts[0] if parts else model.model_fields[word].annotation
+    return True
+
+
 @pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
 def test_a_source_reads_and_runs_what_it_declares(source: FactSource, hosts: tuple[Host, ...]) -> None:
     """Nothing else is in a capture: a Machine read from one would differ from the Machine itself."""
     for host in hosts:
         seen = Remembering(host)
         with suppress(AdvisorError):
-            source.collect(seen)
+            part = source.collect(seen)
+            facts = (*(each.fact for each in part.sources), *(each.fact for each in part.gaps))
+            noted = [fact for fact in facts if fact != source.name and fact[0] != "/"]
+            assert [name for name in noted if not is_fact(name)] == [], f"{source.name} notes what is no fact of the Machine"
         declared = PathPatterns(concrete_patterns(host, source.paths))
         assert [path for path in seen.paths if not declared.covers(path)] == [], f"not in the paths of {source.name}"
         assert seen.commands - {*source.commands} == set(), f"not in the commands of {source.name}"
@@ -62,3 +82,9 @@ def test_the_hosts_of_the_tests_refuse_what_no_source_declares() -> None:
         AssertionError, match=r"\('whoami',\) is run, and is in no capture: no FactSource .* has it in its commands"
     ):
         host.run(("whoami",))
+
+
+def test_the_name_of_a_fact_is_told_from_another() -> None:
+    """A section, a fact in it and an element of a list are facts; a slip of the pen is none."""
+    names = ("kernel", "kernel.thp", "tools.openmpi", "hcas.9.locality", "kernel.thpp", "kernal.thp")
+    assert [is_fact(name) for name in names] == [True, True, True, True, False, False]

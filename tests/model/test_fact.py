@@ -21,6 +21,7 @@ from advisor.model.fact import (
     Volatile,
     comparable,
     declarations,
+    declared_at,
     identities,
     in_order,
     keys,
@@ -136,6 +137,7 @@ def test_what_a_declaration_lacks_is_told_in_one_line_each() -> None:
         fans: tuple[Fan, ...] | None = None
         heat: Annotated[dict[str, float] | None, Section.MACHINE] = Field(default=None, description="of each part")
         cooled: Annotated[tuple[Fan, ...], Section.MACHINE] = Field(default=(), description="fans")
+        board_serial: Annotated[str | None, Section.MACHINE] = Field(default=None, description="of the board")
 
     lines = list(undeclared(Bare))
     assert [line.split("; ")[0].split(": ", 2)[2] for line in lines] == [
@@ -147,6 +149,7 @@ def test_what_a_declaration_lacks_is_told_in_one_line_each() -> None:
         "cooled: nothing identifies an element of the list",
         "cooled[].speed: a number without a unit",
         "cooled[].label: no description",
+        "board_serial: names one machine",
     ]
     assert [line for line in lines if "\n" in line or not line.startswith("tests/model/test_fact.py: line ")] == []
     assert "fans: tuple" in Path(__file__).read_text().splitlines()[int(lines[0].split()[2].rstrip(":")) - 1]
@@ -219,7 +222,10 @@ def test_every_fact_has_a_source() -> None:
         node for tree in asked for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Machine"
     ]
     told = {word.arg for call in calls for word in call.keywords}
-    assert [f"{name}: no source returns Machine({name}=...)" for name in Facts.model_fields if name not in {*told, "bios"}] == []
+    cure = "write it there, and list the module's FactSource in its SOURCES"
+    lacking = [name for name in Facts.model_fields if name not in {*told, "bios"}]
+    lines = [f"{declared_at(Facts, name)}: no module of advisor/collect returns Machine({name}=...); {cure}" for name in lacking]
+    assert lines == []
 
 
 def test_tables_of_texts_are_told_entry_by_entry() -> None:

@@ -90,6 +90,9 @@ def undeclared_facts(model: type[Facts] = Machine) -> Iterator[str]:
     for name, declared in declarations(model).items():
         if name not in Facts.model_fields and declared.section != Section.EVIDENCE:
             yield f"{declared_at(model, name)}: {name}: a field of Machine alone, which rules do not know; move it into Facts"
+    for name, field in Facts.model_fields.items():
+        if field.is_required():
+            yield f"{declared_at(Facts, name)}: {name}: no default; write Field(default=None, ...): every fact may be not known"
     yield from undeclared(model)
 
 
