@@ -73,7 +73,8 @@ class Reader:
 
     def refuse(self, tree: ast.AST, problem: str, cure: str | None = None) -> NoReturn:
         """Refuse a part."""
-        column = getattr(tree, "col_offset", 0) + 1
+        before = self.text.splitlines()[getattr(tree, "lineno", 1) - 1 :][:1]  # Python counts bytes, people letters
+        column = len("".join(before).encode()[: getattr(tree, "col_offset", 0)].decode(errors="ignore")) + 1
         raise BadValue(f"column {column}: {problem}", cure=cure or "see rules/README.md")
 
 

@@ -125,11 +125,14 @@ def judge_source(
     from advisor.work.bios import bios_of
     from advisor.work.judgement import judged
     from advisor.work.machine import CounterWatch, read_machine
-    from advisor.work.measure import measurements_from
 
     watching, machine = CounterWatch(source), read_machine(source, observer)
     given = bios_of(bios, machine, observer)
-    measured = Measuring(measurements_from(files, machine), tuple(files))
+    measured = Measuring(None, tuple(files))
+    if files:
+        from advisor.work.measure import measurements_from
+
+        measured = Measuring(measurements_from(files, machine), tuple(files))
     if measure is not None and source is None and (not files or measure.network is not None or measure.hpl):
         found = measured_now(machine, measure, measured.measurements, observer)
         measured = found if found.files else found._replace(files=measured.files)

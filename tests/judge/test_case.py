@@ -4,6 +4,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import Cpu, IdleState
 from advisor.model.hardware.devices import Hca, Irq, Locality, PciDevice, Port
 from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
 from advisor.model.hardware.operating_system import Kernel, Limits
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.hardware.topology import Topology
@@ -95,3 +96,14 @@ def test_cpus_with_no_idle_state_but_poll_are_spinning() -> None:
     )
     assert unread.shape
     assert unread.shape.spinning is None
+
+
+def test_a_socket_has_its_own_modules() -> None:
+    """Those that the firmware lists at its position; of nobody's where it counts other sockets than the kernel."""
+    dimms = tuple(Dimm(locator=f"A{at}", socket=at % 2, channel=at // 2, size=16 << 30, rated=3.2e9) for at in range(8))
+    memory = Memory(dimms=dimms, sockets=tuple(SocketMemory(socket=at, dimms=4, slots=4, size=64 << 30) for at in (0, 1)))
+    case = case_of(TWO.model_copy(update={"memory": memory}), None, None)
+    assert [(socket.sizes, socket.per_channel) for socket in case.sockets or ()] == [((16 << 30,), (1,))] * 2
+    other = memory.model_copy(update={"sockets": (*memory.sockets, SocketMemory(socket=2, dimms=0, slots=4, size=0))})
+    case = case_of(TWO.model_copy(update={"memory": other}), None, None)
+    assert [socket.sizes for socket in case.sockets or ()] == [None] * 2

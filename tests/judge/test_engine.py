@@ -61,6 +61,12 @@ def test_trouble_is_an_error_and_stops_nothing() -> None:
     assert (only.verdict, only.claim) == ("error", "division by zero in 1 / kernel.numa_balancing")
 
 
+def test_trouble_in_the_list_of_items_is_an_error() -> None:
+    """A list that cannot be made has one verdict, with the expression; the rule is not passed over."""
+    made = rule(each="socket in (s for s in sockets if 1 / s.index > 2)", when="socket.nodes > 2")
+    assert [(each.verdict, each.claim) for each in found(made, sockets=TWO)] == [("error", "division by zero in 1 / s.index")]
+
+
 def test_trouble_in_what_need_not_be_said_is_no_error() -> None:
     """A finding stays one when its evidence, cost or check cannot be computed."""
     made = rule(

@@ -229,6 +229,8 @@ WRONG = [
     ("a" * (LONGEST + 1), "an expression of 601 letters"),
     ("max(" + "1," * 65 + "1)", "at most 64"),
     ("a\x00", "not an expression"),
+    ("~a", "~a is not part of the rule language"),
+    ("text == 'é' and ~a", "~a is not part of the rule language"),
 ]
 
 

@@ -78,6 +78,7 @@ def test_joining_keeps_what_is_known_of_either() -> None:
     """Of two lists the kind of the items that has one, of two words both."""
     assert joined(listed(NOTHING), listed(TEXT)) == listed(TEXT)
     assert joined(Text(options=("a",)), Text(options=("b",))) == Text(options=("a", "b"))
+    assert joined(Text(options=("a",)), TEXT) == joined(TEXT, Text(options=("a",))) == TEXT
     assert joined(NOTHING, NUMBER) == joined(NUMBER, NOTHING) == NUMBER
 
 

@@ -90,3 +90,17 @@ def test_any_sentence_is_read_or_refused(text: str) -> None:
     """Arbitrary sentences raise nothing but BadValue."""
     with suppress(BadValue):
         read_sentence(text, SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "expected"),
+    [
+        ("cat '{text}'", "mlx5_0", "cat 'mlx5_0'"),
+        ("cat '{text}'", "x' ; reboot '", "cat 'NAME'"),
+        ("cat {text}", "x;y", "cat 'x;y'"),
+        ("cat {text}", "-rf", "cat NAME"),
+    ],
+)
+def test_a_name_in_a_command_stays_one_word(sentence: str, name: str, expected: str) -> None:
+    """Between quotes of the rule's own nothing but a harmless name is written; elsewhere a name is quoted."""
+    assert read_sentence(sentence, SCOPE).command({"text": name, "_steps": [STEPS]}) == expected

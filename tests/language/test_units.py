@@ -1,6 +1,7 @@
 import pytest
 
 from advisor.language import units
+from advisor.model.fact import Unit
 from advisor.model.hardware.devices import Link
 
 
@@ -98,3 +99,18 @@ def test_hostile_text() -> None:
     """What could steer a terminal becomes a question mark, and a text has an end."""
     assert units.plain("a\x1b[2J\n b\u202e") == "a?[2J b?"
     assert (units.plain("x" * 300, 10), units.plain("x" * 10, 10)) == ("xxxxxxxxx…", "x" * 10)
+
+
+@pytest.mark.parametrize(
+    ("expected", "number", "unit"),
+    [
+        ("16 GiB", 16 << 30, Unit("bytes")),
+        ("12 W", 12, Unit("watts")),
+        ("12 drums", 12, Unit("drums")),
+        ("unlimited", -1, Unit("bytes", unlimited=True)),
+        ("0 B", 0, Unit("bytes", unlimited=True)),
+    ],
+)
+def test_a_number_in_its_declared_unit(expected: str, number: float, unit: Unit) -> None:
+    """Scaled where its unit is, else with the unit's own name; a limit of -1 is none, and 0 is one."""
+    assert units.in_unit(number, unit) == expected

@@ -87,3 +87,11 @@ def test_under_a_scheduler_the_ranks_of_a_host_are_said_and_meant() -> None:
     made = intelmpi.launch(plan, LaunchRequest(("./app",), scheduler="slurm", report=True))
     assert made.argv[1:3] == ("-ppn", "2")
     assert made.environment == {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0", "I_MPI_DEBUG": "4"}
+
+
+@pytest.mark.parametrize(("ranks", "form"), [(intelmpi.MASKS, "domain masks"), (intelmpi.MASKS + 1, "wrapper")])
+def test_more_masks_than_it_takes_are_left_to_the_wrapper(ranks: int, form: str) -> None:
+    """As many as it takes are written, one more are not."""
+    wide = shape(1, 1, 1, 240)
+    made = intelmpi.launch(planned((node(wide, *(f"{i},{i + 120}" for i in range(ranks))),), (None, 0, ranks)), EXACT)
+    assert made.form == form

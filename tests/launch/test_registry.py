@@ -7,7 +7,7 @@ import pytest
 
 import advisor
 from advisor.errors import BadValue
-from advisor.launch.registry import choose, find, launchers, of_lines
+from advisor.launch.registry import choose, find, launchers, names, of_lines, version_queries
 from advisor.model.hardware.operating_system import Tool
 
 ROOT = Path(advisor.__file__).parent
@@ -92,3 +92,23 @@ def test_a_named_launcher_has_the_version_that_is_there() -> None:
     assert choose((OPENMPI,), "openmpi5").version is None
     assert choose((OPENMPI,), "mpich").version is None
     assert choose((OPENMPI,), version="5.0.1").launcher.NAME == "openmpi5"
+
+
+def test_what_can_be_asked_for() -> None:
+    """The names of all launchers, those of a family by one; the wrapper starts no ranks itself."""
+    assert (set(names()) - set(names(starting=True)), "openmpi4" in names(), "openmpi" in names()) == ({"wrapper"}, False, True)
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "version"),
+    [
+        ("MVAPICH2 Version:     \t2.3.7\n", "mvapich", "2.3.7"),
+        ("MVAPICH2 2.3.7 Wed March 02 22:00:00 EST 2022 ch3:mrail\n", "mvapich", "2.3.7"),
+        ("HYDRA build details:\n    Version: 4.1\n    Configure options: '--prefix=/opt/mvapich'\n", "mvapich", None),
+    ],
+)
+def test_mvapich_is_told_from_mpich(output: str, name: str, version: str | None) -> None:
+    """By the name in its version, or by how it was built: then the number is that of MPICH, and not its own."""
+    matches = [(query.tool, re.search(query.says, output, re.MULTILINE), re.compile(query.says)) for query in version_queries()]
+    tool, match, says = next(each for each in matches if each[1])
+    assert (tool, match[1] if match and says.groups else None) == (name, version)

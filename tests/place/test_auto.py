@@ -88,3 +88,21 @@ def test_latency_without_an_adapter_is_ranks_side_by_side() -> None:
     """Where no adapter has a known place, ranks that wait for short messages sit core beside core."""
     made = place(JobShape(ranks=4, purpose="latency"), [shapes.machine(shapes.shape(2, 2, 2, 8))])
     assert (made.strategy, [str(rank.slot.cpus) for rank in made.ranks()]) == ("compact", ["0", "1", "2", "3"])
+
+
+@pytest.mark.parametrize(
+    ("job", "notes"),
+    [
+        ({}, ("no number of ranks was given: as many as fit",)),
+        (
+            {"strategy": "spread-numa"},
+            ("no number of ranks was given: one for each NUMA node", "120 of 128 cores stay idle"),
+        ),
+        ({"strategy": "spread-l3"}, ("no number of ranks was given: one for each L3 group", "96 of 128 cores stay idle")),
+        ({"ranks": 8}, ("120 of 128 cores stay idle",)),
+        ({"ranks": 128}, ()),
+    ],
+)
+def test_what_was_not_said_and_what_stays_idle(job: dict[str, object], notes: tuple[str, ...]) -> None:
+    """How many ranks there are where none were asked for, and the cores that no rank has."""
+    assert placed(ROME, **job).notes == notes

@@ -34,6 +34,8 @@ _BINDERS = {
     "-w": "memory",
     "--weighted-interleave": "memory",
 }
+_VALUED = {"env": ("-u", "-C", "-S"), "stdbuf": ("-i", "-o", "-e"), "time": ("-f", "-o"), "exec": ("-a",)}
+"""Options of programs before the launcher that are followed by a word of their own."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,9 @@ def _split(arguments: Sequence[str]) -> list[str]:
 
 
 def _skip_options(words: Sequence[str], at: int, end: int) -> int:
+    valued = _VALUED.get(words[at - 1].rpartition("/")[2], ())
     while at < end and words[at].startswith("-"):
-        at += 2 if words[at] in ("-u", "-C", "-S", "-o", "-e", "-i") and words[at - 1] == "env" and words[at] != "-i" else 1
+        at += 2 if words[at] in valued else 1
     return at
 
 

@@ -162,15 +162,23 @@ def _new(said: Said) -> Iterator[Missing]:
     elif said.name == "--rank-by" and text in ("fill", "span"):
         yield Missing("only-in-5", word, "4.x ranks by slot, node or parts of the node", "--rank-by core")
     elif said.name in ("--prtemca", "--display", "--rtos", "--runtime-options", "--hetero-nodes", "--pmixmca"):
-        better = {"--prtemca": "--mca", "--display": "--report-bindings, --display-map"}.get(said.name, f"leave {said.name} out")
+        same = {"--prtemca": _as_mca(said), "--display": "--report-bindings, --display-map"}
+        better = same.get(said.name, f"leave {said.name} out")
         yield Missing("only-in-5", word, f"{said.name} came with 5.x", better)
     elif said.written[0].lstrip("-") in ("mapby", "bindto", "rankby"):
         yield Missing("only-in-5", word, "that spelling is of PRRTE's development branch", f"{said.name} {said.values[0]}")
     elif said.name in ("--output", "--omca", "--with-ft", "--bind-to-none") or said.written[0] == "--bind-to-cores":
-        better = {"--bind-to-none": "--bind-to none", "--bind-to-core": "--bind-to core", "--omca": "--mca"}.get(said.name, "")
+        same = {"--bind-to-none": "--bind-to none", "--bind-to-core": "--bind-to core", "--omca": _as_mca(said)}
+        better = same.get(said.name, "")
         yield Missing("gone-in-4", word, f"{said.written[0]} is unknown to 4.x", better or f"leave {word} out")
     elif said.name == "--bysocket":
         yield Missing("gone-in-4", word, f"{said.name} was of 1.6 and is unknown to 4.x", "--map-by socket")
+
+
+def _as_mca(said: Said) -> str:
+    """Return a parameter as every version takes it, with its name and its value; in words where a blank is in them."""
+    words = ("--mca", *said.values)
+    return " ".join(words) if not any(" " in word for word in words) else "write --mca in its place"
 
 
 _FIVE = re.compile(r"rankfile:|pe-list=|package|hwtcpus|fill", re.IGNORECASE)

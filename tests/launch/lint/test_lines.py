@@ -276,6 +276,74 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
     assert why in found.binding
 
 
+@pytest.mark.parametrize(
+    ("version", "line", "wanted"),
+    [
+        ("5.0.6", "mpirun -np 4 --map-by ppr:2 ./a", "ppr:2 is not a pattern that it knows"),
+        (
+            "4.1.4",
+            "mpirun --hostfile slots --map-by node --bind-to core ./a",
+            "4 ranks on 2 hosts, each bound to one core; on the first host (rank: CPUs 0: 0; 2: 1)",
+        ),
+        ("5.0.6", "env -u A -C /tmp mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
+        ("5.0.6", "env -i stdbuf -o L -eL time -p mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
+        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what CPUs SLURM_GPUS gives, is not worked out here"),
+        ("slurm-24.05", "SLURM_HOSTFILE=star srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
+        ("slurm-24.05", "SLURM_HOSTFILE=none srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
+        ("slurm-24.05", "srun -n 4 --ntasks-per-core=1 --hint=nomultithread ./a", "--ntasks-per-socket and --hint binds, is not"),
+    ],
+)
+def test_what_is_said_of_the_binding(version: str, line: str, wanted: str) -> None:
+    """Where ranks go, why nothing starts, or what is not known."""
+    files = {**FILES, "slots": "n1 slots=2\nn2 slots=2\n", "star": "n1*2\n", "none": "\n"}
+    assert wanted in lint([line], machine(ROME), version=version, files=files).binding
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "better"),
+    [
+        ("4.1.4", "mpirun --prtemca a b -np 2 --bind-to none ./a", "mpirun --mca a b -np 2 --bind-to none ./a"),
+        ("4.1.4", "mpirun --omca a b -np 2 --bind-to none ./a", "mpirun --mca a b -np 2 --bind-to none ./a"),
+        ("4.1.4", "mpirun --omca a 'b c' -np 2 --bind-to none ./a", "write --mca in its place"),
+    ],
+)
+def test_a_better_line_keeps_the_values_of_an_option(version: str, line: str, better: str) -> None:
+    """A parameter keeps its name and its value under the option that this version knows."""
+    assert [each.better for each in told(ROME, version, line).warnings if each.id in ("only-in-5", "gone-in-4")] == [better]
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "known_from"),
+    [
+        ("mpirun_rsh -np 2 n1 n1 ./a", "2.3.7", "--launcher-version"),
+        ("mpirun_rsh -np 2 n1 n1 ./a", None, "the word mpirun_rsh"),
+        ("mpiexec.mpich -np 2 ./a", None, "the word mpiexec.mpich"),
+    ],
+)
+def test_the_version_is_the_one_that_was_given(line: str, version: str | None, known_from: str) -> None:
+    """What was said counts, else the word that the line starts with."""
+    bare = machine(ROME).model_copy(update={"tools": None})
+    assert lint([line], bare, version=version).known_from == known_from
+
+
+@pytest.mark.parametrize(("ranks", "warned"), [(2, False), (3, True)])
+def test_three_ranks_at_one_memory_are_warned_of(ranks: int, warned: bool) -> None:
+    """Two are too few to say that memory of the others is missed."""
+    found = told(ROME, "5.0.6", f"mpirun -np {ranks} --map-by core --bind-to core ./a").warnings
+    assert ("one-memory" in {each.id for each in found}) is warned
+
+
+def test_options_that_open_mpi_4_lacks_have_no_equal_there() -> None:
+    """An option of the runtime of 5 is named as lost; one that both have is kept."""
+    line = "mpirun -np 8 --map-by numa --bind-to core --report-bindings --pmixmca a b ./a"
+    (found,) = [each for each in told(ROME, "5.0.6", line).translations if each.launcher == "openmpi4"]
+    assert (found.lost, "--report-bindings" in (found.line or ""), "--pmixmca" in (found.line or "")) == (
+        ("no equal for --pmixmca a b",),
+        True,
+        False,
+    )
+
+
 @pytest.mark.parametrize("launcher", ["flux", "/opt/bin/jsrun", "aprun"])
 def test_launchers_that_are_not_read_are_named(launcher: str) -> None:
     """In one line, with those that are."""
