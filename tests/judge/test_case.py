@@ -104,6 +104,6 @@ def test_a_socket_has_its_own_modules() -> None:
     memory = Memory(dimms=dimms, sockets=tuple(SocketMemory(socket=at, dimms=4, slots=4, size=64 << 30) for at in (0, 1)))
     case = case_of(TWO.model_copy(update={"memory": memory}), None, None)
     assert [(socket.sizes, socket.per_channel) for socket in case.sockets or ()] == [((16 << 30,), (1,))] * 2
-    other = memory.model_copy(update={"sockets": (*memory.sockets, SocketMemory(socket=2, dimms=0, slots=4, size=0))})
+    other = memory.model_copy(update={"sockets": (*(memory.sockets or ()), SocketMemory(socket=2, dimms=0, slots=4, size=0))})
     case = case_of(TWO.model_copy(update={"memory": other}), None, None)
     assert [socket.sizes for socket in case.sockets or ()] == [None] * 2

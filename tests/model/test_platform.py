@@ -4,6 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from advisor.model.audit.platform import CutOffer, Platform, best_cut, dies, for_model, offered
+from advisor.model.hardware.devices import Hca, Port, fabric_of
+from advisor.model.hardware.platform_traits import maker_of
 
 
 def platform(**changes: Any) -> Platform:
@@ -184,3 +186,27 @@ def test_a_platform_is_read_back_as_it_was_dumped() -> None:
     """Ranges and units are plain numbers in its JSON."""
     sheet = platform()
     assert sheet == Platform.model_validate_json(sheet.model_dump_json())
+
+
+def test_the_maker_is_read_from_the_processors_vendor() -> None:
+    """Of the two of x86 by the word that CPUID has; all others are Arm's kin."""
+    assert [maker_of(each) for each in ("AuthenticAMD", "GenuineIntel", "ARM", "HiSilicon")] == ["amd", "intel", "arm", "arm"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        (("infiniband", "ethernet", "ethernet"), "infiniband"),
+        (("ethernet", "omni-path"), "omni-path"),
+        (("ethernet",), "ethernet"),
+        ((None,), None),
+        ((), None),
+    ],
+)
+def test_a_network_made_for_messages_goes_before_ethernet(layers: tuple[str | None, ...], expected: str | None) -> None:
+    """However many ports of Ethernet there are beside it."""
+    hcas = [
+        Hca(name=f"a{at}", address=f"0000:{at}1:00.0", ports=(Port(number=1, state="active", link_layer=layer),))
+        for at, layer in enumerate(layers)
+    ]
+    assert fabric_of(hcas) == expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.model.measurement import Distance, Measurements, Purpose, Result
+from advisor.model.measurement import Distance, Measurements, Purpose, Result, Task, Variant
 from advisor.model.measurement_statistics import fastest, measured_for_placement, one_core_per_l3, spread_of
 from advisor.model.placement import Measured
 from tests.measuring import one_result, one_run
@@ -65,3 +65,25 @@ def test_messages_that_took_another_way_tell_nothing_of_an_adapter() -> None:
     """Where the MPI chose the way, near and far from the adapter say nothing."""
     whole = run(messages("local", 12e6, "left to the MPI"), messages("other-socket", 6e6, "left to the MPI"))
     assert measured_for_placement(whole, 2).near_messages is None
+
+
+def test_the_best_repeat_is_the_shortest_time_or_the_highest_rate() -> None:
+    """Disturbances only hold back."""
+    rate = result("triad-nt", 10, 12, 11)
+    assert (rate.best, rate.model_copy(update={"unit": "seconds"}).best) == (12, 10)
+
+
+def test_a_variant_is_called_by_its_iteration_up_to_a_comma() -> None:
+    """What comes after the comma is for the one who reads the kernel."""
+    said = Variant(name="x", unit="bytes/s", arrays=1, read=8, written=0, iteration="sum, past the cache")
+    assert said.title == "sum"
+
+
+@pytest.mark.parametrize(("memory", "node"), [(None, ()), (0, ("--node", "0")), (3, ("--node", "3"))])
+def test_memory_is_bound_where_a_node_is_named(memory: int | None, node: tuple[str, ...]) -> None:
+    """NUMA node 0 is one too; without a node each thread touches its own part first."""
+    task = Task(
+        name="t", kernel="membw", variants=("triad",), purpose="part", part="core", index=0, cpus=(1, 2), memory=memory,
+        arguments=("--x",), seconds=1,
+    )  # fmt: skip
+    assert task.argv == ("--cpus", "1,2", *node, "--x")
