@@ -107,21 +107,17 @@ def undo_of(setting: Setting, current: str | None, value: Neutral | None = None)
     return "; ".join([*(f"rm {file}" for file in files), *back]) or f"set it back to {current}"
 
 
+_WAYS: tuple[Keeper, ...] = ("sysctl", "limits", "service", "sysfs", "cmdline", "command")
+"""What keeps a setting, the first that its sheet has."""
+
+
 def keeper_of(setting: Setting, value: Neutral, current: str | None = None) -> Kept | None:
     """Return what keeps a value; None where nothing but a person can."""
     means = setting.set
     if means is None or value in setting.only_read:
         return None
     text = text_written(setting, value)
-    ways: tuple[tuple[Keeper, str | None], ...] = (
-        ("sysctl", means.sysctl),
-        ("limits", means.limits),
-        ("service", means.service),
-        ("sysfs", means.sysfs),
-        ("cmdline", means.cmdline),
-        ("command", means.command),
-    )
-    keeper, key = next(((keeper, key) for keeper, key in ways if key), (None, None))
+    keeper, key = next(((keeper, key) for keeper in _WAYS if (key := getattr(means, keeper))), (None, None))
     if keeper is None or key is None:
         return None
     section, line = tuned_lines(setting, value) or (None, None)

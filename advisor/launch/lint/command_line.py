@@ -90,11 +90,15 @@ def take_apart(arguments: Sequence[str]) -> Words:
             return Words(environment, tuple(around), name, tuple(plain[at + 1 : ends]), others, odd)
         else:
             break
-    shown = plain[at] if at < ends else ""
+    raise _no_launcher(plain[at] if at < ends else "")
+
+
+def _no_launcher(shown: str) -> BadInput:
+    """Return the refusal of a line by the word that starts no launcher, or one whose lines are not read."""
     known = ", ".join(dict.fromkeys(program for spoken in of_lines().values() for program in spoken.programs))
     if any(shown.rpartition("/")[2] in each.programs for each in other_launchers()):
-        raise BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {known}")
-    raise BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected one of {known}")
+        return BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {known}")
+    return BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected one of {known}")
 
 
 def started_by(program: str) -> tuple[str, ...]:

@@ -187,11 +187,7 @@ def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
     if want.hostfile and want.hostfile not in made.files:
         raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
     if want.level == "dist" and made.four:
-        count = want.ranks or len(logical_numbering(made.topology).cores)
-        if len(want.hosts) > 1:
-            raise Unclear("dist on several hosts is not worked out here")
-        host = want.hosts[0][0] if want.hosts else None
-        return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, cpus in enumerate(_near(made, count)))
+        return _by_distance(made)
     parts = programs(made.line, want)
     for part in parts:
         if part.fault:
@@ -200,6 +196,15 @@ def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
         return orte.ranks(parts, made.topology)
     devices = homes_of_devices(want, made.machine, made.topology) if want.device and newer(made.line) else ()
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
+
+
+def _by_distance(made: Prediction) -> tuple[LintRank, ...]:
+    """Return the ranks that Open MPI 4 maps by their distance to an adapter."""
+    want = made.want
+    if len(want.hosts) > 1:
+        raise Unclear("dist on several hosts is not worked out here")
+    host, count = want.hosts[0][0] if want.hosts else None, want.ranks or len(logical_numbering(made.topology).cores)
+    return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, cpus in enumerate(_near(made, count)))
 
 
 def _ranks(made: Prediction) -> tuple[LintRank, ...]:

@@ -95,24 +95,26 @@ def _kept(case: Prediction, family: str) -> tuple[list[str], list[str]]:
             continue
         if said.name in ("--ntasks-per-node", "--nodelist", "-genv", "-env", "--use-hwthread-cpus", "--hetero-nodes"):
             continue
-        if own.startswith("openmpi") and family.startswith("openmpi"):
-            words = _other(said, five=family == "openmpi5")
-        elif said.name == "-x" and own.startswith("openmpi"):
-            words = () if "=" in said.values[0] else None
-        elif (said.name == "--mca" and said.values[0].startswith(("rmaps_", "hwloc_base_"))) or said.name in (
-            "--report-bindings",
-            "--allow-run-as-root",
-            "--oversubscribe",
-            "--nooversubscribe",
-        ):
-            words = ()
-        else:
-            words = None
+        words = _by_other(said, own, family)
         if words is None:
             lost.append(" ".join(said.written)[:80])
         else:
             kept += words
     return kept, [f"no equal for {', '.join(lost)}"] if lost else []
+
+
+_OF_OPEN_MPI = ("--report-bindings", "--allow-run-as-root", "--oversubscribe", "--nooversubscribe")
+"""Options that others need no word for."""
+
+
+def _by_other(said: Said, own: str, family: str) -> Sequence[str] | None:
+    """Return how another launcher says an option; None where it cannot."""
+    if own.startswith("openmpi") and family.startswith("openmpi"):
+        return _other(said, five=family == "openmpi5")
+    if said.name == "-x" and own.startswith("openmpi"):
+        return () if "=" in said.values[0] else None
+    binding = said.name == "--mca" and said.values[0].startswith(("rmaps_", "hwloc_base_"))
+    return () if binding or said.name in _OF_OPEN_MPI else None
 
 
 def _other(said: Said, *, five: bool) -> Sequence[str] | None:

@@ -115,15 +115,8 @@ def _each(line: "Line") -> int | None:
 
 def _named(made: "Prediction", option: str, text: str, each: int | None, *, by_slots: bool) -> Iterator[tuple[str, int]]:
     """Yield each host and how many ranks it takes at a time."""
-    if option == "-f":
-        if text not in made.files:
-            raise Unclear(f"the host file {text[:80]} was not read")
-        rows = [row.partition("#")[0].strip() for row in made.files[text].splitlines()[:MOST_RANKS]]
-        words = [row for row in rows if row]
-    else:
-        words = [word for word in text.split(",")[:MOST_RANKS] if word]
     found: dict[str, int] = {}
-    for word in words:
+    for word in _written(made, option, text):
         match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?", word, re.ASCII)
         if not match or match[1] in found:
             raise Unclear(f"the host {word[:40]!a} is written in a way that is not worked out here")
@@ -140,6 +133,15 @@ def _named(made: "Prediction", option: str, text: str, each: int | None, *, by_s
     if by_slots and any(found.values()):
         raise Unclear("a machine file with slots beside -ppn is not worked out here")
     yield from ((name, each) for name in found)
+
+
+def _written(made: "Prediction", option: str, text: str) -> list[str]:
+    """Return the hosts as a file or the option's own list has them."""
+    if option != "-f":
+        return [word for word in text.split(",")[:MOST_RANKS] if word]
+    if text not in made.files:
+        raise Unclear(f"the host file {text[:80]} was not read")
+    return [row for line in made.files[text].splitlines()[:MOST_RANKS] if (row := line.partition("#")[0].strip())]
 
 
 OFF = frozenset({"0", "no", "off", "disable"})
@@ -192,24 +194,22 @@ def _domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Giv
     threads = pins.get("OMP_NUM_THREADS", "")
     if domain == "omp":
         domain = threads or ""
-    everything = tree.topology.inside.pus
     caches = ("cache3",) if domain == "cache3" else tree.below_nodes(count) if domain in _AUTO else ()
     tree.even(("socket", "numa", *caches, "core"))
     if domain in _AUTO:
         return _chosen(tree, order, count)
     if domain == "node":
-        return (everything,) * count
+        return (tree.topology.inside.pus,) * count
     if re.fullmatch(r"[1-9]\d{0,4}", domain, re.ASCII):
-        size = int(domain)
+        size, everything = int(domain), tree.topology.inside.pus
         if size > len(everything):
             raise Unclear(f"domains of {size} CPUs on {len(everything)}")
-        blocks = _blocks(tree, size, everything)
+        blocks, pus = _blocks(tree, size, everything), [cpus.first or 0 for cpus in tree.level("pu")]
         if order in _APART and count <= len(blocks):
-            pus = [cpus.first or 0 for cpus in tree.level("pu")]
             found = [[_first(part, pus, size) for part in parts] for parts in tree.spread(count)]
             return _ordered(found, order, whole=False)
         if len(everything) % size and count > len(blocks):
-            turn = [cpus.first or 0 for cpus in tree.level("pu")] * (size // len(everything) + 2)
+            turn = pus * (size // len(everything) + 2)
             starts = [rank * size % len(everything) for rank in range(count)]
             return tuple(CpuSet(turn[start : start + size]) for start in starts)
         return _bunched(tree, blocks, order, count, size=size)
