@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,7 +29,7 @@ from advisor.render.checklist.steps import Sheet
 from advisor.work.bios import BiosInput
 from advisor.work.checklist import planned
 from tests.conftest import Golden
-from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, wished
+from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, state, wished
 
 FORMATS = sorted(path.stem for path in (templates() / "checklist").glob("*.j2"))
 HEADS = {name: jinja.about((templates() / "checklist" / f"{name}.j2").read_text()) for name in FORMATS}
@@ -113,6 +114,24 @@ def test_the_page_prints_as_it_did(width: int, golden: Golden, *, verbose: bool)
     text = page(planned_sample(), width, verbose=verbose)
     assert [line for line in text.splitlines() if len(line) > width] == []
     golden(f"checklist-{width}{'-full' if verbose else ''}.txt", text)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "says"),
+    [
+        (("finding", "pass", "pass", "unknown"), "FIX 1 THING"),
+        (("finding", "finding", "pass", "unknown"), "FIX 2 THINGS"),
+        (("pass", "pass", "pass", "unknown"), "NOTHING TO FIX"),
+        (("finding", "unknown", "unknown", "unknown", "unknown"), "LITTLE IS KNOWN · FIX 1 THING"),
+        (("unknown", "unknown"), "LITTLE IS KNOWN"),
+    ],
+)
+def test_the_first_words_say_what_is_to_be_done_and_whether_little_is_known(verdicts: tuple[str, ...], says: str) -> None:
+    """Where less than a quarter of the lines is known that is said first; the numbers behind it add up to all lines."""
+    found = listed([state(f"rule-{at}", "os", verdict) for at, verdict in enumerate(verdicts)])
+    shown = sheet(found, Plan(vendor="Dell", vendor_id="dell", scope="mpi"))
+    every, *parts = (int(number) for number in re.findall(r"\d+", shown.tally))
+    assert (shown.verdict, every, sum(parts)) == (says, len(verdicts), len(verdicts))
 
 
 def test_json_has_its_version_and_every_line() -> None:

@@ -115,11 +115,10 @@ class Sheet:
     @property
     def verdict(self) -> str:
         """Return what a hurried reader takes away."""
-        wrong = len(self.whole.marked("todo"))
-        if wrong:
-            return f"FIX {count(wrong, 'THING', 'THINGS')}"
-        known = len(self.whole.items) - self.whole.unknown
-        return "NOTHING TO FIX" if known and known >= LITTLE * len(self.whole.items) else "LITTLE IS KNOWN"
+        wrong, every = len(self.whole.marked("todo")), len(self.whole.items)
+        little = every - self.whole.unknown < max(1, LITTLE * every)
+        fix = f"FIX {count(wrong, 'THING', 'THINGS')}" if wrong else "" if little else "NOTHING TO FIX"
+        return " · ".join(filter(None, ("LITTLE IS KNOWN" if little else "", fix)))
 
     @property
     def nothing(self) -> str:
