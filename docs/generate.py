@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: facts, sources, commands, the schema of the Machine JSON; and the README's drawings.
+"""Writes docs/reference/ from the code: facts, sources, commands, schemas; manual pages; drawings of the README and the tour.
 
 Run by `make docs`; a test says when a page is stale.
 """
@@ -26,21 +26,28 @@ from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
 from advisor.model.value import Value
 from advisor.render import manpage
+from advisor.render.audit.findings import Asker
+from advisor.render.audit.page import audit_page
+from advisor.render.audit.screen import Shown
 from advisor.render.lines import text_of
 from advisor.render.schema import audit_schema
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import picture_lines
+from advisor.work.audit import audit
 from advisor.work.machine import read_machine
-from docs import house, knowledge_pages
+from docs import house, knowledge_pages, terminal_picture
 
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
 CHANGELOG = README.parent / "CHANGELOG.md"
+TOUR = Path(__file__).parent / "tour.md"
 MANUALS = Path(__file__).parent / "man"
 PICTURES = Path(__file__).parent / "pictures"
 SHOWN = "a-r7425-2x7601-dell"
-"""The test machine that the README shows."""
+"""The test machine that the tour shows."""
+AUDITED = "b-c6525-2x7702-nps1"
+"""The test machine whose audit the README shows."""
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 
 
@@ -58,6 +65,18 @@ def pages() -> dict[str, str]:
     }
 
 
+def audited() -> str:
+    """Return the first screen of an audit as a picture: of a server that was left as it came."""
+    from tests.machines.catalogue import write_archive
+
+    with tempfile.TemporaryDirectory() as place:
+        write_archive(AUDITED, Path(place) / "node.tar.gz")
+        found = audit(str(Path(place) / "node.tar.gz"))
+    judged, asked = found.judgement, Asker(("--from", "node.tar.gz"))
+    shown = Shown(found.audit, found.machine, judged.layout, judged.case.measured, asked, found.plan, found.numbers)
+    return terminal_picture.draw(audit_page(shown), "advisor audit --from node.tar.gz")
+
+
 def machine() -> Machine:
     """Return the machine that the README shows."""
     from tests.machines.catalogue import write_archive
@@ -71,15 +90,19 @@ def machine() -> Machine:
 def pictures() -> dict[str, str]:
     """Return every drawing by file name."""
     shown = machine()
-    return {"r7425.svg": draw_svg(picture(shown, infer_layout(shown))), "rooms.svg": house.drawing()}
+    return {
+        "r7425.svg": draw_svg(picture(shown, infer_layout(shown))),
+        "rooms.svg": house.drawing(),
+        "audit.svg": audited(),
+    }
 
 
-def readme() -> str:
-    """Return the README with the product's own drawing in it, but for the table of distances."""
+def tour() -> str:
+    """Return the page on how it works with the product's own drawing in it, but for the table of distances."""
     shown = machine()
     drawn = [text_of(line).rstrip() for line in picture_lines(picture(shown, infer_layout(shown)), 80)]
     head = "\n".join(takewhile(lambda line: not line.startswith("node "), drawn))
-    before, _, rest = README.read_text(encoding="utf-8").partition("```text\n")
+    before, _, rest = TOUR.read_text(encoding="utf-8").partition("```text\n")
     return f"{before}```text\n{head}\n```{rest.partition('```')[2]}"
 
 
@@ -247,7 +270,7 @@ def main() -> int:
     REFERENCE.mkdir(exist_ok=True)
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, encoding="utf-8")
-    README.write_text(readme(), encoding="utf-8")
+    TOUR.write_text(tour(), encoding="utf-8")
     MANUALS.mkdir(exist_ok=True)
     for old in set(MANUALS.glob("*.1")) - {MANUALS / name for name in manuals()}:
         old.unlink()

@@ -43,9 +43,9 @@ def test_pictures_are_fresh() -> None:
     assert stale == [], "run make docs"
 
 
-def test_the_drawing_in_the_readme_is_the_products() -> None:
-    """The drawing in the README is what the product draws now."""
-    assert generator().readme() == (ROOT / "README.md").read_text(), "run make docs"
+def test_the_drawing_in_how_it_works_is_the_products() -> None:
+    """The drawing in docs/tour.md is what the product draws now."""
+    assert generator().tour() == (ROOT / "docs" / "tour.md").read_text(), "run make docs"
 
 
 def test_every_key_of_the_json_is_described() -> None:

@@ -118,7 +118,7 @@ class CommandFolder(TyperGroup):
 
 
 def _show_group(ctx: Any, args: list[str]) -> None:
-    """Show the commands that begin with a word which is none itself (`advisor bios`); refuse what it is followed by."""
+    """Show the commands that begin with a word which is none itself (such as `bios`); refuse what it is followed by."""
     members = {name: about for name, about in commands().items() if name.startswith(f"{args[0]} ")}
     if not members:
         return
