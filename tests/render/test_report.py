@@ -181,7 +181,7 @@ def test_launch_lines_are_those_of_the_usual_shapes(rome: Report, folder: Path) 
 def test_modules_whose_socket_is_not_known_are_drawn_below(folder: Path) -> None:
     """A board whose names do not tell has one strip for all its modules, and says so."""
     (strip,) = drawn(made("turin-4-gpus", folder)).links
-    assert (strip.says, len(strip.slots)) == ("24 DIMMs in 24 slots; which socket each serves, its name does not tell", 24)
+    assert (strip.says, len(strip.slots)) == ("24 memory modules (DDR5): the socket of each is not known", 24)
 
 
 def test_every_fact_stands_on_the_page_with_its_source(rome: Report, page: str) -> None:

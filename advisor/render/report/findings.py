@@ -19,6 +19,8 @@ FIXES = 3
 
 LONG = 1000
 
+UNPUBLISHED: Final = "nothing is published for such a machine"
+
 SCOPES: Final = {"mpi": "MPI", "hpl": "HPL"}
 
 
@@ -211,7 +213,7 @@ def _figures(measured: MeasuredFacts) -> Iterator[Figure]:
         one = _published(measured.published_latency, "latency", whole.latency)
         low, high = (one.low or one.high, one.high or one.low) if one else (None, None)
         beside = f"published {duration(low)} to {duration(high)}" if low and high and low != high else ""
-        beside = beside or (f"published {duration(low)}" if low else "nothing is published for such a machine")
+        beside = beside or (f"published {duration(low)}" if low else UNPUBLISHED)
         yield Figure("Memory latency", duration(whole.latency), beside, None, one.ref if one and low else "")
     if measured.flops:
         own = measured.flops
@@ -244,7 +246,7 @@ def _rate(name: str, shown: str, value: float, one: Compared | None, ceiling: fl
         high = one.high or low
         span = throughput(low) if low == high else f"{throughput(low).partition(' ')[0]} to {throughput(high)}"
         return Figure(name, shown, f"{percent(value / low)} of the {span} published", value / low, one.ref)
-    beside = f"{percent(value / ceiling)} of the {throughput(ceiling)} that the DIMMs carry" if ceiling else ""
+    beside = f"{percent(value / ceiling)} of the {throughput(ceiling)} that the DIMMs carry" if ceiling else UNPUBLISHED
     return Figure(name, shown, beside, value / ceiling if ceiling else None)
 
 

@@ -126,7 +126,9 @@ def _anywhere(modules: Sequence[Dimm], found: Numbered) -> Iterator[Strip]:
     own = [each for each in modules if each.socket is None]
     if own:
         filled = sum(each.size != 0 for each in own)
-        told = f"{count(filled, 'DIMM')} in {count(len(own), 'slot')}; which socket each serves, its name does not tell"
+        kinds = ", ".join(dict.fromkeys(plain(each.kind, 20) for each in own if each.kind and each.size != 0))
+        places = f" in {count(len(own), 'slot')}" if len(own) > filled else ""
+        told = f"{count(filled, 'memory module')}{f' ({kinds})' if kinds else ''}{places}: the socket of each is not known"
         marks = _about(found, *(each.locator for each in own), memory=True)
         slots = tuple(map(_slot, sorted(own, key=lambda each: _natural(each.locator)))) if len(own) <= MOST_SLOTS else ()
         yield Strip(told, slots, marks)

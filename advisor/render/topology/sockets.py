@@ -138,7 +138,8 @@ def strip(told: Strip, room: float) -> Tile:
     if not told.slots:
         return head
     columns = min(len(told.slots), 16 if len(told.slots) % 12 else 12)
-    width = min(46.0, (room + 3) / columns - 3)
+    widest = max(width_of(slot.name, Font(10)) for slot in told.slots) + 6
+    width = min(max(46.0, widest), (room + 3) / columns - 3)
     each = []
     for slot in told.slots:
         colours = COLOURS[SLOTS[slot.state]]
