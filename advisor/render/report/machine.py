@@ -113,25 +113,30 @@ def _strip(block: Block, modules: Sequence[Dimm], sockets: Mapping[int, SocketMe
     """Return the memory modules of a socket; None where the firmware was not asked for them."""
     own = [each for each in modules if each.socket in block.sockets]
     known = [sockets[number] for number in block.sockets if number in sockets]
-    if not own or len(known) != 1:
+    if not own or len(known) > 1:
         return None
     marks = _about(found, *(f"socket {number}" for number in block.sockets), *(each.locator for each in own), memory=True)
     ordered = sorted(own, key=lambda each: (each.channel if each.channel is not None else -1, _natural(each.locator)))
     slots = tuple(map(_slot, ordered)) if len(own) <= MOST_SLOTS else ()
-    return Strip(_memory(known[0], own), slots, marks)
+    return Strip(_memory(known[0], own) if known else _modules(own), slots, marks)
 
 
 def _anywhere(modules: Sequence[Dimm], found: Numbered) -> Iterator[Strip]:
     """Yield the memory modules where their names do not tell which socket each serves."""
     own = [each for each in modules if each.socket is None]
     if own:
-        filled = sum(each.size != 0 for each in own)
-        kinds = ", ".join(dict.fromkeys(plain(each.kind, 20) for each in own if each.kind and each.size != 0))
-        places = f" in {count(len(own), 'slot')}" if len(own) > filled else ""
-        told = f"{count(filled, 'memory module')}{f' ({kinds})' if kinds else ''}{places}: the socket of each is not known"
+        told = f"{_modules(own)}: the socket of each is not known"
         marks = _about(found, *(each.locator for each in own), memory=True)
         slots = tuple(map(_slot, sorted(own, key=lambda each: _natural(each.locator)))) if len(own) <= MOST_SLOTS else ()
         yield Strip(told, slots, marks)
+
+
+def _modules(modules: Sequence[Dimm]) -> str:
+    """Return ``24 memory modules (DDR5)``, of what the names of modules alone tell."""
+    filled = sum(each.size != 0 for each in modules)
+    kinds = ", ".join(dict.fromkeys(plain(each.kind, 20) for each in modules if each.kind and each.size != 0))
+    places = f" in {count(len(modules), 'slot')}" if len(modules) > filled else ""
+    return f"{count(filled, 'memory module')}{f' ({kinds})' if kinds else ''}{places}"
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -139,6 +139,8 @@ def strip(told: Strip, room: float) -> Tile:
         return head
     columns = min(len(told.slots), 16 if len(told.slots) % 12 else 12)
     widest = max(width_of(slot.name, Font(10)) for slot in told.slots) + 6
+    while columns > 4 and (room + 3) / columns - 3 < widest:
+        columns //= 2
     width = min(max(46.0, widest), (room + 3) / columns - 3)
     each = []
     for slot in told.slots:
