@@ -206,19 +206,26 @@ def staged_page(found: Any, width: int | None, *, asking: bool) -> "RenderableTy
 
 
 def given_bios(
-    bios: "list[Path] | None", bmc: str | None, *, here: bool, insecure: bool, observer: Terminal
+    bios: "list[Path] | None",
+    bmc: str | None,
+    *,
+    here: bool,
+    login_file: Path | None,
+    ca: Path | None,
+    insecure: bool,
+    observer: Terminal,
 ) -> "Sequence[Path] | BiosInput":
     """Return the BIOS of files, or what a BMC has: of this machine its own, where credentials for it are in the environment."""
     opt.at_most_one({"--bmc": bmc is not None, "--bios": bool(bios)})
-    if bmc is None and (bios or not here or USER not in os.environ or PASSWORD not in os.environ):
+    if bmc is None and (bios or not here or not (login_file or {USER, PASSWORD} <= os.environ.keys())):
         return bios or ()
     from advisor.work.bmc.own import own_bmc
     from advisor.work.bmc.read import bios_input
 
     if bmc is not None:
-        return bios_input(Door(bmc, insecure=insecure, ask=ask))
+        return bios_input(Door(bmc, login_file=login_file, ca=ca, insecure=insecure, ask=ask))
     try:
-        return bios_input(Door(own_bmc(), insecure=insecure))
+        return bios_input(Door(own_bmc(), login_file=login_file, ca=ca, insecure=insecure))
     except AdvisorError as error:
         observer.say(f"without the BIOS settings of its BMC: {error}")
         return ()

@@ -280,6 +280,14 @@ def test_a_bmc_that_takes_its_time_is_given_up(
     assert (said.status, said.lines, "within 0 seconds" in said.err, len(bmc.requests("GET", "Systems"))) == (2, 1, True, 1)
 
 
+def test_answers_that_are_slow_together_are_given_up(imitated: Imitated, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in time, and all of them too long: one BMC ends, and logs out."""
+    monkeypatch.setattr("advisor.bmc.session.ALL", 0.5)
+    bmc = imitated("lenovo", faults=[Fault("slow", "GET", "", times=99, value="0.2")])
+    said = admin.types("bios", "status", bmc=bmc)
+    assert (said.status, said.lines, "in all" in said.err, bmc.opened, bmc.closed) == (2, 1, True, 1, 1)
+
+
 @pytest.mark.parametrize("target", ["http://127.0.0.2:9/redfish/v1/", "//evil.example/redfish/v1", "https://evil.example/"])
 @pytest.mark.parametrize("kind", ["redirect", "link"])
 def test_nothing_leads_to_another_host(kind: str, target: str, imitated: Imitated, admin: Admin) -> None:

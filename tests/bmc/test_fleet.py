@@ -84,6 +84,15 @@ def test_what_most_say_stands_first_and_once(row: Row) -> None:
     assert (foreign.writes(), said.document["left"]) == ([], foreign.url)
 
 
+def test_servers_that_a_plan_is_not_for_are_one_line(row: Row) -> None:
+    """Their UUIDs differ; what they say is the same."""
+    bmcs = [row.add() for _ in range(3)]
+    plan = row.admin.plan({"Processors_SNC": "Enabled"}, uuid=bmcs[0].identity)
+    said = row.types("stage", plan, "--yes", "--record", row.admin.folder / "%h.json", "--json")
+    folded = [(each["count"], "another server" in each["is"]) for each in said.document["folded"]]
+    assert (said.status, folded) == (2, [(1, False), (2, True)])
+
+
 def test_each_has_its_own_record(row: Row) -> None:
     """%h in the name of the file is the BMC's name; each record has its own UUID."""
     bmcs = [row.add() for _ in range(3)]

@@ -39,6 +39,8 @@ def run(
     rules: opt.Rules = None,
     bios: opt.Bios = None,
     bmc: bmc_opt.AuditHost = None,
+    login_file: bmc_opt.LoginFile = None,
+    ca: bmc_opt.Ca = None,
     insecure: bmc_opt.Insecure = False,
     measurements: opt.MeasurementsOption = None,
     measure: opt.AuditMeasure = True,
@@ -60,7 +62,7 @@ def run(
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
     observer = Terminal(details=sys.stderr.isatty())
-    given = bmc_opt.given_bios(bios, bmc, here=source is None, insecure=insecure, observer=observer)
+    given = bmc_opt.given_bios(bios, bmc, here=source is None, login_file=login_file, ca=ca, insecure=insecure, observer=observer)
     now, files = asked if measure else None, measurements or ()
     found = audit(
         source, scope, site=rules or (), bios=given, measurements=files, measure=now, topics=topic or (), observer=observer

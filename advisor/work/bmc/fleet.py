@@ -16,6 +16,7 @@ from advisor.work.bmc.door import Door
 
 AT_ONCE: Final = 32
 _LARGEST: Final = 1 << 20
+_OWN_UUID = re.compile(r"(?<=,) and here it is [0-9A-Fa-f-]{36}")
 
 
 class Told(Protocol):
@@ -43,8 +44,9 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """Return it as it is folded: the BMC's own name is not in it."""
-        return self.told.word if self.told else f"could not: {(self.error or '').removeprefix(f'{self.bmc}: ')}"
+        """Return it as it is folded: neither the BMC's own name nor its server's UUID is in it."""
+        why = _OWN_UUID.sub(" it is another server", (self.error or "").removeprefix(f"{self.bmc}: "))
+        return self.told.word if self.told else f"could not: {why}"
 
 
 @dataclass(frozen=True)
