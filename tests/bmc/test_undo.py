@@ -13,8 +13,9 @@ import pytest
 from tests.bmc.admin import WISH, Admin, Said
 from tests.bmc.conftest import Imitated
 from tests.bmc.imitation import PASSWORD, USER, Bmc
+from tests.bmc.machines import ABSENT, FILES, PRESENT, captured
 from tests.bmc.makers import MAKERS
-from tests.bmc.wire import Fault, Request
+from tests.bmc.wire import Fault, Rack, Request
 
 every_maker = pytest.mark.parametrize("maker", MAKERS)
 
@@ -367,3 +368,18 @@ def test_status_names_what_waits(imitated: Imitated, admin: Admin) -> None:
         {"SubNumaCluster": "Disabled"},
         ["Starting"],
     )
+
+
+@pytest.mark.skipif(not PRESENT, reason=ABSENT)
+@pytest.mark.parametrize("maker", FILES)
+def test_the_whole_round_on_a_published_capture(maker: str, rack: Rack, admin: Admin) -> None:
+    """Every attribute and dependency of a real server: staged, restarted, proven, undone, restarted, and as it was."""
+    bmc = rack.add(MAKERS[maker](machine=captured(maker)))
+    before = dict(bmc.applied)
+    plan = in_effect(admin, bmc, maker)
+    proven = admin.types("bios", "prove", plan, "--record", admin.folder / "record.json", "--json", bmc=bmc)
+    said = undone(admin, bmc)
+    assert (proven.status, said.status, admin.restarts(bmc).status) == (0, 0, 0), proven.out + said.err
+    settle(bmc)
+    left = set(said.document["left"])
+    assert {name: value for name, value in bmc.applied.items() if value != before[name] and name not in left} == {}
