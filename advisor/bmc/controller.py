@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from advisor.bmc.session import Resource, Session
+from advisor.errors import one_line
 
 _MOST: Final = 60
 """Members of one collection that are looked at; iLO lists some thirty registries."""
@@ -38,6 +39,15 @@ class Controller:
         if not isinstance(times, list) or "OnReset" not in times:
             return {}
         return {"@Redfish.SettingsApplyTime": {"@odata.type": "#Settings.v1_3_0.PreferredApplyTime", "ApplyTime": "OnReset"}}
+
+    @property
+    def last_messages(self) -> tuple[str, ...]:
+        """Return what the BMC says of how settings were applied the last time, where it keeps that (HPE)."""
+        told = self.bios.get("@Redfish.Settings")
+        messages = told.get("Messages") if isinstance(told, dict) else None
+        found = [each for each in messages[:5] if isinstance(each, dict)] if isinstance(messages, list) else []
+        texts = (each.get("Message") or each.get("MessageId") for each in found)
+        return tuple(one_line(text)[:300] for text in texts if isinstance(text, str) and text.strip())
 
     @property
     def waiting(self) -> dict[str, Any]:

@@ -370,6 +370,20 @@ def test_status_names_what_waits(imitated: Imitated, admin: Admin) -> None:
     )
 
 
+def test_why_it_was_not_applied_is_the_bmcs_to_say(imitated: Imitated, admin: Admin) -> None:
+    """HPE keeps how the last settings went: its words stand beside what does not hold."""
+    bmc = imitated("hpe", lies={"applies nothing"})
+    plan = admin.wish("hpe")
+    admin.stages(bmc, plan)
+    admin.restarts(bmc)
+    settle(bmc)
+    messages = [{"MessageId": "iLO.2.14.InternalError", "Message": "It was not \x1b[2Japplied."}]
+    bmc.settled = {**(bmc.settled or {}), "Messages": messages}
+    said = admin.types("bios", "prove", plan, "--json", bmc=bmc)
+    why = said.document["witnesses"][0]["why"]
+    assert (said.status, any("applied." in line for line in why), "\x1b" in "".join(why)) == (1, True, False)
+
+
 @pytest.mark.skipif(not PRESENT, reason=ABSENT)
 @pytest.mark.parametrize("maker", FILES)
 def test_the_whole_round_on_a_published_capture(maker: str, rack: Rack, admin: Admin) -> None:

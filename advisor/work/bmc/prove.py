@@ -101,7 +101,8 @@ def _of_bmc(plan: "BiosPlan", reading: BiosReading, ground: "FirmwareState", job
     """Return what the BMC says: every attribute applied, nothing waits, its job ended well, and it is the same server."""
     wrong = list(_against(plan, reading, ground, jobs))
     if wrong:
-        return Witness("the BMC", "does not hold", tuple(wrong))
+        said = (f"of the last settings that it applied it says: {text}" for text in reading.raw.last_messages)
+        return Witness("the BMC", "does not hold", (*wrong, *said))
     shown = [f"{name}={value} is applied" for name, value in plan.values.items()]
     return Witness("the BMC", "holds", (*shown, "nothing waits for the next restart"))
 
