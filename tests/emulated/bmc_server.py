@@ -7,6 +7,7 @@ the settings now describe.
 
 import argparse
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -30,7 +31,8 @@ GUEST_LIES = ("guest as before", "guest as another")
 """What only the operating system can find out: every attribute says what was asked for, and the server is another."""
 
 AGENT = """
-cd /run/vm
+cd /run/vm || exit 125
+rm -f /.dockerenv  # of the guest's own overlay: a server is no container, whatever this computer is
 touch up
 while [ ! -e off ]; do
     if [ -e job ]; then
@@ -93,6 +95,7 @@ class Guest:
             (self.folder / name).unlink(missing_ok=True)
         self.server = server
         environment = os.environ | {"VM_OUT": str(self.folder), "PYTHONPATH": str(ROOT), "VM_TIMEOUT": "3600"}
+        environment.setdefault("VM_CACHE", str(Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache/advisor-vm"))  # whatever HOME is
         environment = {name: text for name, text in environment.items() if PASSWORD not in text}
         line = [str(HERE / "vm.sh"), server, "bash", "-c", AGENT]
         with (self.folder / "vm.out").open("wb") as out, (self.folder / "vm.err").open("wb") as err:  # qemu takes no other kind
@@ -186,8 +189,7 @@ class Emulated(Dell):
 
     def switch_off(self) -> None:
         """Stop the server for good."""
-        if self._work:
-            self._work.join(LIMIT)
+        self.settled_down()
         self.guest.stop(gracefully=False)
 
     def delays(self) -> bool:
@@ -215,6 +217,11 @@ class Emulated(Dell):
         self.guest.stop(gracefully=gracefully)
         if self.power == "On":
             self.guest.start(server)
+
+    def settled_down(self) -> None:
+        """Wait until a restart has stopped one guest and started the next."""
+        if self._work:
+            self._work.join(LIMIT)
 
     @property
     def ready(self) -> bool:

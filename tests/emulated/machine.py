@@ -51,7 +51,7 @@ def _processors(server: Server, modules: Modules) -> Iterator[Option]:
     sparse = server.places != server.cores
     dies = f"dies={server.groups // modules.per_die}" + (",modules=2" if modules.used else "")
     parts = f"sockets={server.sockets},{dies},cores={server.places},threads={server.threads}"
-    yield "-cpu", f"{server.cpu},model-id={server.model}"
+    yield "-cpu", f"{server.cpu},-hypervisor,model-id={server.model}"  # a virtual machine is judged by fewer rules
     yield "-smp", f"{1 if sparse else every},maxcpus={every},{parts}"
     for cpu in sorted(cpus(server))[1:] if sparse else ():
         place = modules.place(server, cpu.socket, cpu.group)
