@@ -37,7 +37,7 @@ def place(vendor: str, platform: str | None, name: str, value: Neutral, bios: Bi
         ({"system_vendor": "LENOVO", "product": "ThinkSystem SR645"}, "lenovo"),
         ({"system_vendor": "Supermicro"}, "supermicro"),
         ({"system_vendor": "To be filled by O.E.M.", "board_vendor": "GIGABYTE"}, "gigabyte"),
-        ({"system_vendor": "Acme", "board_vendor": "Acme"}, "generic"),
+        ({"system_vendor": "Nobody", "board_vendor": "Nobody"}, "generic"),
         ({"product": "PowerEdge C6525"}, "dell"),
         ({"system_vendor": "WEKA", "product": "WEKApod - R6615", "board_vendor": "Dell Inc."}, "dell"),
         ({"system_vendor": "System manufacturer", "product": "ThinkSystem SR645 V3"}, "lenovo"),
