@@ -166,6 +166,16 @@ def test_what_a_format_lacks_is_named(copy: Path, first: str, only: str, said: s
     assert (done.returncode, said in " ".join(done.stdout.split())) == (1, True), done.stdout
 
 
+@pytest.mark.parametrize(("quoted", "status"), [("now | note", 0), ("now", 1)])
+def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: int) -> None:
+    """The example stands the test of every format; without its filter for a word from outside it does not."""
+    for folder in ("tests/render", "tests/know"):
+        copytree(ROOT / folder, copy / folder, ignore=ignore_patterns("__pycache__", "seen"))
+    (copy / FORMAT).write_text("{#- for a spreadsheet -#}\n" + EXAMPLES[FORMAT].replace("now | note", quoted))
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/render/test_checklist.py", "-k", "nothing_from and tsv")
+    assert run(copy, *words).returncode == status
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

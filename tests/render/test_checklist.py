@@ -27,12 +27,13 @@ from advisor.render.checklist.page import checklist_document as json_of
 from advisor.render.checklist.page import checklist_page
 from advisor.render.checklist.steps import Sheet
 from advisor.work.bios import BiosInput
-from advisor.work.checklist import planned
+from advisor.work.checklist import SYSTEM_FILES, planned
 from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, state, wished
 
 FORMATS = sorted(path.stem for path in (templates() / "checklist").glob("*.j2"))
-HEADS = {name: jinja.about((templates() / "checklist" / f"{name}.j2").read_text()) for name in FORMATS}
+TEXTS = {name: (templates() / "checklist" / f"{name}.j2").read_text() for name in FORMATS}
+HEADS = {name: jinja.about(text) for name, text in TEXTS.items()}
 OF_VENDOR = {name: head.vendors[0] for name, head in HEADS.items() if head.vendors}
 SCRIPTS = ["racadm", "ilorest", "onecli", "sum"]
 TUNED = "/usr/lib/python3/dist-packages/tuned"
@@ -46,7 +47,7 @@ def made(name: str, pair: Pair | None = None) -> str:
     vendor = OF_VENDOR.get(name, "dell")
     shown, plan = pair or planned_sample(vendor=vendor)
     given = values(sheet(shown, plan, vendor), "1.2.3")
-    return jinja.fill((templates() / "checklist" / f"{name}.j2").read_text(), given, name)
+    return jinja.fill(TEXTS[name], given, name)
 
 
 def sheet(checklist: Checklist, plan: Plan, vendor: str = "dell") -> Sheet:
@@ -164,9 +165,17 @@ def test_on_a_page_with_room_for_each_word_a_shell_reads_the_words_of_a_command(
     assert shlex.split("\n".join(lines).replace("\\\n", " ")) == ["cat", *words]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("md", "html", "redfish")])
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_from_outside_makes_a_line_or_steers_a_terminal(name: str) -> None:
+    """With hostile names in every text none of them begins a line, whatever the format is for, or has a control character."""
+    text = made(name, hostile(OF_VENDOR.get(name, "dell")))
+    assert [letter for letter in text if not letter.isprintable() and letter not in "\n\t"] == []
+    assert [line for line in text.splitlines() if line.strip().startswith(HOSTILE.splitlines()[1][:10])] == []
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name in SYSTEM_FILES or "\n#!" in TEXTS[name]])
 def test_nothing_from_outside_is_a_line_of_a_file(name: str) -> None:
-    """With hostile names in every text, each line that is no comment is one that the harmless list has too."""
+    """In what a tool runs, with hostile names in every text, each line that is no comment is one of the harmless list."""
     vendor = OF_VENDOR.get(name, "dell")
     bad, good = made(name, hostile(vendor)).splitlines(), set(made(name, full(vendor)).splitlines())
     new = [line for line in bad if line and not line.lstrip().startswith("#") and line not in good and "name:" not in line]
