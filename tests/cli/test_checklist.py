@@ -282,6 +282,22 @@ def test_every_format_prints_and_writes(name: str, capsys: Capture, tmp_path: Pa
     assert (tmp_path / "x").read_text() == shown
 
 
+def test_the_table_of_hardware_on_order_comes_first_and_is_what_the_script_writes(capsys: Capture) -> None:
+    """A square box for each line that racadm is given, with its value and attribute; a round one for each comment."""
+    words = ("--cpu", "EPYC 7702", "--vendor", "dell")
+    lines = printed(capsys, *words, "--width", "160", "--no-color").splitlines()
+    headings = [line.split("  ")[0] for line in lines if line.isupper() or line.startswith("BIOS SETTINGS")]
+    assert (lines[0].partition(", for")[0], headings[0]) == (
+        "Tuning checklist: EPYC 7702, EPYC 7002 (Rome) on order",
+        "BIOS SETTINGS",
+    )
+    table = [line.replace(" ?", "  ") for line in lines[: lines.index("HARDWARE")] if line[:3] in ("[ ]", "( )")]
+    rows = {(line[:3], *re.split(r"  +", line[4:].strip())[1:3]) for line in table if "by hand" not in line}
+    script = printed(capsys, *words, "--as", "racadm")
+    written = re.findall(r"^(# )?racadm set BIOS\.\w+\.(\w+) (\S+) \|\|", script, re.MULTILINE)
+    assert rows == {("( )" if comment else "[ ]", value, attribute) for comment, attribute, value in written}
+
+
 def test_the_page_fits(capsys: Capture) -> None:
     """--width sets the columns; only a command that has no blank to break at is longer."""
     lines = printed(capsys, "--platform", "rome", "--vendor", "dell", "--width", "80", "--no-color").splitlines()

@@ -64,8 +64,13 @@ def run(
         only=only or (),
         observer=Terminal(),
     )
-    found = replace(found, again=() if source is None else ("--from", source))
+    found = replace(found, again=_again({"--from": source, "--platform": platform, "--cpu": cpu}))
     _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
+
+
+def _again(asked: dict[str, str | None]) -> tuple[str, ...]:
+    """Return the words that ask for the same list once more."""
+    return tuple(word for name, value in asked.items() if value for word in (name, value))
 
 
 def _alone(source: str | None, measurements: list[Path] | None) -> None:

@@ -98,8 +98,9 @@ class Sheet:
     @property
     def name(self) -> str:
         """Return what the list is of."""
-        platform = self.checklist.platform
-        return self.checklist.machine or (f"{platform} on order" if platform else "hardware on order")
+        asked = dict(zip(self.again[::2], self.again[1::2], strict=False))
+        names = [plain(name, 80) for name in (asked.get("--cpu"), self.checklist.platform) if name]
+        return self.checklist.machine or f"{', '.join(names) or 'hardware'} on order"
 
     @property
     def kind(self) -> str:
