@@ -182,9 +182,9 @@ class Sheet:
 
     def _named(self, items: Sequence[Item]) -> Iterator[tuple[str, str]]:
         """Yield the settings that are read at the menus by name, and how many lines there are at other places."""
-        wanted = {each.setting for each in self.plan.look_up}
+        refused = {each.setting for each in self.plan.refused}
         settings = [item for item in items if item.fix.where == "bios" and item.setting]
-        heavy = [item for item in settings if item.setting in wanted and item.severity not in _SMALL]
+        heavy = [item for item in settings if item.setting not in refused and item.severity not in _SMALL]
         yield from _joined("wanted", [f"{_term(item)} {_wanted(item)}" for item in heavy])
         yield from _joined("of less weight", [_term(item) for item in settings if item not in heavy])
         places = Counter(HEADINGS[item.fix.where] for item in items if item not in settings)
