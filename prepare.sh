@@ -92,8 +92,13 @@ test_packages() {
     need tuned-adm tuned tuned tuned
     need clang clang clang clang
     need valgrind valgrind valgrind valgrind
+    need zsh zsh zsh zsh
+    need groff groff groff groff
+    need man man-db man-db man
     if [ "$pm" = apt-get ]; then # the emulated servers boot Debian's kernel
         need qemu-system-x86_64 qemu-system-x86 - -
+        need fish fish - -
+        need mandoc mandoc - -
         need depmod kmod - -
         need ip iproute2 - -
         need ssh-keygen openssh-client - -

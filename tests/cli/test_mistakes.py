@@ -81,6 +81,11 @@ MISTAKES = (
     "capture",
     "capture -o nosuch/node.tar.gz",
     "rules check nosuch",
+    "report -o nosuch/node.html",
+    "report --from node.tar.gz --as htm",
+    "report node.tar.gz node.tar.gz node.tar.gz",
+    "bios plan",
+    "bios undo",
 )
 
 

@@ -114,9 +114,9 @@ def test_what_is_measured_is_said_in_words() -> None:
 
 
 def test_the_time_left_is_rounded_as_people_say_it() -> None:
-    """Seconds up to a minute and a half, minutes above, and no zero."""
-    assert [time_left(each) for each in (0.2, 7.4, 99, 130)] == [
-        "nearly done", "about 7 s left", "about 99 s left", "about 2 min left",
+    """Seconds up to a minute and a half, minutes above, no zero, and a task that is late says so."""
+    assert [time_left(each) for each in (-5, 0.2, 7.4, 99, 130)] == [
+        "longer than planned", "nearly done", "about 7 s left", "about 99 s left", "about 2 min left",
     ]  # fmt: skip
 
 
@@ -131,4 +131,4 @@ def test_a_line_that_ticks_shows_itself_at_once_and_stops() -> None:
 def test_a_task_of_an_unknown_kernel_has_its_name() -> None:
     """A site's own kernel is called as it calls itself."""
     task = Task(name="gups/x", kernel="gups", purpose="kernel", variants=("update",), part="core", index=2, cpus=(2,), seconds=1)
-    assert in_words(task) == "gups of core 2, 1 core"
+    assert in_words(task) == "gups of core 2"

@@ -146,11 +146,15 @@ def in_words(task: Task) -> str:
         return f"{what}, {count(len(task.cpus), 'CPU')}"
     far = f", memory of the {distance(task.distance)}" if task.distance in ("same-socket", "other-socket") else ""
     where = "the machine" if task.part == "machine" else part_name(task.part, task.index)
-    return f"{what} of {where}, {count(len(task.cpus), 'core')}{far}"
+    size = "" if task.part == "core" else f", {count(len(task.cpus), 'core')}"
+    return f"{what} of {where}{size}{far}"
+
+
+_OVERDUE: Final = -2.0
 
 
 def time_left(seconds: float) -> str:
-    """Return how long the rest takes: ``about 40 s left``, ``about 3 min left``, ``nearly done``."""
+    """Return how long the rest takes: ``about 40 s left``, ``about 3 min left``, ``nearly done``, ``longer than planned``."""
     if seconds < 1:
-        return "nearly done"
+        return "nearly done" if seconds > _OVERDUE else "longer than planned"
     return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
