@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from advisor.model.hardware.devices import Link
 from advisor.render.audit.page import facts_with_places
 from advisor.render.charts.canvas import COLOURS as CURVES
 from advisor.render.charts.chart import chart, charts_of
@@ -19,6 +20,7 @@ from advisor.render.topology.elements import Picture
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.tiles import ALARM
+from advisor.work.machine import read_machine
 from advisor.work.report.change import ChangeReport, change_report
 from advisor.work.report.single import Report, report
 from tests.conftest import Golden
@@ -294,3 +296,20 @@ def test_what_a_change_brought_comes_with_its_exact_p(change: ChangeReport) -> N
     )
     assert (load.change, load.says) == ("+0.0 %", "no difference shown")
     assert [row.name for row in rows.values() if "NUMA node" in row.name] == []
+
+
+def test_a_narrow_link_and_a_narrow_fabric_are_marked_too(folder: Path) -> None:
+    """The adapter whose link trained with half its lanes, and the links between sockets that the BIOS holds at x8."""
+    machine = read_machine(source_of("rome-nps1", folder)[0])
+    wide = tuple(
+        each.model_copy(update={"link": Link(speed=16e9, width=8, bandwidth=15.75e9)}) if each.kind == "hca" else each
+        for each in machine.pci or ()
+    )
+    file, bios = folder / "narrow.json", folder / "bios.json"
+    file.write_text(machine.model_copy(update={"pci": wide}).model_dump_json(), encoding="utf-8")
+    bios.write_text('{"Attributes": {"DlwmForcedWidth": "x8", "DynamicLinkWidthManagement": "Force"}}', encoding="utf-8")
+    found = report(str(file), bios=[bios])
+    by_rule = {own[0].id: number for number, own in enumerate(found.content.audit.by_rule, 1)}
+    seen = drawn(found)
+    assert by_rule["io-adapter-link"] in numbers_of(seen)["mlx5_0"]
+    assert [[mark.number for mark in strip.marks] for strip in seen.links] == [[by_rule["power-xgmi-narrow"]]]

@@ -1,7 +1,7 @@
 """The machine drawn with what is wrong marked on it: sockets, NUMA nodes, memory channels, links, adapters, GPUs."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -193,8 +193,3 @@ def _measured_link(far: Way) -> Iterator[str]:
         yield f"memory of the other socket gives {100 * far.bandwidth:.0f} % of the bandwidth of local memory{published}"
     if far.latency:
         yield f"{far.latency:.2g} times its latency"
-
-
-def whole_machine(found: Iterable[tuple[int, Sequence[Finding]]], drawn: frozenset[int]) -> tuple[int, ...]:
-    """Return the numbers of the findings that stand nowhere on the picture: they are of the machine as a whole."""
-    return tuple(number for number, _ in found if number not in drawn)
