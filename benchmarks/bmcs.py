@@ -1,7 +1,7 @@
 """Read and plan the BIOS of many imitated BMCs at once: seconds, memory, and whether each broken one is named.
 
 ``python -m benchmarks.bmcs [--count 400] [--real]``: every BMC is a Dell's with two EPYC 7742, over TLS; four of them are broken
-in ways of their own. With --real each has a registry as large as a PowerEdge R750's (1.2 MB), where the captures of real BMCs
+in ways of their own. With --real each has the attributes of a PowerEdge R750 in its registry too, where the captures of real BMCs
 are at hand. The BMCs share the computer with what is measured, so that its seconds are an upper bound.
 """
 
