@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from advisor.work.checklist import Ordered as Ordered
     from advisor.work.checklist import checklist as checklist
     from advisor.work.hpl import measure_hpl as measure_hpl
-    from advisor.work.hpl_plan import HplOptions as HplOptions
     from advisor.work.job.folder import write_job as write_job
     from advisor.work.job.hosts import HostOptions as HostOptions
     from advisor.work.job.hosts import JobOptions as JobOptions
     from advisor.work.job.hosts import LauncherOptions as LauncherOptions
+    from advisor.work.job.hpl import HplOptions as HplOptions
     from advisor.work.machine import captured as captured
     from advisor.work.machine import read_machine as read_machine
     from advisor.work.machine import topology as topology
@@ -50,7 +50,7 @@ _HOMES: Final = {
     "work.bind": ("bind", "lint_line"),
     "work.checklist": ("Ordered", "checklist"),
     "work.hpl": ("measure_hpl",),
-    "work.hpl_plan": ("HplOptions",),
+    "work.job.hpl": ("HplOptions",),
     "work.job.folder": ("write_job",),
     "work.job.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
     "work.machine": ("captured", "read_machine", "topology"),

@@ -199,8 +199,8 @@ def _own(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part | N
 def _hpl(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part | None:
     """Return HPL on this machine alone."""
     from advisor.work.hpl import measure
-    from advisor.work.hpl_plan import HplOptions, full_seconds, hpl_job
     from advisor.work.job.hosts import LauncherOptions
+    from advisor.work.job.hpl import HplOptions, full_seconds, hpl_job
 
     if not (asked.hpl or asked.full):
         return None

@@ -175,14 +175,14 @@ def test_work_prints_nothing(path: Path) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "advisor" / "cli" / "commands").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "advisor" / "cli" / "commands").rglob("*.py")), ids=lambda path: path.stem)
 def test_a_command_is_thin(path: Path) -> None:
-    """A command reads options, calls work, shows the value: under 120 lines; cli is under 2,400 beside the commands of BMCs."""
-    files = [
-        each for each in (ROOT / "advisor" / "cli").rglob("*.py") if each.parent.name != "bios" and each.stem != "bmc_options"
-    ]
-    whole = sum(each.read_text(encoding="utf-8").count("\n") for each in files)
-    assert (path.read_text(encoding="utf-8").count("\n") < 120, whole < 2400) == (True, True)
+    """A command reads options, calls work, shows the value: under 120 lines; cli is under 2,200 beside reports and BMCs."""
+    later = [*(ROOT / "advisor" / "cli" / "commands" / "bios").glob("*.py")]  # rooms that came after the law, with their budget
+    later += [ROOT / "advisor" / "cli" / name for name in ("bmc_options.py", "commands/report.py")]
+    lines = {each: each.read_text(encoding="utf-8").count("\n") for each in (ROOT / "advisor" / "cli").rglob("*.py")}
+    beside = sum(lines.pop(each) for each in later)
+    assert (lines.get(path, 0) < 120, sum(lines.values()) < 2200, beside < 700) == (True, True, True)
 
 
 def test_no_folder_of_the_two_rooms_is_crowded() -> None:

@@ -8,9 +8,9 @@ from advisor.errors import BadValue
 from advisor.host.live import LiveHost
 from advisor.launch.registry import choose
 from advisor.model.cpuset import union
-from advisor.work.hpl_plan import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.hosts import JobHosts
+from advisor.work.job.hpl import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
 from tests.measure.samples import NAPLES
 from tests.place.samples import machine
 

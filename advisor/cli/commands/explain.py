@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli import values
 from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
 from advisor.cli.output import Form, Terminal, show
+from advisor.work import values
 from advisor.work.rules import Explained, explain_rule
 
 if TYPE_CHECKING:

@@ -45,8 +45,8 @@ def run(
 ) -> int:
     """Measure HPL."""
     from advisor.work.hpl import measure
-    from advisor.work.hpl_plan import HplOptions, hpl_job, hpl_lines, scaling_runs
     from advisor.work.job.hosts import HostOptions, LauncherOptions, per_part
+    from advisor.work.job.hpl import HplOptions, hpl_job, hpl_lines, scaling_runs
 
     at_most_one({"--quick": quick, "--full": full, "--n": n is not None})
     at_most_one({"--xhpl": xhpl is not None, "--blas": blas is not None, "--kernels": kernels is not None})

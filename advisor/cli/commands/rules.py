@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli import values
 from advisor.cli.options import Json, NoColor, Rules, Topic, Width
 from advisor.cli.output import emit, emit_json, say
+from advisor.work import values
 from advisor.work.rules import mistakes_between, rules_named, sheets_checked, tried
 
 if TYPE_CHECKING:
