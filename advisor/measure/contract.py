@@ -231,7 +231,8 @@ def _details(data: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str |
 
 
 def _bad(task: Task, what: str) -> BadInput:
-    return BadInput(f"{task.kernel} printed {what}", cure="build the kernels again with advisor measure --build-only")
+    cure = f"kernels/README.md says what kernels/{task.kernel}.c prints; one built before is built again by --build-only"
+    return BadInput(f"{task.kernel} printed {what}", cure=cure)
 
 
 _SHAPE: Final = re.compile(r"[0-9]{1,3}-(?:near|far)-[a-z0-9]{1,6}-[0-9]{1,7}(?:-[a-z0-9]{1,7})?")
