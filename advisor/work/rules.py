@@ -160,7 +160,7 @@ def sheets_checked() -> SheetsChecked:
     return SheetsChecked(len(makers), len(platforms()), len(named), shown)
 
 
-def asker(words: tuple[str, ...] = ()) -> "Asker":
+def asker(words: tuple[str, ...] = (), *, bios: bool = False) -> "Asker":
     """Return who asks, with the options that they gave: of another machine neither root nor the job here matters."""
     from advisor.render.audit.findings import Asker
     from advisor.work.job.allocation import of_job
@@ -169,7 +169,7 @@ def asker(words: tuple[str, ...] = ()) -> "Asker":
         job = of_job(os.environ) if "--from" not in words else None
     except AdvisorError:  # a job's environment that cannot be read takes nothing from what was found
         job = None
-    return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else ())
+    return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else (), bios=bios)
 
 
 def must_be_known(site: Iterable[Path], topics: Iterable[str]) -> None:
@@ -220,7 +220,7 @@ class Explained:
             plan=self.audited.plan,
             publications=publications(),
             measured=self.audited.judgement.case.measured,
-            asker=asker(words),
+            asker=asker(words, bios=self.audited.given.bios is not None),
             number=self.audited.numbers.get(self.rule.id),
             benchmark=BENCHES[bench].command if bench else None,
             shows=_FIGURES.get(bench or "", ()),

@@ -142,7 +142,7 @@ def test_unknown_bios_settings_take_one_item() -> None:
         for at in range(40)
     )
     audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=lacks),), settings=())
-    assert "NOT SEEN  1 check: add --bios FILE (1)\n" in screen(audit)
+    assert "NOT SEEN  1 check: add --bmc HOST or --bios FILE (1)\n" in screen(audit)
 
 
 def test_waived_and_broken_are_shown() -> None:
@@ -192,7 +192,7 @@ def test_everything_asks_nobody_for_what_they_did_already() -> None:
         for at, each in enumerate((AS_ROOT, BIOS))
     )
     audit = Audit(scope="mpi", findings=lacks, settings=())
-    asker = Asker(("--bios", "b.json"), root=True)
+    asker = Asker(bios=True, root=True)
     text = printed(whole_audit_page(audit, made.rome(), made.layout(), {}, asker=asker), 200)
     assert ("f0: w -> not shown here, to root either" in text, "f1: w -> not in the BIOS attributes given" in text) == (
         True,
@@ -237,8 +237,8 @@ REMEDIES = {
     "from a capture, as root": (ELSEWHERE._replace(root=True), AS_ROOT, "on that machine sudo advisor capture (14)"),
     "live, not root": (Asker(), AS_ROOT, "sudo advisor audit (14)"),
     "live, root already": (Asker(root=True), AS_ROOT, "by other means, see -v (14)"),
-    "no BIOS given": (Asker(), BIOS, "add --bios FILE (14)"),
-    "a BIOS given": (Asker(("--bios", "b.json")), BIOS, "not in the BIOS attributes given (14)"),
+    "no BIOS given": (Asker(), BIOS, "add --bmc HOST or --bios FILE (14)"),
+    "a BIOS given": (Asker(bios=True), BIOS, "not in the BIOS attributes given (14)"),
     "in no job": (Asker(), MESSAGES, "advisor measure network --hosts A,B (14)"),
     "in a job of three": (Asker(hosts=("n1", "n2", "n3")), MESSAGES, "advisor measure network --hosts n1,n2 (14)"),
     "in a job of one": (Asker(hosts=("n1",)), MESSAGES, "advisor measure network --hosts A,B (14)"),

@@ -91,12 +91,13 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     from advisor.work.rules import asker
 
     measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
+    who = asker(again, bios=found.given.bios is not None)
     added: Lines = (lambda room: hpl_and_network(measured, room, facts)) if tables and measured else (lambda _: [])
     if verbose:
         steps = _steps(found, again)
-        parts: dict[str, Any] = {"added": added, "steps": steps, "numbers": found.numbers, "asker": asker(again), "width": width}
+        parts: dict[str, Any] = {"added": added, "steps": steps, "numbers": found.numbers, "asker": who, "width": width}
         return whole_audit_page(found.audit, found.machine, layout, publications(), **parts)
-    shown = Shown(found.audit, found.machine, layout, facts, asker(again), found.plan, found.numbers)
+    shown = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.numbers)
     return audit_page(shown, added=added, width=width)
 
 

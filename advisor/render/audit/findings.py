@@ -31,6 +31,8 @@ class Asker(NamedTuple):
     """Whether root asks: then nothing is to be had by sudo."""
     hosts: tuple[str, ...] = ()
     """The hosts of the job that this runs in."""
+    bios: bool = False
+    """Whether the BIOS's attributes were given, by files or by a BMC."""
 
     @property
     def live(self) -> bool:

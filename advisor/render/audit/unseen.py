@@ -134,7 +134,7 @@ def _cure(text: str, asker: Asker) -> str:
         return "no data for this processor" if text == "add it to rules/platforms" else NOBODY
     short = asker.filled(re.split(r" \(|, ", command)[0])
     if "--bios" in short:
-        return "not in the BIOS attributes given" if "--bios" in asker.words else "add --bios FILE"
+        return _NOT_IN_BIOS if asker.bios else "add --bmc HOST or --bios FILE"
     if asker.live:
         return NOBODY if asker.root and short.startswith("sudo ") else short
     return CAPTURE if re.match(r"sudo|advisor (audit|capture)", short) else short
@@ -144,11 +144,12 @@ def cure_words(text: str, asker: Asker) -> str:
     """Return a cure in words, as who asks can use it: what they did already is not asked of them again."""
     if asker.live and asker.root and re.search(r"\bsudo advisor\b", text):
         return "not shown here, to root either"
-    if "--bios" in text and "--bios" in asker.words:
-        return "not in the BIOS attributes given"
+    if "--bios" in text and asker.bios:
+        return _NOT_IN_BIOS
     return asker.filled(text)
 
 
+_NOT_IN_BIOS = "not in the BIOS attributes given"
 CAPTURE = "sudo advisor capture"
 AGAIN = "run advisor audit on the machine itself"
 """Of a capture that looked only once: counters tell by two looks."""

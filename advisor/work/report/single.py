@@ -108,7 +108,7 @@ def content_of(audited: "Audited", source: str | None, bios: Sequence[Path], giv
         scripts=tuple(_scripts(steps)),
         launches=tuple(launch_lines(audited.machine)),
         publications=publications(),
-        asker=Asker(tuple(words)),
+        asker=Asker(tuple(words), bios=audited.given.bios is not None),
         version=__version__,
         made=datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"),
     )
