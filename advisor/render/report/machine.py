@@ -60,7 +60,8 @@ _OF_SOCKETS: Final = ("numa", "cpu", "power")
 
 
 def _everywhere(found: Numbered) -> tuple[Mark, ...]:
-    return tuple(_mark(number, some) for number, some in found if some[0].subject is None and some[0].topic in _OF_SOCKETS)
+    own = ((number, some) for number, some in found if some[0].subject is None and some[0].topic in _OF_SOCKETS)
+    return tuple(_mark(number, some) for number, some in own if not any(_of_links(want.setting) for want in some[0].wants))
 
 
 def _of_memory(finding: Finding) -> bool:
