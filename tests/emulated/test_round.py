@@ -23,9 +23,9 @@ from tests.machines.catalogue import write_archive
 CAPTURED = '"$PYTHON" -m advisor capture -o /run/vm/{name}.tar.gz >/dev/null'
 VERIFIED = """
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1
-rm -rf /run/vm/job
-"$PYTHON" -m advisor bind --ranks-per numa --launcher openmpi -o /run/vm/job -- true >/dev/null
-"$PYTHON" -m advisor verify /run/vm/job --timeout 900 --json
+rm -rf /run/vm/launch
+"$PYTHON" -m advisor bind --ranks-per numa --launcher openmpi -o /run/vm/launch -- true >/dev/null
+"$PYTHON" -m advisor verify /run/vm/launch --timeout 900 --json
 """
 
 
