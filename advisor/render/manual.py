@@ -138,6 +138,7 @@ def _names(parameter: Any, shown: str) -> str:
     """Return the names as they are typed: no type of a programming language stands beside them."""
     if parameter.param_type_name == "argument":
         return _metavar(parameter)
+    shown = re.sub(r" \[([^\[\]|]+(?:\|[^\[\]|]+)+)\]", r" \1", shown)  # as typer 0.26 has them
     return re.sub(r"\s*<([^<>]*)>(?:\.\.\.)?", lambda match: f" {match[1]}" if "|" in match[1] else "", shown)
 
 
