@@ -229,3 +229,14 @@ def given_bios(
     except AdvisorError as error:
         observer.say(f"without the BIOS settings of its BMC: {error}")
         return ()
+
+
+def kept_bios(
+    bios: "list[Path] | None", given: "Sequence[Path] | BiosInput", bmc: str | None, observer: Terminal
+) -> "Sequence[Path]":
+    """Return the files that tell other commands the same BIOS; of what a BMC has just told, say how it gets into one."""
+    if bios or not given:
+        return bios or ()
+    whose = f"--bmc {bmc} " if bmc else ""
+    observer.say(f"for the commands that are named, save what the BMC told: advisor bios read {whose}-o bios.json")
+    return (Path("bios.json"),)

@@ -114,6 +114,13 @@ def test_an_audit_reads_the_bmc_at_once(rome: Bmc, node: Path, admin: Admin) -> 
     assert (said.status, rows["numa.nps"], rome.writes(), rome.closed) == (0, "1", [], 1)
 
 
+def test_the_commands_after_an_audit_through_a_bmc_know_its_bios_too(rome: Bmc, node: Path, admin: Admin) -> None:
+    """They are given as a file, and one line says how to make it: findings keep their numbers."""
+    said = admin.types("audit", "--from", node, "--width", "250", bmc=rome)
+    assert (said.status, said.lines, "--bios bios.json" in said.out) == (0, 1, True)
+    assert said.err.rstrip().endswith(f"advisor bios read --bmc {rome.url} -o bios.json")
+
+
 # the plan
 
 

@@ -67,7 +67,8 @@ def run(
     found = audit(
         source, scope, site=rules or (), bios=given, measurements=files, measure=now, topics=topic or (), observer=observer
     )
-    again = opt.same_view(source, scope, {"--rules": rules, "--bios": bios, "--measurements": found.measured.files})
+    kept = bmc_opt.kept_bios(bios, given, bmc, observer)
+    again = opt.same_view(source, scope, {"--rules": rules, "--bios": kept, "--measurements": found.measured.files})
     tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
     show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
