@@ -1,3 +1,4 @@
+import contextlib
 import json
 import re
 import resource
@@ -157,9 +158,15 @@ def test_measurements_are_judged_too(archive: Path, measurements: Path, capsys: 
     assert ("measure --quick" in text, status([*line, "--fail-on", "high"])) == (False, 1)
 
 
-def test_three_faults_and_a_file_of_measurements_are_one_screen(archive: Path, measurements: Path, capsys: Capture) -> None:
+@pytest.mark.parametrize("folder", [".", "a-folder-with-a-long-name-that-fills-most-of-a-line/and-one-more"])
+def test_three_faults_and_a_file_of_measurements_are_one_screen(
+    folder: str, archive: Path, measurements: Path, tmp_path: Path, capsys: Capture
+) -> None:
     """The first fix in full, the others in a line, what was measured, and the next command with its files: 24 lines."""
-    assert status(["audit", "--from", str(archive), "--measurements", str(measurements), "--width", "80"]) == 0
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    with contextlib.chdir(tmp_path):
+        files = [shutil.copy(each, Path(folder) / each.name) for each in (archive, measurements)]
+        assert status(["audit", "--from", str(files[0]), "--measurements", str(files[1]), "--width", "80"]) == 0
     text = capsys.readouterr().out
     wanted = ("FIX 3 THINGS", "\n 1 HIGH ", "\n   fix ", "\n 2 HIGH ", "\n 3 MEDIUM ", "\nMEASURED ", "\nMORE ")
     assert ([word for word in wanted if word not in text], len(text.splitlines()) <= 24) == ([], True), text

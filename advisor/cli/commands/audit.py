@@ -63,12 +63,10 @@ def run(
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
     observer = Terminal(details=sys.stderr.isatty())
     given = bmc_opt.given_bios(bios, bmc, here=source is None, login_file=login_file, ca=ca, insecure=insecure, observer=observer)
-    now, files = asked if measure else None, measurements or ()
-    found = audit(
-        source, scope, site=rules or (), bios=given, measurements=files, measure=now, topics=topic or (), observer=observer
-    )
-    kept = bmc_opt.kept_bios(bios, given, bmc, observer)
-    again = opt.same_view(source, scope, {"--rules": rules, "--bios": kept, "--measurements": found.measured.files})
+    now, files, site = asked if measure else None, measurements or (), rules or ()
+    found = audit(source, scope, site=site, bios=given, measurements=files, measure=now, topics=topic or (), observer=observer)
+    kept = {"--rules": rules, "--bios": bmc_opt.kept_bios(bios, given, bmc, observer), "--measurements": found.measured.files}
+    again = opt.same_view(source, scope, kept)
     tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
     show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))

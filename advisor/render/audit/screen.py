@@ -62,6 +62,9 @@ _DETAILS = (
     _Detail(1, 3, 0, 1, 2), _Detail(1, 2, 0, 1, 1),
 )  # fmt: skip
 
+_LONG_COMMAND = 3
+"""Lines of a command with long paths, beside which a full screen has no line for the names of others."""
+
 _NARROW = _Detail(1, 4, 4, 6, 10)
 """On a terminal that scrolls in any case: whatever is shown is shown whole."""
 
@@ -264,5 +267,7 @@ def _next(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     room = max(width - ROOM, ROOM)
     first = folded(("advisor", *names[0].split(), *asker.words), room)
     shows = folded(("advisor", "measure", "show", *asker.files), room) if asker.files and not brief else []
-    lines = [(label if at == 0 else (" " * ROOM, ""), (text, "title")) for at, text in enumerate([*first, *shows])]
+    lines: list[Line] = [(label if at == 0 else (" " * ROOM, ""), (text, "title")) for at, text in enumerate([*first, *shows])]
+    if brief and len(first) > _LONG_COMMAND:
+        return lines
     return [*lines, *labelled("", [(f"and with the same options {', '.join(names[1:])}", "dim")], width, ROOM)]
