@@ -1,6 +1,6 @@
 """The options of the commands: first those that several share, then those of one with many; of jobs see job_options."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -197,7 +197,7 @@ def at_most_one(given: dict[str, bool]) -> None:
         raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")
 
 
-def same_view(source: str | None, scope: str, files: dict[str, Iterable[Path] | None]) -> tuple[str, ...]:
+def same_view(source: str | None, scope: str, files: Mapping[str, Iterable[Path] | None]) -> tuple[str, ...]:
     """Return the options with which another command sees the same: its findings have the same numbers then."""
     named = (word for option, paths in files.items() for path in paths or () for word in (option, str(path)))
     return (*(() if source is None else ("--from", source)), *(("--scope", scope) if scope != "mpi" else ()), *named)
