@@ -77,6 +77,16 @@ def test_a_plain_capture_keeps_names_and_no_credential(stuffed: Stuffed) -> None
     assert [word for word in left if word.startswith(("pw", "jwt"))] == []
 
 
+def test_a_table_of_the_firmware_keeps_its_length_and_no_password(tmp_path: Path) -> None:
+    """An OEM string of SMBIOS that holds one is written over; every other byte stands where it stood."""
+    path = "/sys/firmware/dmi/tables/DMI"
+    table = b"\x0b\x05\x00\x01\x02password=Hunter2x\0Asset 0417 of rack 3\0\0\x7f\x04\xff\xfe\0\0"
+    (tmp_path / path[1:]).parent.mkdir(parents=True)
+    (tmp_path / path[1:]).write_bytes(table)
+    kept = RedactedHost(open_host(str(tmp_path))).read(path).data
+    assert (len(kept), b"Hunter2x" in kept, kept[22:] == table[22:]) == (len(table), False, True)
+
+
 def test_a_plain_capture_is_cleaned_afterwards_as_well(stuffed: Stuffed) -> None:
     """Read again with --anonymise it gives nothing away either."""
     plain = opened(record(RedactedHost(stuffed), ASKED, LATER, {}))

@@ -157,9 +157,20 @@ def without_secrets(text: str) -> str:
     return text
 
 
+_PRINTED = re.compile(rb"[\x20-\x7e]{8,}")
+"""Texts in a table of the firmware: an OEM string of SMBIOS may hold a password."""
+
+
+def _same_length(found: re.Match[bytes]) -> bytes:
+    """Return a text of a table without secrets, as long as it was: what stands behind it stays where it is."""
+    text = found[0].decode("ascii")
+    clean = without_secrets(text)
+    return found[0] if clean == text else clean.ljust(len(text), "*")[: len(text)].encode("ascii")
+
+
 def _cleaned(data: bytes) -> bytes:
     if b"\0" in data.rstrip(b"\0"):
-        return data
+        return _PRINTED.sub(_same_length, data)
     text = data.decode("utf-8", "surrogateescape")
     return without_secrets(text).encode("utf-8", "surrogateescape")
 
