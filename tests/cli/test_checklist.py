@@ -253,6 +253,15 @@ def test_a_bios_file_that_cannot_be_the_machines_is_refused(
     assert says in capsys.readouterr().err
 
 
+def test_a_bios_file_of_whoever_beside_a_maker_without_known_names_is_flagged(capsys: Capture, tmp_path: Path) -> None:
+    """Fujitsu's attributes are in no registry that was found: one line says that nobody can tell whose these are."""
+    file = tmp_path / "bios.json"
+    file.write_text(json.dumps({"Attributes": {f"Socket0Pcie{number}EnableASPML1": "Enabled" for number in range(30)}}))
+    assert status(["checklist", "--platform", "sapphire-rapids", "--vendor", "fujitsu", "--bios", str(file)]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "Fujitsu" in line]
+    assert [("cannot be told" in line) for line in said] == [True]
+
+
 def test_what_is_included_must_be_one_of_two(capsys: Capture) -> None:
     """--include takes unknown and contested."""
     assert "did you mean unknown?" in refused(capsys, "--platform", "rome", "--include", "unknwn")
