@@ -168,7 +168,7 @@ redfish() {
     mkdir -p "$cache/crate/src"
     printf '[package]\nname = "schemas"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nnv-redfish-schema = "=0.22.1"\n' >"$cache/crate/Cargo.toml"
     : >"$cache/crate/src/lib.rs"
-    if cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null; then
+    if cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
         mv "$cache/crate/vendor/nv-redfish-schema/redfish-csdl/csdl" "$cache/schemas"
         rm -rf "$cache/crate"
     else
