@@ -172,16 +172,25 @@ def _understood(made: Prediction) -> None:
         raise Refused(f"{made.want.fault}; nothing starts")
 
 
+def _old_names(want: Request) -> None:
+    """Raise Refused or Unclear where a parameter of 5 says socket, which only its options take for package."""
+    said = want.parameters.get("rmaps_default_mapping_policy") or ""
+    words = said.lower().split(":")
+    if words[0] == "socket" and said == want.map_text:
+        raise Refused("rmaps_default_mapping_policy knows no socket; nothing starts")
+    if words[0] == "socket" or (want.hosts and words[0] == "ppr" and {"socket", "skt"} & {*words}):
+        raise Unclear("socket in rmaps_default_mapping_policy, which is not taken everywhere, is not worked out here")
+
+
 def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return what Open MPI's own mapper does with all hosts."""
     want = made.want
     _understood(made)
     readable(made.line)
+    if made.five:
+        _old_names(want)
     if want.rankfile or want.level == "rankfile":
-        text = made.files.get(want.rankfile or "")
-        if text is None:
-            raise Unclear(f"the ranks are where the rankfile {(want.rankfile or '')[:80]} has them, and it was not read")
-        return listed.ranks_of_rankfile(want, made.topology, text, five=made.five)
+        return _by_rankfile(made)
     if want.level == "seq":
         return in_sequence(want, made.topology, made.files.get(want.hostfile or ""), five=made.five)
     if want.hostfile and want.hostfile not in made.files:
@@ -196,6 +205,17 @@ def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
         return orte.ranks(parts, made.topology)
     devices = homes_of_devices(want, made.machine, made.topology) if want.device and newer(made.line) else ()
     return prrte.ranks(parts, made.topology, newer=newer(made.line), devices=devices)
+
+
+def _by_rankfile(made: Prediction) -> tuple[LintRank, ...]:
+    """Return the ranks that a rankfile places."""
+    want = made.want
+    text = made.files.get(want.rankfile or "")
+    if text is None:
+        raise Unclear(f"the ranks are where the rankfile {(want.rankfile or '')[:80]} has them, and it was not read")
+    if made.five and "hwloc_default_cpu_list" in want.parameters:
+        raise Unclear("a rankfile beside hwloc_default_cpu_list is not worked out here")
+    return listed.ranks_of_rankfile(want, made.topology, text, five=made.five)
 
 
 def _by_distance(made: Prediction) -> tuple[LintRank, ...]:

@@ -31,6 +31,8 @@ class Request:
     modifiers: frozenset[str] = frozenset()
     map_text: str | None = None
     bind: str | None = None
+    bind_by_parameter: bool = False
+    """Whether a parameter says it and no option: in 5 ranks are then mapped as if nothing were said."""
     overload: bool = False
     rank_by: str | None = None
     rankfile: str | None = None
@@ -122,10 +124,10 @@ def of_open_mpi(line: Line, told: Request) -> Request:
     segment, values, five = line.first, heeded(line), line.family == "openmpi5"
     base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
     made, said, old, text = _mapping(line, values)
-    bind = segment.value("--bind-to") or _old_bind(segment) or values.get(f"{own}_binding_policy")
-    binds = bound(bind, five=five)
+    bind = segment.value("--bind-to") or _old_bind(segment)
+    binds = bound(bind or values.get(f"{own}_binding_policy"), five=five)
     rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
-    listed = segment.value("--cpu-set", "--cpu-list") or (None if five else values.get("hwloc_base_cpu_list"))
+    listed = _listed(segment, values, five=five)
     rankfile = segment.value("--rankfile", "-rf") or values.get("orte_rankfile") or made.rankfile
     told = replace(
         told,
@@ -142,6 +144,7 @@ def of_open_mpi(line: Line, told: Request) -> Request:
         modifiers=made.modifiers,
         map_text=text,
         bind=binds.kind,
+        bind_by_parameter=not bind,
         overload=binds.overload,
         rank_by=rank_by,
         rankfile=rankfile,
@@ -149,7 +152,7 @@ def of_open_mpi(line: Line, told: Request) -> Request:
         devices_each=made.devices_each,
         parameters=values,
         adapter=told.adapter or values.get("rmaps_dist_device"),
-        fault=made.fault or binds.fault or rank_fault or _conflict(segment, said, old, made, five=five),
+        fault=made.fault or binds.fault or rank_fault or _conflict(line, said, old, made),
     )
     return _allowed(told, segment, four=not five)
 
@@ -185,8 +188,15 @@ def _mapping(line: Line, values: Mapping[str, str]) -> tuple[Mapped, str | None,
     return made, said, old, text
 
 
-def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped, *, five: bool) -> str | None:
+def _listed(segment: Segment, values: Mapping[str, str], *, five: bool) -> str | None:
+    """Return the list of cores of a line; in 4 its parameter is as good as the option."""
+    parameter = values.get("hwloc_base_cpu_list") or values.get("hwloc_base_cpu_set")
+    return segment.value("--cpu-set", "--cpu-list") or (None if five else parameter)
+
+
+def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> str | None:
     """Return which two things of a line contradict each other, so that nothing starts."""
+    segment, values, five = line.first, heeded(line), line.family == "openmpi5"
     over, not_over = segment.has("--oversubscribe"), segment.has("--nooversubscribe")
     if (over and "nooversubscribe" in made.modifiers) or (not_over and "oversubscribe" in made.modifiers) or (over and not_over):
         return "it is asked both to allow more ranks than slots and not to"
@@ -195,12 +205,14 @@ def _conflict(segment: Segment, said: str | None, old: str | None, made: Mapped,
     ]
     if odd:
         return f"{odd[0][:40]!r} is not a number of ranks"
-    listed = segment.value("--cpu-set", "--cpu-list")
+    listed = _listed(segment, values, five=five)
+    each = segment.value("--cpus-per-proc", "--cpus-per-rank")
+    odd_list = (segment.value("--bind-to") or "").lower().startswith("cpu") and not segment.has("--cpu-set", "--cpu-list")
     level = made.level if said else None
     if five and old and said and not said.startswith(":"):
         return f"both {old} and --map-by {said[:60]} say what ranks are placed over"
-    if listed and (level or old or made.pe or "span" in made.modifiers):
-        return f"a list of cores and --map-by {(said or old or '')[:60]} say both where ranks go"
+    if listed and not odd_list and (level or old or each or made.pe or "span" in made.modifiers):
+        return f"a list of cores and --map-by {(said or old or each or '')[:60]} say both where ranks go"
     word = next((name for name in ("--bycore", "--bynode", "--byslot") if segment.has(name)), None)
     if five or word is None:
         return None

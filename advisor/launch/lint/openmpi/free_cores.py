@@ -1,9 +1,11 @@
 """The free cores of a host as Open MPI 5's mapper counts them down, and what each rank is bound to."""
 
+from advisor.errors import BadValue
 from advisor.launch.lint.openmpi.mapper import Host, NodeParts, Proc, default_level
 from advisor.launch.lint.outcome import OBJECTS, Refused, Unclear, bounded
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
 
 DEPTH = {"none": 0} | {kind: depth for depth, kind in enumerate(reversed(OBJECTS), 1)}
@@ -21,6 +23,22 @@ class FreeHost:
         self.host, self.free, self.at_first = host, free, free
         self.offer = host.slots
         """The slots that were free before the program that is placed."""
+
+
+def open_cores(want: Request, topology: Topology) -> CpuSet:
+    """Return the CPUs that ranks may have on each host: all, or the cores that hwloc_default_cpu_list names."""
+    known = logical_numbering(topology)
+    everything, listed = CpuSet(known.pus), want.parameters.get("hwloc_default_cpu_list")
+    if not listed:
+        return everything
+    threads = want.hwthreads or "hwthread" in (want.bind, want.level)
+    if want.overload or want.level == "pe-list" or (threads and any(len(core) > 1 for core in known.cores)):
+        raise Unclear("hwloc_default_cpu_list beside such directives is not worked out here")
+    try:
+        numbers = CpuSet.parse(listed)
+    except BadValue as error:
+        raise Unclear(f"hwloc_default_cpu_list={listed[:40]} is no list of cores") from error
+    return union(known.cores[number] for number in numbers if number < len(known.cores))
 
 
 def _counted(want: Request, ground: NodeParts, hosts: int, slots: int) -> int:
@@ -86,7 +104,7 @@ class Free:
             raise Refused(f"PE={self.width} needs --bind-to core or hwthread, and {self.bound} is asked for; nothing starts")
         if self.width > 1:
             self.ground = NodeParts(self.ground.topology, threads=self.bound == "hwthread")
-        order = want.rank_by or ""
+        order = want.rank_by or ("span" if self.ppr and "span" in want.modifiers else "")
         if order in ("fill", "span") and self.level not in OBJECTS:
             raise Refused(f"--rank-by {order} needs a --map-by over parts of the node; nothing starts")
 

@@ -147,6 +147,16 @@ def _whole(want: Request, found: dict[int, LintRank], reader: "_Reader", *, five
         yield each.model_copy(update={"host": None}) if local else each
 
 
+def _numbers5(part: str) -> list[str]:
+    """Return the cores of one part: with a hyphen in it, all from its first number to the one behind the hyphen."""
+    if "-" not in part:
+        return part.split(",")
+    first, last, *more = (piece.partition(",")[0] for piece in part.split("-"))
+    if more:
+        raise BadValue(f"{part[:40]} has two ranges")
+    return [f"{first}-{last}"]
+
+
 class _Reader:
     def __init__(self, want: Request, topology: Topology, *, five: bool) -> None:
         self.five = five
@@ -189,13 +199,24 @@ class _Reader:
         if match := _WHOLE.fullmatch(slots):
             return self._package(int(match[1]))
         if _PAIRS.fullmatch(slots):
-            pieces = [piece.partition(":") for piece in re.split("[,;]", slots)]
-            return union(self._in_package(int(socket), text) for socket, _, text in pieces)
+            return self._pairs(slots)
         if match := _SOCKET_LIST.fullmatch(slots):
             if not self.five:
                 raise BadValue(f"4.1 takes the numbers after the comma in slot={slots[:40]} for sockets and finds none")
-            return union(self._in_package(int(match[1]), piece) for piece in match[2].split(","))
+            return self._pairs(slots)
         raise Unclear(f"slot={slots[:40]} is not what both versions read alike")
+
+    def _pairs(self, slots: str) -> CpuSet:
+        """Return the cores of ``0:1,1:2``; 5.x reads what stands between colons as cores of the first socket."""
+        if not self.five:
+            pieces = [piece.partition(":") for piece in re.split("[,;]", slots)]
+            return union(self._in_package(int(socket), text) for socket, _, text in pieces)
+        found = CpuSet()
+        for piece in slots.split(";"):
+            socket, _, rest = piece.partition(":")
+            texts = ["*"] if "*" in rest else [text for part in rest.split(":") for text in _numbers5(part)]
+            found = found | union(self._in_package(int(socket), text) for text in texts)
+        return found
 
     def _package(self, socket: int) -> CpuSet:
         packages = self.ground.parts("package")
@@ -220,6 +241,8 @@ class _Reader:
 
 def listed4(want: Request, ground: NodeParts) -> tuple[LintRank, ...]:
     """Return ranks that --cpu-set or --cpu-list binds: all to the whole list, or in the order of its CPUs' numbers."""
+    if {"hwloc_base_cpu_list", "hwloc_base_cpu_set"} <= want.parameters.keys() or (want.bind == "cpu-list" and want.map_text):
+        raise Unclear("a list of cores said in several ways is not worked out here")
     if not want.cpus or want.oversubscribe or want.no_local:
         raise Unclear("a list of cores is worked out only where ranks have slots and the list is there")
     try:

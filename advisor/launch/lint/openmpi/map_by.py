@@ -116,19 +116,37 @@ def _four(text: str) -> Mapped:
 
 
 def _ppr4(text: str, rest: str) -> Mapped:
-    before, colon, last = rest.rpartition(":")
-    more = _modifiers4(last) if before.count(":") == 1 else "no modifier"
-    pattern = before if isinstance(more, Mapped) else rest
-    words = pattern.split(":")
-    kind = _begins(words[1], _PPR_FOUR) if len(words) == 2 else None
-    if not colon or kind is None or "," in pattern:
+    """Read a pattern: what stands behind it are modifiers, and those that it does not know it passes over."""
+    words = rest.split(":")
+    kind = _begins(words[1], _PPR_FOUR) if len(words) > 1 else None
+    if kind is None or "," in words[0]:
         return Mapped(
             level="ppr", ppr=(1, words[1].lower() if len(words) > 1 else ""), fault=f"{text[:60]} is not a pattern that it knows"
         )
     each = number(words[0]) or 0
-    made = more if isinstance(more, Mapped) else Mapped()
-    fault = None if each else f"{text[:60]} maps no rank"
+    made = _modifiers_of_ppr(":".join(words[2:]))
+    fault = made.fault or (None if each else f"{text[:60]} maps no rank")
+    if len(words) == 3 and not words[2]:
+        fault = "a colon with nothing behind it makes 4.1 die"
     return Mapped("ppr", (each or 1, level_of(kind)), made.pe, None, None, made.modifiers, fault)
+
+
+def _modifiers_of_ppr(text: str) -> Mapped:
+    """Return the modifiers up to the first that is none: behind a pattern 4.1 says nothing of those."""
+    pe: int | None = None
+    found: set[str] = set()
+    for word in [each for each in text.split(",") if each]:
+        if word.lower().startswith("pe"):
+            name, equals, value = word.partition("=")
+            if not equals:
+                return Mapped(fault=f"{name[:40]} gives no number of cores")
+            match = re.match(r"\s*(\d{1,8})", value, re.ASCII)
+            pe = (int(match[1]) or None) if match else None
+        elif (known := _begins(word, ("span", "oversubscribe", "nooversubscribe"))) is not None:
+            found.add(known)
+        else:
+            break
+    return Mapped(pe=pe, modifiers=frozenset(found))
 
 
 def _modifiers4(text: str) -> Mapped | str:

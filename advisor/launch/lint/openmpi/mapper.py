@@ -136,13 +136,14 @@ def ranks_in_order(hosts: Sequence[Host], total: int) -> tuple[LintRank, ...]:
 
 def default_level(want: Request, *, five: bool, few: bool) -> str:
     """Return what ranks are spread over where the line does not say; ``few``: not more than two."""
-    unit = "hwthread" if want.hwthreads else "core"
+    unit = "hwthread" if want.hwthreads or (want.bind == "hwthread" and not five) else "core"
     if five:
         if want.pe and want.pe > 1:
             return "slot"
-        if want.bind in OBJECTS:
-            return want.bind
-        return "slot" if want.bind == "none" else unit
+        bind = None if want.bind_by_parameter else want.bind
+        if bind in OBJECTS:
+            return bind
+        return "slot" if bind == "none" else unit
     if want.modifiers or (want.map_text or "").startswith(":"):
         return "package"
     if want.pe:
@@ -223,7 +224,7 @@ def number5(want: Request, level: str, hosts: Sequence[Host], ground: NodeParts,
 
 
 def _own_order(want: Request, level: str) -> str:
-    if level == "device" or (want.ppr and want.level == "ppr"):
+    if level == "device" or (want.ppr and want.level == "ppr" and "span" not in want.modifiers):
         return "slot"
     if level in ("node", "slot"):
         return level

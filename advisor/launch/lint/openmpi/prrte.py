@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 
-from advisor.launch.lint.openmpi.free_cores import Free, FreeHost, Full
+from advisor.launch.lint.openmpi.free_cores import Free, FreeHost, Full, open_cores
 from advisor.launch.lint.openmpi.listed import listed5
 from advisor.launch.lint.openmpi.mapper import Host, hosts_with_slots, not_here, number5, ranks_in_order
 from advisor.launch.lint.outcome import OBJECTS, Refused, Unclear
@@ -73,7 +73,8 @@ def ranks(
     not_here(want)
     known = logical_numbering(topology)
     hosts = hosts_with_slots(want, len(known.pus if want.hwthread_slots else known.cores))
-    seats = [FreeHost(host, CpuSet(known.pus)) for host in hosts]
+    free = open_cores(want, topology)
+    seats = [FreeHost(host, free) for host in hosts]
     whole = sum(program.ranks or 0 for program in programs)
     for program in programs:
         before = [len(host.procs) for host in hosts]
@@ -87,6 +88,9 @@ def ranks(
         place = dict(zip(seats, fresh, strict=True))
         order = [place[seat] for seat in job.mapped]
         number5(program, job.level, order, job.ground, first)
+        if job.left < 0:  # only what has a number below theirs is started
+            for host in hosts:
+                host.procs = [proc for proc in host.procs if proc.rank is not None and proc.rank < first + job.total]
     total = sum(len(host.procs) for host in hosts)
     if not total:
         raise Refused("no rank is mapped; nothing starts")
@@ -240,9 +244,10 @@ class _Job(Free):
             self.bound = bound
         if self.left > 0:
             raise Refused(f"{self.want.map_text or 'that'} has room for fewer than {self.total} ranks; nothing starts")
-        if self.left < 0 and self.want.rank_by not in (None, "slot"):
+        order = self.want.rank_by or ("span" if "span" in self.want.modifiers else "slot")
+        if self.left < 0 and (order == "node" or self.newer):
             raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not worked out here")
-        if self.left < 0:
+        if self.left < 0 and order == "slot":
             raise Refused(
                 f"{self.total} ranks are not a multiple of {self.want.map_text}: 5.0 starts none, and ends as if all were well"
             )

@@ -1,0 +1,25 @@
+"""What parameters and odd words do to Open MPI's lines, on a Rome (8 NUMA nodes of 16) and CoD, SNC-2, Naples: as observed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from advisor.launch.lint.line import parse
+from advisor.launch.lint.predict import predict
+from tests.place.samples import machine
+
+ROWS = [row.split("\t") for row in (Path(__file__).parent / "openmpi_parameters.txt").read_text().splitlines()]
+VERSIONS = {"4": "4.1.4", "5": "5.0.11"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"[^\w.,:=-]+", "_", f"{row[0]}-{row[1]}-{row[2]}{row[3]}")[:120])
+def test_a_line_with_parameters_does_what_was_observed(row: list[str]) -> None:
+    """The CPUs of every rank and its host, or FAIL where nothing started."""
+    version, name, line, rankfile, seen = row
+    here = machine(name)
+    made = predict(parse([f"{line} ./a"], VERSIONS[version]), here, {"rf": rankfile.replace("|", "\n")} if rankfile else {})
+    assert made.unclear is None
+    everything = here.topology.pus if here.topology else None
+    told = "FAIL" if made.ranks is None else " ".join(f"{rank.host or ''}:{rank.cpus or everything}" for rank in made.ranks)
+    assert told == seen
