@@ -48,6 +48,7 @@ LINES = replace(
     ranks=late("hydra.intelmpi:ranks"),
     claim=late("hydra.intelmpi:claim"),
     lists=late("cpu_lists:intel_lists"),
+    aliases={**mpich.LINES.aliases, "-machine": "-f"},
     binds=True,
 )
 

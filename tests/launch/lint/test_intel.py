@@ -36,6 +36,25 @@ def test_ranks_without_a_word_divide_the_sockets() -> None:
     assert cpus(made("mpiexec.hydra -n 10 ./a"))[:3] == ["0-15", "16-27", "28-39"]
 
 
+def test_ranks_that_are_a_multiple_of_the_numa_nodes_do_not_lie_across_them() -> None:
+    """Unless the order is compact, where the machine is divided as a whole."""
+    assert cpus(made("mpiexec.hydra -n 40 ./a"))[:6] == ["0-3", "4-6", "7-9", "10-12", "13-15", "16-19"]
+    assert cpus(made("I_MPI_PIN_ORDER=compact mpiexec.hydra -n 40 ./a"))[:3] == ["0-3", "4-7", "8-11"]
+
+
+def test_a_layout_is_an_order_of_what_intel_mpi_chooses() -> None:
+    """Whatever thing stands before it, and whatever I_MPI_PIN_ORDER says."""
+    plain = cpus(made("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 7 ./a"))
+    assert cpus(made("I_MPI_PIN_DOMAIN=core:scatter I_MPI_PIN_ORDER=compact mpiexec.hydra -n 7 ./a")) == plain
+
+
+def test_slots_of_a_machine_file_count_and_not_ppn() -> None:
+    """A host without a number has one; -machine names such a file too."""
+    for word in ("-machinefile", "-machine"):
+        done = made(f"mpiexec.hydra {word} hf -ppn 2 -n 4 ./a", hf="n1\nn2\n")
+        assert [rank.host for rank in done.ranks or ()] == ["n1", "n2", "n1", "n2"]
+
+
 def test_scatter_and_spread_keep_ranks_apart() -> None:
     """On sockets in turn, or socket by socket; of the second of two ranks the middle of its socket is the first core."""
     assert cpus(made("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3 ./a")) == ["0-31", "64-127", "32-63"]

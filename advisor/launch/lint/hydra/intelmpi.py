@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from advisor.launch.lint.hydra.bind_to import atoi, kin
-from advisor.launch.lint.hydra.processor_list import Given, Pins, Tree, masks, processors, shares
+from advisor.launch.lint.hydra.processor_list import Given, Pins, Tree, first_of, laid_out, masks, processors, shares
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
@@ -34,6 +34,8 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     for (host, _), mine in zip(where, programs, strict=True):
         if pins.setdefault(host, mine) != mine:
             raise Unclear("the ranks of a host are in several segments with other variables")
+    if len(set(counts.values())) > 1 and any("scatter" in " ".join(mine.values()).lower() for mine in pins.values()):
+        raise Unclear("scatter on hosts with unlike numbers of ranks: their order was seen to differ")
     given = {host: pinned(pins[host], made.topology, count) for host, count in counts.items()}
     local: Counter[int] = Counter()
     found: list[LintRank] = []
@@ -94,7 +96,8 @@ def _hosts(made: "Prediction", total: int) -> Iterator[tuple[int, str | None]]:
         return
     if len(files) > 1:
         raise Unclear("the line names its hosts twice")
-    slots = list(_named(made, files[0].name, files[0].values[-1], each, by_slots="machine" in files[0].written[0]))
+    by_slots = files[0].written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine")
+    slots = list(_named(made, files[0].name, files[0].values[-1], each, by_slots=by_slots))
     turn = [(position, name) for position, (name, count) in enumerate(slots) for _ in range(min(count, total))]
     for rank in range(total):
         yield turn[rank % len(turn)]
@@ -120,18 +123,20 @@ def _named(made: "Prediction", option: str, text: str, each: int | None, *, by_s
         match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?", word, re.ASCII)
         if not match or match[1] in found:
             raise Unclear(f"the host {word[:40]!a} is written in a way that is not worked out here")
-        found[match[1]] = int(match[2] or 0)
+        found[match[1]] = int(match[2] or by_slots)
     if not found:
         raise Unclear("no host is named")
-    if by_slots and each is None and all(found.values()):
-        yield from found.items()
+    if by_slots and max(found.values()) > 1 and any(said.name == "-rr" for said in made.line.options):
+        raise Unclear("a machine file with slots beside -rr is not worked out here")
+    if by_slots and all(found.values()):
+        yield from found.items()  # whatever -ppn says (2021.18, observed)
         return
     if each is None:
         if len(found) > 1:
             raise Unclear("without -ppn a host gets as many ranks as the one that mpiexec.hydra is started on has cores")
         each = MOST_RANKS
-    if by_slots and any(found.values()):
-        raise Unclear("a machine file with slots beside -ppn is not worked out here")
+    if by_slots:
+        raise Unclear("a machine file with a host of no slots is not worked out here")
     yield from ((name, each) for name in found)
 
 
@@ -191,9 +196,9 @@ def _processors(pins: Pins, topology: Topology, count: int) -> Given | None:
 
 def _domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Given:
     """Return the domains of a node's ranks."""
-    threads = pins.get("OMP_NUM_THREADS", "")
+    domain, order = laid_out(domain, order)
     if domain == "omp":
-        domain = threads or ""
+        domain = pins.get("OMP_NUM_THREADS", "")
     caches = ("cache3",) if domain == "cache3" else tree.below_nodes(count) if domain in _AUTO else ()
     tree.even(("socket", "numa", *caches, "core"))
     if domain in _AUTO:
@@ -206,7 +211,7 @@ def _domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Giv
             raise Unclear(f"domains of {size} CPUs on {len(everything)}")
         blocks, pus = _blocks(tree, size, everything), [cpus.first or 0 for cpus in tree.level("pu")]
         if order in _APART and count <= len(blocks):
-            found = [[_first(part, pus, size) for part in parts] for parts in tree.spread(count)]
+            found = [[first_of(part, pus, size) for part in parts] for parts in tree.spread(count)]
             return _ordered(found, order, whole=False)
         if len(everything) % size and count > len(blocks):
             turn = pus * (size // len(everything) + 2)
@@ -244,11 +249,6 @@ def _whole_things(tree: Tree, domain: str, order: str, count: int) -> Given:
         found = [[_inside(part, things) for part in parts] for parts in tree.spread(count)]
         return _ordered(found, order, whole=count == len(things))
     return _bunched(tree, things, order, count, cache=domain in _CACHES)
-
-
-def _first(part: CpuSet, pus: Sequence[int], size: int) -> CpuSet:
-    """Return so many of the first hardware threads of a part, or all."""
-    return CpuSet([pu for pu in pus if pu in part][:size])
 
 
 def _inside(part: CpuSet, things: Sequence[CpuSet]) -> CpuSet:

@@ -60,13 +60,19 @@ class Tree:
     def split(self, count: int, *, flat: bool) -> list[CpuSet]:
         """Return the machine divided among some ranks, by the largest parts of which there are enough.
 
-        Each socket has its share of the ranks, unless all is to be flat; of its parts the first ranks get one more.
+        Each socket has its share of the ranks, unless all is to be flat; of its parts the first ranks get one more. NUMA nodes
+        have shares too where the ranks are a multiple of all nodes, or where two ranks' parts are more than there are.
         """
         whole = self.topology.inside.pus
         sockets = (whole,) if flat or count == 1 else self.level("socket")
         kind = next(kind for kind in ("socket", "numa", "cache3", "core", "pu") if len(self.level(kind)) >= count)
-        dealt = shares(count, len(sockets))
-        return [mine for socket, share in zip(sockets, dealt, strict=True) for mine in self._part(socket, share, kind)]
+        nodes, dealt = self.nodes(), shares(count, len(sockets))
+        if not flat and count > len(nodes) > 1 and (count % len(nodes) == 0 or len(self.level(kind)) < 2 * count):
+            within = [[node for node in nodes if node <= socket] or [socket] for socket in sockets]
+            pairs = [pair for inside, share in zip(within, dealt, strict=True) for pair in _shared(inside, share)]
+        else:
+            pairs = list(zip(sockets, dealt, strict=True))
+        return [mine for home, share in pairs for mine in self._part(home, share, kind)]
 
     def spread(self, count: int) -> list[list[CpuSet]]:
         """Return the part of the machine of each rank, by sockets, as scatter and spread keep ranks apart.
@@ -85,10 +91,6 @@ class Tree:
             return ([socket] if ranks == 1 else parts)[:ranks]
         if len(parts) < ranks:
             raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
-        nodes = [node for node in self.nodes() if node <= socket]
-        if len(parts) // ranks == 1 and kind in ("cache3", "core") and 1 < len(nodes) < ranks:
-            dealt = shares(ranks, len(nodes))
-            return [mine for node, share in zip(nodes, dealt, strict=True) for mine in self._part(node, share, kind)]
         if kind == "pu":
             raise Unclear("more ranks than cores, and not all threads: what Intel MPI does then was not seen")
         return [union(group) for group in _groups(parts, ranks)]
@@ -97,6 +99,11 @@ class Tree:
 def shares(total: int, count: int) -> list[int]:
     """Return a number divided evenly, the first shares larger."""
     return [total // count + (position < total % count) for position in range(count)]
+
+
+def _shared(homes: Sequence[CpuSet], ranks: int) -> list[tuple[CpuSet, int]]:
+    """Return parts of the machine with their shares of some ranks."""
+    return list(zip(homes, shares(ranks, len(homes)), strict=True))
 
 
 def _groups(parts: Sequence[CpuSet], count: int) -> Iterator[list[CpuSet]]:
@@ -198,3 +205,25 @@ def masks(text: str, topology: Topology, count: int) -> Given:
             raise Unclear(f"the mask {entry[:40]} names CPUs that this machine does not have")
         found.append(cpus)
     return tuple(found)
+
+
+_LAID_OUT = frozenset({"core", "numa", "socket", "omp", "auto", "node", "cache", "cache2"})
+_LAYOUTS = {"platform": "bunch", "bunch": "bunch", "compact": "compact", "scatter": "scatter", "spread": "spread"}
+
+
+def laid_out(domain: str, order: str) -> tuple[str, str]:
+    """Return a domain without its layout, and the order that this is whatever I_MPI_PIN_ORDER says.
+
+    Of the name of a thing before a layout nothing is read: such a domain is what Intel MPI chooses itself (2021.18, observed).
+    """
+    domain, colon, layout = domain.partition(":")
+    if not colon:
+        return domain, order
+    if domain not in _LAID_OUT or layout not in _LAYOUTS:
+        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:20]}:{layout[:20]} is, was not seen")
+    return "omp" if domain == "omp" else "", _LAYOUTS[layout]
+
+
+def first_of(part: CpuSet, pus: Sequence[int], size: int) -> CpuSet:
+    """Return so many of the first hardware threads of a part, or all."""
+    return CpuSet([pu for pu in pus if pu in part][:size])

@@ -218,6 +218,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def _distribution(text: str) -> tuple[str, int, str | None, bool]:
     """Return how tasks go over nodes, the size of a plane, how they go over sockets, and whether nodes are filled."""
     levels, _, flag = text.lower().partition(",")
+    if levels in ("pack", "nopack") and not flag:
+        levels, flag = "*", levels
     words = levels.split(":")
     pack = flag == "pack"
     if flag not in ("", "pack", "nopack") or len(words) > 3:
