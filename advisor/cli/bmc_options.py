@@ -238,5 +238,5 @@ def kept_bios(
     if bios or not given:
         return bios or ()
     whose = f"--bmc {bmc} " if bmc else ""
-    observer.say(f"for the commands that are named, save what the BMC told: advisor bios read {whose}-o bios.json")
+    observer.say(f"for the commands that are named, save what the BMC said: advisor bios read {whose}-o bios.json")
     return (Path("bios.json"),)

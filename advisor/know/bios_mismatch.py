@@ -83,7 +83,7 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
         yield BiosMismatch(f"the BIOS attributes are {rival.name}'s, and the machine is {vendor.name}'s", sure=True)
     elif not stems and len(names) >= _MANY:
         text = f"no BIOS attribute of {vendor.name}'s servers is known here"
-        yield BiosMismatch(f"{text}: whether these {len(names)} are such a server's cannot be told", sure=False)
+        yield BiosMismatch(f"{text}: whether these {len(names)} are such a server's is not known", sure=False)
     elif not own and len(names) >= _ENOUGH:
         sure = len(stems) >= _MANY and len(names) >= _MANY
         yield BiosMismatch(f"none of the {len(names)} BIOS attributes is one that {vendor.name} is known to have", sure=sure)
