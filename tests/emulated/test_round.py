@@ -288,7 +288,9 @@ LIES: list[tuple[dict[str, set[str]], list[str], str]] = [
 """A lie, what the BMC and the operating system say then, and in which words."""
 
 
-@pytest.mark.parametrize(("lie", "witnesses", "words"), LIES, ids=[", ".join(set.union(*each[0].values())) for each in LIES])
+@pytest.mark.parametrize(
+    ("lie", "witnesses", "words"), LIES, ids=[", ".join(sorted(set.union(*each[0].values()))) for each in LIES]
+)
 def test_a_lie_is_found_by_the_witness_that_should(
     *,
     lie: dict[str, set[str]],
