@@ -85,7 +85,7 @@ def validated(bmc: Bmc, folder: Path) -> dict[str, Any]:
     given = dict.fromkeys(keys) | {"debugging": False, "nooemcheck": False, "skipschema": True, "authtype": "Session"}
     given |= {"rhost": bmc.url, "user": USER, "password": PASSWORD, "collectionlimit": ["LogEntry", "20"]}
     given |= {"logdir": str(folder / "logs"), "schema_directory": str(schemas)}
-    command = [PYTHON, "-c", VALIDATE]  # asked on its standard input: a password stands in no file
+    command = [str(PYTHON), "-c", VALIDATE]  # asked on its standard input: a password stands in no file
     said = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, timeout=600, check=False)
     assert said.returncode == 0, said.stderr[-2000:]
     found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
