@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from advisor.work.job.hosts import JobOptions as JobOptions
     from advisor.work.job.hosts import LauncherOptions as LauncherOptions
     from advisor.work.job.hpl import HplOptions as HplOptions
+    from advisor.work.job.network import NetworkOptions as NetworkOptions
+    from advisor.work.job.network import measure_network as measure_network
     from advisor.work.machine import captured as captured
     from advisor.work.machine import read_machine as read_machine
     from advisor.work.machine import topology as topology
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from advisor.work.measure import measure_machine as measure_machine
     from advisor.work.measure import read_measurements as read_measurements
     from advisor.work.measure import wished as wished
-    from advisor.work.network import NetworkOptions as NetworkOptions
-    from advisor.work.network import measure_network as measure_network
     from advisor.work.report.change import change_report as change_report
     from advisor.work.report.single import report as report
     from advisor.work.rules import explain as explain
@@ -55,7 +55,7 @@ _HOMES: Final = {
     "work.job.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
     "work.machine": ("captured", "read_machine", "topology"),
     "work.measure": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
-    "work.network": ("NetworkOptions", "measure_network"),
+    "work.job.network": ("NetworkOptions", "measure_network"),
     "work.report.change": ("change_report",),
     "work.report.single": ("report",),
     "work.rules": ("explain", "rulebook"),

@@ -233,8 +233,10 @@ def _thing(result: Result) -> tuple[object, ...]:
 def _conditions(under: Sequence[Conditions]) -> Conditions:
     """Return what holds for all: not idle where one run was not, and what spoke against any of them."""
     looks = [each.idle for each in under]
-    return under[0].model_copy(
+    measured = next((each for each in under if not each.imported), under[0])
+    return measured.model_copy(
         update={
+            "imported": tuple(dict.fromkeys(name for each in under for name in each.imported)),
             "seconds": round(sum(each.seconds for each in under), 1),
             "idle": False if False in looks else True if True in looks else None,
             "busy": tuple(dict.fromkeys(words for each in under for words in each.busy)),

@@ -182,6 +182,14 @@ class Conditions(Value):
     flags: str | None = None
     governor: str | None = Field(default=None, description="of the CPUs; all that there are, joined by a comma")
     hugepages: str | None = Field(default=None, description="transparent huge pages: always, madvise, never")
+    imported: tuple[str, ...] = Field(default=(), description="other programs whose printed figures are among these: STREAM 5.10")
+
+    @property
+    def when(self) -> str:
+        """When it was measured, to the minute, and what was imported: 2026-11-21 14:05; imported from STREAM 5.10."""
+        started = self.started[:16].replace("T", " ")
+        imported = f"imported from {', '.join(self.imported)}" if self.imported else ""
+        return "; ".join(part for part in (started, imported) if part)
 
 
 class Identity(Value):

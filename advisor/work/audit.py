@@ -225,7 +225,7 @@ def _network(machine: "Machine", asked: MeasureNow, observer: Observer) -> _Part
     from advisor.errors import BadValue, CannotWork
     from advisor.work.job.allocation import of_job
     from advisor.work.job.hosts import HostOptions, LauncherOptions
-    from advisor.work.network import NetworkOptions, experiment, measure
+    from advisor.work.job.network import NetworkOptions, experiment, measure
 
     del machine  # each host's is read by its own rules
     job = of_job(os.environ) if asked.full else None

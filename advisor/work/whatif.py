@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from advisor.model.measurement import Measurements
     from advisor.model.measurement_statistics import BeforeAfter
     from advisor.render.difference import WhatIf
+    from advisor.work.job.network import Experiment
     from advisor.work.judgement import Judgement
-    from advisor.work.network import Experiment
 
 
 def whatif(

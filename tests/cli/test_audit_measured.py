@@ -16,7 +16,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.work import Observer
 from advisor.work import hpl as efficiency_run
 from advisor.work import measure as measuring
-from advisor.work import network as network_run
+from advisor.work.job import network as network_run
 from advisor.work.machine import read_machine
 from advisor.work.measure import Measured, read_measurements
 from tests.machines.catalogue import write_archive

@@ -37,7 +37,7 @@ from advisor.cli.output import Form, Terminal, show_lines, show_measured
 from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from advisor.work.network import Experiment
+    from advisor.work.job.network import Experiment
 
 
 def run(
@@ -63,7 +63,7 @@ def run(
 ) -> int:
     """Measure messages between two hosts."""
     from advisor.work.job.hosts import HostOptions, LauncherOptions
-    from advisor.work.network import NetworkOptions, experiment, measure, network_lines
+    from advisor.work.job.network import NetworkOptions, experiment, measure, network_lines
 
     at_most_one({"--dry-run": dry_run, "--before": before is not None})
     ask = NetworkOptions("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok)
@@ -80,7 +80,7 @@ def run(
 def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
     from advisor.measure.before_after import compare_runs
-    from advisor.work.network import measure
+    from advisor.work.job.network import measure
     from advisor.work.whatif import fitting_runs
 
     earlier = fitting_runs(before, made)

@@ -11,7 +11,7 @@ from advisor.judge.measured.network import adapter_ways, adapters
 from advisor.judge.measured.published import Parts, published, published_latency, published_network, published_network_latency
 from advisor.model.audit.case import Case
 from advisor.model.audit.measured_facts import Clock, Flops, MeasuredFacts, Refused, Speed
-from advisor.model.measurement import Conditions, Measurements, Result
+from advisor.model.measurement import Measurements, Result
 from advisor.model.measurement_statistics import FEWEST, one_core_per_l3, spread_of
 
 
@@ -24,7 +24,7 @@ def measured_facts(measurements: Measurements, case: Case) -> MeasuredFacts:
     """Return the facts; None for each thing that was not measured, or not believed."""
     worst, clocks = _worst(measurements.results), _clocks(measurements, case)
     return MeasuredFacts(
-        when=_when(measurements.conditions),
+        when=measurements.conditions.when,
         idle=measurements.conditions.idle,
         busy=measurements.conditions.busy,
         results=len(measurements.results),
@@ -88,11 +88,6 @@ def _ratios(measurements: Measurements, case: Case) -> dict[str, Any]:
         "nps_gain": inner.ratio - 1 if inner else None,
         "nps_spread": inner.spread if inner else None,
     }
-
-
-def _when(conditions: Conditions) -> str:
-    """Return the local time to the minute."""
-    return conditions.started[:16].replace("T", " ")
 
 
 def _name(result: Result) -> str:

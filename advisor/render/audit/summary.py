@@ -260,7 +260,8 @@ def figures(measured: MeasuredFacts) -> dict[str, str]:
     if each:
         found["messages"] = " · ".join(each)
     busy = ", on a busy machine" if measured.idle is False else ""
-    return {**found, "when": f"measured {plain(measured.when, 40)}{busy}"}
+    when = plain(measured.when, 80)
+    return {**found, "when": f"{when if when.startswith('imported') else f'measured {when}'}{busy}"}
 
 
 def _of_peak(hpl: Linpack) -> str:

@@ -23,12 +23,14 @@ _MOST_REFUSED, _MOST_TASKS = 12, 3
 def conditions(measurements: Measurements, width: int) -> list[Line]:
     """Return the machine, the time, whether it was idle, and how the kernels were built."""
     told, kinds = measurements.conditions, {result.page_kind for result in measurements.results if result.page_kind}
-    when = plain(told.started[:16].replace("T", " "), 20)
-    took = f"measured {when}, {duration(told.seconds)}, advisor {plain(measurements.advisor, 20)}"
+    when = plain(told.when, 120)
+    took = f"measured {when}, {duration(told.seconds)}, advisor {plain(measurements.advisor, 20)}" if told.started else when
     lines = wrapped(
         [(plain(measurements.machine.name or "Machine", 80), "title"), (f"  {_machine(measurements.machine)}", "")], width
     )
     lines += wrapped([(took, "")], width)
+    if not told.started:
+        return lines
     lines += _idle(told, width)
     return lines + wrapped([(_built(told, kinds), "dim")], width)
 

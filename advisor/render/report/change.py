@@ -217,7 +217,8 @@ def _conditions(content: ReportContent) -> str:
         return "not measured"
     idle = {True: "idle", False: "busy", None: "not known whether idle"}[measured.conditions.idle]
     built = plain(measured.conditions.compiler or "kernels built elsewhere", 80)
-    return f"measured {plain(measured.conditions.started[:16].replace('T', ' '), 20)}, {idle}, {built}"
+    when = plain(measured.conditions.when, 120)
+    return f"measured {when}, {idle}, {built}" if measured.conditions.started else when
 
 
 def _drawings(content: ChangeContent) -> list[Pair]:

@@ -1,0 +1,200 @@
+"""Makes results of a machine out of what other programs printed, as far as it is known where each ran."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from advisor.errors import BadValue
+from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
+from advisor.model.cpuset import CpuSet
+from advisor.model.imported import ImportedFigure, ImportedRun
+from advisor.model.measurement import Part, Purpose, Result
+
+PLACES: Final = "machine, socket N, numa N, l3 N, core N, or cpus LIST"
+_PARTS: Final[tuple[Part, ...]] = ("socket", "numa", "l3", "core")
+_GPU: Final = ("CUDA", "HIP", "SYCL", "OpenCL", "OpenACC", "Kokkos")
+"""Models of BabelStream that run on a GPU: their bandwidth is not that of the host's memory."""
+
+
+def place_of(ground: Resources, words: str) -> CoreGroup:
+    """Return the part of a machine that words name: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15."""
+    kind, _, number = words.strip().lower().partition(" ")
+    if kind in ("machine", "node") and not number:
+        return next(iter(ground.pieces("machine")))
+    if kind == "cpus" and number:
+        cpus = ground.on(CpuSet.parse(number))
+        if cpus:
+            return next((each for each in _pieces(ground) if set(each.cpus) == set(cpus)), CoreGroup("machine", None, cpus))
+    found = next((each for each in _pieces(ground) if each.part == kind and str(each.index) == number.strip()), None)
+    if found is None:
+        raise BadValue(f"--placed {words[:40]}: there is no such part of this machine", cure=f"one of: {PLACES}")
+    return found
+
+
+def _pieces(ground: Resources) -> Iterator[CoreGroup]:
+    """Yield every part, the larger first, so that what has the same CPUs is called by the larger."""
+    yield from ground.pieces("machine")
+    for part in _PARTS:
+        yield from ground.pieces(part)
+
+
+_ARRAYS: Final = {"stream": 3}
+"""Arrays that a program walks, where its size is that of one."""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Makes results of one run: the machine, and what the run is called."""
+
+    ground: Resources
+    task: str
+
+    def result(self, run: ImportedRun, figure: ImportedFigure, place: CoreGroup, **more: Any) -> Result:
+        """Return a figure as a result, marked with the program that it is from."""
+        own: dict[str, Any] = {
+            "task": f"{self.task}/{figure.what}",
+            "kernel": run.format.replace("-", "_"),
+            "purpose": "part",
+            "variant": figure.what,
+            "part": place.part,
+            "index": place.index,
+            "cpus": place.cpus,
+            "unit": figure.unit,
+            "values": (figure.value,),
+            "bytes": figure.size,
+            "details": {"imported": f"{run.tool}{f' {run.version}' if run.version else ''}, {figure.statistic}"},
+        }
+        return Result(**{**own, **more})
+
+
+def results_of_run(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+    """Return the results of a run, and why not all of it could be taken."""
+    if run.format in ("stream", "babelstream", "likwid-bench"):
+        return _bandwidth(on, run, place)
+    if run.format in ("mlc", "numademo"):
+        return _nodes(on, run)
+    if run.format == "hpl":
+        return _hpl(on, run, place)
+    if run.format == "core-to-core":
+        return _pairs(on, run)
+    if run.format in ("osu", "imb"):
+        return _messages(on, run, place)
+    return [], "is shown, and no rule asks for such figures"
+
+
+def _own_place(on: Placing, run: ImportedRun) -> CoreGroup | None:
+    """Return where a run says itself that it ran: on these CPUs, or with as many threads as the machine has cores or CPUs."""
+    if run.cpus:
+        return next((each for each in _pieces(on.ground) if _same_cores(on.ground, each.cpus, run.cpus)), None)
+    whole = next(iter(on.ground.pieces("machine")))
+    counts = (len(whole.cpus), len(on.ground.inside.cores))
+    return whole if run.conditions.get("threads") in counts or run.conditions.get("ranks") in counts else None
+
+
+def _same_cores(ground: Resources, place: Iterable[int], cpus: Iterable[int]) -> bool:
+    """Return whether CPUs are those of a part: all of them, or one thread of each core."""
+    mine, theirs = CpuSet(place), CpuSet(cpus)
+    cores = [core.cpuset & mine for core in ground.inside.cores if core.cpuset & mine]
+    return theirs <= mine and bool(cores) and all(core & theirs for core in cores)
+
+
+def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+    if any(word in str(run.conditions.get("implementation", "")) for word in _GPU):
+        return [], "of a GPU's memory: shown, and no rule asks for it"
+    where = place or _own_place(on, run)
+    if where is None:
+        return [], f"it does not say where it ran: --placed {PLACES}"
+    size = run.conditions.get("bytes") or next((figure.size for figure in run.figures), None)
+    l3 = on.ground.reached_l3(where.cpus)
+    if isinstance(size, int) and l3 and size < l3:
+        return [], f"{size >> 20} MiB fit into the L3 of {where.label} ({l3 >> 20} MiB): not the bandwidth of its memory"
+    arrays = _ARRAYS.get(run.format, 1)
+    own = {**_memory(on.ground.memory_of(where.cpus)), "bytes": size * arrays if isinstance(size, int) else None}
+    kept = (figure for figure in run.figures if figure.at is None and figure.unit == "bytes/s")
+    made = [on.result(run, figure, where, variant=figure.what.replace(" ", "-"), **own) for figure in kept]
+    small = isinstance(size, int) and l3 and size < TIMES_L3 * l3
+    return made, f"taken, though its arrays are below {TIMES_L3} times the L3: part of it may be the cache's" if small else None
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    return {"memory": memory.node, "distance": memory.distance, "slit": memory.slit}
+
+
+def _nodes(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
+    """Return figures from node to node: those of other nodes than the machine has make the file another machine's."""
+    homes = {piece.index: piece for piece in on.ground.pieces("numa")}
+    there = {node.os_index for node in on.ground.memories}
+    named = {at for figure in run.figures if figure.at for at in (figure.at,)}
+    strange = sorted({cores for cores, _ in named} - set(homes) | {memory for _, memory in named} - there)
+    count = run.conditions.get("NUMA nodes")
+    if strange or (isinstance(count, int) and count != len(homes)):
+        return [], f"of a machine with {count or strange} NUMA nodes, this one has {len(homes)}: another one, or cut otherwise"
+    made = []
+    for figure in run.figures:
+        if figure.at is not None:
+            cores, memory = figure.at
+            far = on.ground.towards(homes[cores].cpus, memory)
+            purpose: Purpose = "part" if far.distance == "local" and figure.unit == "bytes/s" else "matrix"
+            variant = "chase" if figure.unit == "seconds" else figure.what
+            made.append(on.result(run, figure, homes[cores], purpose=purpose, variant=variant, **_memory(far)))
+        elif run.format == "mlc" and figure.what in ("load", "triad"):
+            made.append(on.result(run, figure, next(iter(on.ground.pieces("machine"))), distance="spread"))
+    return made, None
+
+
+def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+    n = int(run.conditions.get("N", 0))
+    memory = sum(node.memory or 0 for node in on.ground.memories)
+    if memory and 8 * n * n > memory:
+        need, have = 8 * n * n / 2**30, memory / 2**30
+        return [], f"its matrix of {need:.0f} GiB is more than this machine's {have:.0f} GiB: several nodes, or another machine"
+    ranks = int(run.conditions.get("P", 0)) * int(run.conditions.get("Q", 0))
+    whole = next(iter(on.ground.pieces("machine")))
+    where = place or (whole if ranks in (len(whole.cpus), len(on.ground.inside.cores)) else None)
+    if where is None:
+        return [], f"it does not say on how many cores {ranks} ranks ran: --placed {PLACES}"
+    told = {"n": n, "nb": run.conditions.get("NB", 0), "p": run.conditions.get("P", 0), "q": run.conditions.get("Q", 0)}
+    marked = f"{run.tool}{f' {run.version}' if run.version else ''}"
+    made = [
+        on.result(run, figure, where, kernel="hpl", purpose="hpl", variant="xhpl", details={**told, "imported": marked})
+        for figure in run.figures
+    ]
+    return made, None
+
+
+def _pairs(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
+    """Return round trips between CPUs: the file has halves, and positions, which are CPU numbers where all CPUs were asked."""
+    cpus = sorted(on.ground.whole.pus)
+    if run.conditions.get("CPUs") != len(cpus):
+        return (
+            [],
+            f"of {run.conditions.get('CPUs')} CPUs, and this machine has {len(cpus)}: of another one, or of some of its cores",
+        )
+    place = CoreGroup("pair", None, ())
+    return [
+        on.result(run, figure, place, kernel="c2c", purpose="map", variant="ping-pong",
+                  cpus=(cpus[figure.at[0]], cpus[figure.at[1]]), values=(2 * figure.value,))
+        for figure in run.figures if figure.at
+    ], None  # fmt: skip
+
+
+_TESTS: Final = {"bandwidth": "mbw_mr", "both ways": "bibw", "latency": "latency"}
+
+
+def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+    """Return messages between hosts: the user says that they were, by saying where on each host the ranks sat."""
+    if place is None:
+        return [], "it does not say between which hosts, and where its ranks sat: --placed, if it was between two hosts"
+    pairs = run.conditions.get("pairs")
+    pairs = 1 if all(figure.scope == "pair" for figure in run.figures) else int(pairs) if pairs else None
+    if pairs is None:
+        return [], "it does not say how many pairs sent: shown only"
+    rates = {figure.size: figure.value for figure in run.figures if figure.what == "message rate"}
+    purpose: Purpose = "network-pair" if pairs == 1 else "network"
+    made = []
+    for figure in run.figures:
+        if figure.what in _TESTS:
+            mark = {"imported": run.tool, "pairs": pairs}
+            rate = {"messages": rates[figure.size]} if figure.what == "bandwidth" and figure.size in rates else {}
+            made.append(on.result(run, figure, place, purpose=purpose, variant=_TESTS[figure.what], details={**mark, **rate}))
+    return made, None

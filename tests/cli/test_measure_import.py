@@ -1,0 +1,73 @@
+"""What advisor measure import and measure compare print, keep and refuse."""
+
+from pathlib import Path
+
+import pytest
+
+from advisor.cli.main import status
+from tests.cli.said import Capture, document, printed, refused
+from tests.machines.catalogue import write_archive
+
+OUTPUTS = Path(__file__).parents[1] / "imports" / "outputs"
+
+
+@pytest.fixture
+def rome(tmp_path: Path) -> Path:
+    """Return a capture of two EPYC 7702 at NPS4."""
+    return write_archive("b-c6525-2x7702-nps4", tmp_path / "rome.tar.gz")
+
+
+def test_a_file_is_shown_with_its_figures_and_what_it_does_not_say(capsys: Capture) -> None:
+    """A line of figures, then the conditions."""
+    lines = printed(capsys, "measure", "import", OUTPUTS / "osu-mbw-mr-gh200.txt", "--width", "400").splitlines()
+    assert [line.strip() for line in lines[2:]] == [
+        "bandwidth 19.1 GB/s at 2 KiB (mean, all pairs); message rate 9.31 M msg/s at 2 KiB (mean, all pairs)",
+        "with: test Multiple Bandwidth / Message Rate, pairs 4",
+        "not in the file: hosts, binding, MPI",
+    ]
+
+
+def test_what_is_refused_stands_in_a_line_and_in_the_status(capsys: Capture) -> None:
+    """1 where one of two is refused, 2 where all are."""
+    bad, good = str(OUTPUTS / "hpl-nan.out"), str(OUTPUTS / "hpl-3990x.out")
+    both, one = status(["measure", "import", bad, good, "--width", "200"]), capsys.readouterr().out
+    alone = status(["measure", "import", bad])
+    assert (both, alone) == (1, 2)
+    assert f"x {bad}:11: HPL: its residual nan FAILED the check" in one
+
+
+def test_an_imported_figure_goes_into_an_audit(capsys: Capture, rome: Path, tmp_path: Path) -> None:
+    """Saved with its machine and place, as our own measurements are."""
+    kept = tmp_path / "stream.json"
+    words = ("--from", rome, "--placed", "machine", "--save", kept)
+    printed(capsys, "measure", "import", OUTPUTS / "stream-c.txt", *words)
+    status(["audit", "--from", str(rome), "--measurements", str(kept), "--width", "200"])
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("MEASURED"))
+    assert (line.split()[1:4], line.endswith("imported from STREAM 5.10")) == (["triad", "263.2", "GB/s,"], True)
+
+
+def test_json_has_every_run_and_the_measurements(capsys: Capture, rome: Path) -> None:
+    """Under a schema of its own."""
+    found = document(capsys, "measure", "import", OUTPUTS / "stream-c.txt", "--from", rome, "--placed", "machine", "--json")
+    assert (found["schema"], len(found["files"][0]["runs"]), len(found["measurements"]["results"])) == ("advisor-import/1", 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["nowhere.txt", "--save", "x.json"], "there is nothing to save"),
+        ([str(OUTPUTS / "stream-c.txt"), "--placed", "numa 0"], "--placed says where on a machine, and none is given"),
+        ([str(OUTPUTS / "stream-c.txt"), "--save", "x.json"], "there is nothing to save: no machine is given"),
+    ],
+)
+def test_a_slip_is_one_line(words: list[str], why: str, capsys: Capture) -> None:
+    """And nothing is written."""
+    assert why in refused(capsys, "measure", "import", *words)
+
+
+def test_two_outputs_stand_beside_each_other(capsys: Capture, rome: Path) -> None:
+    """Each figure that both have, and the second through the first."""
+    same = OUTPUTS / "stream-c.txt"
+    found = document(capsys, "measure", "compare", same, same, "--from", rome, "--placed", "machine", "--json")
+    assert {row["ratio"] for row in found["figures"]} == {1.0}
+    assert "second / first" in printed(capsys, "measure", "compare", same, same, "--from", rome, "--placed", "machine")

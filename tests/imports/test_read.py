@@ -1,0 +1,205 @@
+"""What is read from other programs' outputs: figures in base units, and what is refused, with the line that says why.
+
+The files in outputs/ hold figures that were published, in a layout that the programs print; where each is from stands in
+docs/import.md. A few are spoilt on purpose.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.errors import BadInput
+from advisor.imports import formats, read_runs
+from advisor.imports.text import Line, clean, numbers, unlabelled
+from advisor.model.imported import ImportedRun
+
+OUTPUTS = Path(__file__).parent / "outputs"
+NAMES = sorted(path.name for path in OUTPUTS.iterdir())
+
+
+def runs(name: str) -> tuple[ImportedRun, ...]:
+    """Return the runs of a file."""
+    return read_runs((OUTPUTS / name).read_bytes())
+
+
+def figures(name: str, at: int = 0) -> dict[Any, float]:
+    """Return the figures of one run: by what they are and their size, or their two ends."""
+    return {(each.what, each.at or each.size): each.value for each in runs(name)[at].figures}
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "value"),
+    [
+        ("hpl-turin-4-nodes.out", ("hpl", None), 3.0515e13),
+        ("hpl-3990x.out", ("hpl", None), 1.5714e12),
+        ("hpl-atom.out", ("hpl", None), 1.0212e10),
+        ("hpl-nvidia.out", ("hpl", None), 1.268e15),
+        ("hpl-intel.out", ("hpl", None), 3.05759e6),
+        ("hpcc.txt", ("triad", None), 14.1e9),
+        ("hpcc.txt", ("ring latency", None), 2.31e-6),
+        ("linpack.txt", ("linpack", None), 3.2053e12),
+        ("osu-mbw-mr-gh200.txt", ("bandwidth", 2048), 19069.25e6),
+        ("osu-mbw-mr-gh200.txt", ("message rate", 1), 8361985.11),
+        ("osu-several.txt", ("latency", 0), 0.24e-6),
+        ("imb.txt", ("bandwidth", 4194304), 11646.93e6),
+        ("imb-2016.txt", ("bandwidth", 65536), 3450.99 * 2**20),
+        ("stream-c.txt", ("triad", None), 263208.7e6),
+        ("stream-fortran.txt", ("copy", None), 80510.1231e6),
+        ("babelstream.txt", ("scale", None), 785000.123e6),
+        ("likwid.txt", ("triad", 39936), 111250.44e6),
+        ("numademo.txt", ("triad", (0, 1)), 8001e6),
+        ("perftest-bw.txt", ("bandwidth", 65536), 197.82e9 / 8),
+        ("perftest-old.txt", ("bandwidth", 65536), 11198.78 * 2**20),
+        ("perftest-lat.txt", ("latency", 2), 2.05e-6),
+        ("perftest.json", ("bandwidth", 65536), 197.82e9 / 8),
+        ("nccl.txt", ("bus bandwidth", 2147483648), 437.79e9),
+        ("mlc.txt", ("latency", (1, 0)), 191.0e-9),
+        ("mlc.txt", ("load", (0, 0)), 150100e6),
+        ("mlc.txt", ("triad", None), 260000e6),
+    ],
+)
+def test_a_figure_is_read_in_base_units(name: str, what: tuple[str, object], value: float) -> None:
+    """Bytes, seconds and FLOP, whatever a program calls a megabyte."""
+    assert figures(name)[what] == pytest.approx(value)
+
+
+def test_each_benchmark_of_a_file_is_a_run() -> None:
+    """Three of OSU's in one log, three of Intel's."""
+    assert [run.tool.partition(", ")[2] for name in ("osu-several.txt", "imb.txt") for run in runs(name)] == [
+        "MPI Latency",
+        "MPI Bi-Directional Bandwidth",
+        "MPI Allreduce Latency",
+        "PingPong",
+        "Uniband",
+        "Allreduce",
+    ]
+
+
+def test_both_ways_are_not_called_one() -> None:
+    """OSU's bidirectional test adds the two directions."""
+    assert figures("osu-several.txt", 1) == {("both ways", 1): 9.6e6, ("both ways", 1048576): 22100.13e6}
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("hpl-nan.out", "its residual nan FAILED the check"),
+        ("hpl-invented.out", "N and its time give 12.11 GFLOP/s, the row says 300.45: not printed by HPL as it stands"),
+        ("hpl-wrong-timer.out", "it says 2310.54 s, and 1078 s passed between its start and its end: its timer was wrong"),
+        ("hpl-skipped.out", "it ran nothing: P x Q is more than its ranks"),
+        ("osu-validation.txt", "line 6: its data were wrong (validation failed)"),
+        ("osu-torn.txt", "torn: a header without a row, or two programs' output mixed"),
+        ("osu-mixed.txt", "a size stands twice: the output of two programs is mixed"),
+        ("stream-failed.txt", "line 17: it failed its own validation"),
+        ("stream-torn.txt", "torn at line 14: triad missing or not whole"),
+        ("nccl-wrong.txt", "at 2147483648 bytes its results were wrong"),
+    ],
+)
+def test_a_run_that_cannot_be_believed_is_refused(name: str, why: str) -> None:
+    """In one line, and none of its figures is left."""
+    (run,) = runs(name)
+    assert (run.refused, run.figures) == (why, ())
+
+
+def test_the_row_at_which_an_hpl_was_cut_off_is_refused() -> None:
+    """Its residual would stand below; the row before has one."""
+    assert [run.refused for run in runs("hpl-two.out")] == [None, "torn at line 12: the residual of its answer is missing"]
+
+
+def test_rows_alone_are_known_by_their_shape() -> None:
+    """What grep leaves of many outputs: a prefix and a row."""
+    text = (
+        b"logs/1.log:WR11C2R4      82432   224    16    20     73.92    5.0515e+03\n"
+        b"logs/2.log:WC0 571392 1024 4 8 98.05 1.268e+06 ( 3.964e+04)\n"
+    )
+    unchecked = ("no residual was checked: the answer may be wrong",)
+    assert [(run.conditions["N"], run.notes) for run in read_runs(text)] == [(82432, unchecked), (571392, unchecked)]
+
+
+def test_the_input_of_hpl_counts_by_position() -> None:
+    """One N counts, though four stand there."""
+    (run,) = runs("HPL.dat")
+    assert run.conditions == {"N": "116000", "NB": "1024", "P": "1", "Q": "1"}
+
+
+def test_cpus_that_a_file_names_are_kept() -> None:
+    """likwid-bench says where each thread ran."""
+    assert runs("likwid.txt")[0].cpus == (32, 0, 48, 16)
+
+
+def test_ranks_that_speak_at_once_are_read_apart() -> None:
+    """A name before each line, as of srun --label and clush."""
+    lines = [f"{host}: {line}" for line in (OUTPUTS / "stream-c.txt").read_text().splitlines() for host in ("n1", "n2")]
+    found = read_runs("\n".join(lines).encode())
+    assert [(run.format, len(run.figures), run.refused) for run in found] == [("stream", 4, None)] * 2
+
+
+def test_an_nccl_test_that_announces_itself_twice_is_one_run() -> None:
+    """Newer ones name the collective before their parameters."""
+    (run,) = runs("nccl-alltoall.txt")
+    assert run.conditions == {"test": "alltoall_perf", "GPUs": 1}
+
+
+@pytest.mark.parametrize("text", [b"", b"\0" * 1000, b"hello\n", b"%PDF-1.7", b"1 2 3\n4 5 6\n", b'{"a": 1}'])
+def test_what_no_program_printed_is_refused(text: bytes) -> None:
+    """With the list of what is read."""
+    with pytest.raises(BadInput, match="not recognised as the output of a benchmark"):
+        read_runs(text)
+
+
+def test_a_file_without_end_is_refused() -> None:
+    """No benchmark prints so much."""
+    with pytest.raises(BadInput, match="larger than 32 MB"):
+        read_runs(b"x" * (33 << 20))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if all(run.refused is None for run in runs(name))])
+@given(cut_at=st.floats(0, 1), junk=st.binary(max_size=40))
+def test_a_file_cut_anywhere_is_read_or_refused(name: str, cut_at: float, junk: bytes) -> None:
+    """No failure but BadInput, whatever stands at the end; and a rate is never more than the whole file has."""
+    raw = (OUTPUTS / name).read_bytes()
+    try:
+        found = read_runs(raw[: int(len(raw) * cut_at)] + junk)
+    except BadInput:
+        return
+    whole = {(each.what, each.unit) for run in read_runs(raw) for each in run.figures}
+    assert all((each.what, each.unit) in whole or run.format == "likwid-bench" for run in found for each in run.figures)
+
+
+def test_every_format_has_an_output_here() -> None:
+    """A new format brings one."""
+    known = {run.format for name in NAMES for run in runs(name)}
+    assert {each.name for each in formats()} - known == {"core-to-core"}
+
+
+def test_colours_and_progress_are_cleaned() -> None:
+    """What stands after the last carriage return is what the terminal showed."""
+    assert clean(b"\x1b[31m10 %\r100 %\x1b[0m\x07\nTriad:\t1")[0] == Line(1, "100 %")
+
+
+def test_a_wide_file_of_windows_is_read() -> None:
+    """PowerShell writes two bytes a letter."""
+    assert [run.format for run in read_runs((OUTPUTS / "stream-c.txt").read_text().encode("utf-16"))] == ["stream"]
+
+
+def test_lines_without_labels_stay_as_they_are() -> None:
+    """A label on few lines is none."""
+    assert unlabelled([Line(1, "n1: a"), Line(2, "b")]) == []
+
+
+@given(st.text(max_size=60))
+def test_numbers_of_any_line_are_numbers_or_none(text: str) -> None:
+    """It never fails."""
+    found = numbers(text)
+    assert found is None or all(isinstance(each, float) for each in found)
+
+
+def test_the_page_lists_each_format_with_the_versions_it_was_seen_from() -> None:
+    """One row for each in docs/import.md."""
+    page = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
+    assert [
+        each.name for each in formats() if f"| {each.tool} | {each.seen} | {', '.join(each.not_said) or '-'} |" not in page
+    ] == []

@@ -1,0 +1,154 @@
+"""Figures of other programs as measurements of a machine: where each ran, and what is not taken."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor.errors import BadInput, BadValue
+from advisor.work.imports import compare_measured, import_files
+from tests.machines.catalogue import write_archive
+
+OUTPUTS = Path(__file__).parents[1] / "imports" / "outputs"
+
+
+@pytest.fixture
+def rome(tmp_path: Path) -> str:
+    """Return a capture of two EPYC 7702 at NPS4: 128 cores, eight NUMA nodes, 32 L3 groups."""
+    return str(write_archive("b-c6525-2x7702-nps4", tmp_path / "rome.tar.gz"))
+
+
+@pytest.fixture
+def cascade(tmp_path: Path) -> str:
+    """Return a capture of two Sapphire Rapids processors: two NUMA nodes."""
+    return str(write_archive("d-delftblue-2x6448y", tmp_path / "node.tar.gz"))
+
+
+def taken(name: str, source: str, placed: str | None = None) -> list[tuple[str, str, str, int | None]]:
+    """Return the purpose, variant, part and number of each result that a file gives."""
+    found = import_files([OUTPUTS / name], source, placed)
+    return (
+        [(each.purpose, each.variant, each.part, each.index) for each in found.measurements.results] if found.measurements else []
+    )
+
+
+def notes(name: str, source: str, placed: str | None = None) -> str:
+    """Return why a file is not taken, or not all of it."""
+    return " ".join(import_files([OUTPUTS / name], source, placed).notes)
+
+
+def test_a_stream_is_of_the_part_that_the_user_names(rome: str) -> None:
+    """All four of its rates, on that NUMA node."""
+    assert taken("stream-c.txt", rome, "numa 6") == [("part", what, "numa", 6) for what in ("copy", "scale", "add", "triad")]
+
+
+def test_a_stream_that_does_not_say_where_it_ran_is_not_taken(rome: str) -> None:
+    """64 threads are neither all cores nor all CPUs."""
+    assert taken("stream-c.txt", rome) == []
+    assert "it does not say where it ran: --placed machine, socket N" in notes("stream-c.txt", rome)
+
+
+def test_arrays_in_the_cache_are_no_memory_bandwidth(rome: str) -> None:
+    """40 kB of likwid-bench."""
+    assert "fit into the L3" in notes("likwid.txt", rome, "machine")
+
+
+def test_a_rate_above_what_the_dimms_carry_is_not_believed(rome: str) -> None:
+    """263 GB/s of one node of two channels."""
+    found = import_files([OUTPUTS / "stream-c.txt"], rome, "numa 6").measurements
+    assert found is not None
+    assert {each.refused is None for each in found.results} == {False}
+
+
+def test_each_result_says_what_it_was_imported_from(rome: str) -> None:
+    """And by which statistic."""
+    found = import_files([OUTPUTS / "stream-c.txt"], rome, "machine").measurements
+    assert found is not None
+    assert {each.details["imported"] for each in found.results} == {"STREAM 5.10, best"}
+
+
+def test_an_hpl_of_more_memory_than_the_machine_has_is_of_several(rome: str) -> None:
+    """569,088 squared doubles."""
+    assert "its matrix of 2413 GiB is more than this machine's" in notes("hpl-turin-4-nodes.out", rome)
+
+
+def test_an_hpl_of_as_many_ranks_as_cores_is_of_the_whole_machine(rome: str, tmp_path: Path) -> None:
+    """128 ranks on 128 cores need no word of the user's."""
+    file = tmp_path / "HPL.out"
+    file.write_text("WR11C2R4  105600  384  8  16  259.72  3.0227e+03\n||Ax-b||_oo/(eps*N)= 2.0e-03 ...... PASSED\n")
+    found = import_files([file], rome).measurements
+    assert found is not None
+    assert [(each.purpose, each.part, each.values) for each in found.results] == [("hpl", "machine", (3.0227e12,))]
+
+
+def test_the_matrix_of_another_machine_is_refused(rome: str) -> None:
+    """Two NUMA nodes against eight."""
+    assert taken("mlc.txt", rome) == []
+    assert "of a machine with 2 NUMA nodes, this one has 8: another one, or cut otherwise" in notes("mlc.txt", rome)
+
+
+def test_a_matrix_becomes_local_and_far_memory(cascade: str) -> None:
+    """Bandwidth of the own memory is that of the node, the rest is a matrix."""
+    assert sorted(set(taken("mlc.txt", cascade))) == [
+        ("matrix", "chase", "numa", 0),
+        ("matrix", "chase", "numa", 1),
+        ("matrix", "load", "numa", 0),
+        ("matrix", "load", "numa", 1),
+        ("part", "load", "machine", None),
+        ("part", "load", "numa", 0),
+        ("part", "load", "numa", 1),
+        ("part", "triad", "machine", None),
+    ]
+
+
+def test_messages_need_a_word_on_where_their_ranks_sat(rome: str) -> None:
+    """A table of OSU's says neither hosts nor cores."""
+    assert (taken("osu-mbw-mr-gh200.txt", rome), taken("osu-mbw-mr-gh200.txt", rome, "numa 6")[:1]) == (
+        [],
+        [("network", "mbw_mr", "numa", 6)],
+    )
+
+
+@pytest.mark.parametrize("words", ["numa 99", "rack 3", "machine 2", "", "cpus 9999", "socket"])
+def test_a_place_that_the_machine_lacks_is_refused(words: str, rome: str) -> None:
+    """With what there may be."""
+    with pytest.raises((BadValue, BadInput)):
+        import_files([OUTPUTS / "stream-c.txt"], rome, words)
+
+
+def test_groups_that_the_machine_does_not_report_are_said(rome: str, tmp_path: Path) -> None:
+    """Times that show 16 groups of eight on a machine of 32 groups of four."""
+    rows = [["" if other >= one else "20" if one // 8 == other // 8 else "100" for other in range(128)] for one in range(128)]
+    file = tmp_path / "c2c.csv"
+    file.write_text("\n".join(",".join(row) for row in rows))
+    assert "its times show 16 groups of 8 CPUs" in " ".join(import_files([file], rome).notes)
+
+
+def test_groups_that_the_machine_reports_are_no_news(rome: str, tmp_path: Path) -> None:
+    """Its own L3 groups."""
+    rows = [["" if other >= one else "20" if one // 4 == other // 4 else "100" for other in range(128)] for one in range(128)]
+    file = tmp_path / "c2c.csv"
+    file.write_text("\n".join(",".join(row) for row in rows))
+    assert import_files([file], rome).notes == ()
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    """One line says why."""
+    found = import_files([tmp_path / "none", OUTPUTS / "stream-c.txt", tmp_path])
+    assert (found.status, [why.rpartition(": ")[2] for why in found.refused]) == (
+        1,
+        ["no such file or directory", "is a directory"],
+    )
+
+
+def test_ours_and_theirs_stand_beside_each_other(rome: str, tmp_path: Path) -> None:
+    """The best of each kind and part, second through first."""
+    ours = import_files([OUTPUTS / "stream-c.txt"], rome, "machine").measurements
+    assert ours is not None
+    doubled = [each.model_copy(update={"values": (each.values[0] * 2,), "refused": None}) for each in ours.results]
+    file = tmp_path / "ours.json"
+    file.write_text(json.dumps(ours.model_copy(update={"results": tuple(doubled)}).model_dump(mode="json")))
+    rows = compare_measured(file, OUTPUTS / "stream-c.txt", rome, "machine")
+    assert {(row.what, row.second / row.first) for row in rows} == {
+        (f"{what}, machine", 0.5) for what in ("copy", "scale", "add", "triad")
+    }
