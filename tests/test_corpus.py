@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.sources import collect_machine
 from advisor.errors import AdvisorError
-from advisor.host.source import open_host
 from advisor.model.hardware.devices import Hca, Nic
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.hardware.topology import counts
+from tests.machines.read import published
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[2] / "shared" / "machines"))
 pytestmark = [
@@ -59,7 +58,7 @@ def hwloc_nodes(path: Path, device: str) -> str:
 @pytest.mark.parametrize("path", XMLS, ids=stem)
 def test_xml_counts_and_places_as_hwloc_does(path: Path) -> None:
     """Packages, nodes, L3 groups, cores, PUs and the place of every adapter are what lstopo and hwloc-calc say."""
-    machine = collect_machine(open_host(str(path)))
+    machine = published(path)
     assert machine.topology is not None
     ours = Counter(counts(machine.topology.inside).model_dump())
     theirs = lstopo(path)
@@ -77,7 +76,7 @@ def test_roots_are_read_like_their_xml(path: Path) -> None:
     twin = next((p for p in XMLS if stem(p) == stem(path) and p.parent.name in ("xml", path.parent.name)), None)
     if twin is None:
         pytest.skip("no XML of this machine")
-    ours, theirs = collect_machine(open_host(str(path))).topology, collect_machine(open_host(str(twin))).topology
+    ours, theirs = published(path).topology, published(twin).topology
     assert ours is not None
     assert theirs is not None
     assert counts(ours.inside) == counts(theirs.inside)
@@ -89,7 +88,7 @@ def test_roots_are_read_like_their_xml(path: Path) -> None:
 def test_the_table_of_right_answers(row: dict[str, str]) -> None:
     """Cut, nodes per socket, numbering, SMT and the adapter's node are those of the table."""
     name = row["name"]
-    machine = collect_machine(open_host(f"{CORPUS / (name if '/' in name else f'xml/{name}')}.xml"))
+    machine = published(CORPUS / f"{name if '/' in name else f'xml/{name}'}.xml")
     layout = infer_layout(machine)
     places = {hca.name: ",".join(map(str, hca.locality.numa_nodes)) for hca in machine.hcas or () if hca.locality}
     assert {
@@ -106,7 +105,7 @@ def test_no_machine_is_refused_without_a_reason(path: Path) -> None:
     """Every published machine is read, or refused in one line that names it."""
     refused = ""
     try:
-        collect_machine(open_host(str(path)))
+        published(path)
     except AdvisorError as error:
         refused = str(error)
     assert not refused or (path.name in refused and "\n" not in refused)

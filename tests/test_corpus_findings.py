@@ -11,8 +11,8 @@ from advisor.render.lines import text_of
 from advisor.render.topology.picture import picture
 from advisor.work.audit import audit as audited
 from advisor.work.judgement import Judgement, judged
-from advisor.work.machine import read_machine
 from tests.conftest import Golden
+from tests.machines.read import published
 from tests.test_corpus import CORPUS, ROOTS, XMLS
 
 GOLDENS = tuple(sorted((Path(__file__).parent / "golden" / "corpus").glob("*.txt")))
@@ -39,7 +39,7 @@ def foreign_menus(judgement: Judgement) -> list[str]:
 @pytest.mark.parametrize("path", [*XMLS, *ROOTS], ids=lambda path: path.name)
 def test_findings_of_a_published_machine_were_read(path: Path, golden: Golden) -> None:
     """The findings of each machine are those that somebody has read and found true; no rule fails on it."""
-    judgement = judged(read_machine(str(path)))
+    judgement = judged(published(path))
     audit = judgement.audit
     assert foreign_menus(judgement) == []
     assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []

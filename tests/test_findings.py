@@ -20,7 +20,8 @@ from advisor.work.machine import read_machine
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml
-from tests.machines.catalogue import MACHINES, write_archive, write_root
+from tests.machines.catalogue import MACHINES, write_root
+from tests.machines.read import machine
 
 CUT_LOW = {"numa-nps-below-best": 1}
 NO_COD = {"numa-cod-off": 1}
@@ -52,16 +53,10 @@ EXPECTED: dict[str, dict[str, int]] = {
 """Findings above info for MPI, each with the number of things it is about; a well-set machine has none."""
 
 
-@pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for the archives of machines."""
-    return tmp_path_factory.mktemp("machines")
-
-
 @cache
-def judgement(name: str, shelf: Path, scope: Scope = "mpi") -> Judgement:
+def judgement(name: str, scope: Scope = "mpi") -> Judgement:
     """Return what the rules say of a machine of the catalogue."""
-    return judged(read_machine(str(write_archive(name, shelf / f"{name}.tar.gz"))), scope)
+    return judged(machine(name), scope)
 
 
 def above_info(findings: tuple[Finding, ...]) -> dict[str, int]:
@@ -72,14 +67,14 @@ def above_info(findings: tuple[Finding, ...]) -> dict[str, int]:
 
 @pytest.mark.parametrize("scope", ["mpi", "hpl"])
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_machine_of_the_articles_has_the_findings_its_name_says(name: str, scope: Scope, shelf: Path) -> None:
+def test_a_machine_of_the_articles_has_the_findings_its_name_says(name: str, scope: Scope) -> None:
     """No more, no less; for HPL the same as for MPI."""
-    assert above_info(judgement(name, shelf, scope).audit.found) == EXPECTED[name]
+    assert above_info(judgement(name, scope).audit.found) == EXPECTED[name]
 
 
-def test_nps1_costs_what_the_article_measured_and_is_mended_by_dells_attribute(shelf: Path) -> None:
+def test_nps1_costs_what_the_article_measured_and_is_mended_by_dells_attribute() -> None:
     """13 % of triad after the article, and the line that Dell's tool takes."""
-    found = next(f for f in judgement("b-c6525-2x7702-nps1", shelf).audit.found if f.id == "numa-nps-below-best")
+    found = next(f for f in judgement("b-c6525-2x7702-nps1").audit.found if f.id == "numa-nps-below-best")
     assert found.cost is not None
     assert (found.cost.gain, found.cost.ref) == (0.13, "dell-rome-2019")
     assert [(fix.attribute, fix.attribute_value) for fix in found.fix] == [("NumaNodesPerSocket", "4")]
@@ -101,18 +96,18 @@ def test_an_hwloc_xml_alone_leaves_most_rules_unknown(scratch: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
-def test_no_rule_fails_on_any_machine(name: str, shelf: Path) -> None:
+def test_no_rule_fails_on_any_machine(name: str) -> None:
     """No verdict is an error, and no two rules want different values of one setting."""
     for scope in SCOPES:
-        audit = judgement(name, shelf, scope).audit
+        audit = judgement(name, scope).audit
         assert [(f.id, f.claim) for f in audit.findings if f.verdict == "error"] == []
         assert [(row.name, row.wanted, row.rules) for row in audit.settings if " or " in (row.wanted or "")] == []
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_findings_of_every_machine_were_read(name: str, shelf: Path, golden: Golden) -> None:
+def test_findings_of_every_machine_were_read(name: str, golden: Golden) -> None:
     """The findings of each machine are those that somebody has read and found true."""
-    lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in judgement(name, shelf).audit.found]
+    lines = [f"{f.severity:6} {f.id}: {f.subject or 'machine'}: {f.claim}\n" for f in judgement(name).audit.found]
     golden(f"findings/{name}.txt", "".join(lines))
 
 
@@ -140,17 +135,17 @@ WORLDS: dict[str, tuple[str, World]] = {
 
 
 @cache
-def measured_judgement(name: str, shelf: Path) -> Judgement:
+def measured_judgement(name: str) -> Judgement:
     """Return what the rules say of a machine that was measured."""
-    machine, world = WORLDS[name]
-    before = judgement(machine, shelf)
+    measured_one, world = WORLDS[name]
+    before = judgement(measured_one)
     return judged(before.machine, measurements=measured(before.machine, world))
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_findings_of_measured_machines_were_read(name: str, shelf: Path, golden: Golden) -> None:
+def test_findings_of_measured_machines_were_read(name: str, golden: Golden) -> None:
     """What is found of measurements, what it costs, and what stays unknown and why, is what somebody has read."""
-    found = measured_judgement(name, shelf).audit
+    found = measured_judgement(name).audit
     lines = [f"{f.severity:6} {f.id}: {f.claim}{f' [{f.cost.gain:.3f} {f.cost.basis}]' if f.cost else ''}\n" for f in found.found]
     waits = Counter((f.id, "; ".join(lack.why for lack in f.lacks)) for f in found.findings if f.topic == "measured" and f.lacks)
     lines += [f"unknown {rule}, {count} times: {why}\n" for (rule, why), count in waits.items()]
@@ -158,23 +153,23 @@ def test_findings_of_measured_machines_were_read(name: str, shelf: Path, golden:
     assert [(f.id, f.claim) for f in found.findings if f.verdict == "error"] == []
 
 
-def test_a_healthy_machine_has_nothing_measured_above_info(shelf: Path) -> None:
+def test_a_healthy_machine_has_nothing_measured_above_info() -> None:
     """As the articles measured them, no rule complains."""
-    assert {name: above_info(measured_judgement(name, shelf).audit.found) for name in ("rome-healthy", "naples-healthy")} == {
+    assert {name: above_info(measured_judgement(name).audit.found) for name in ("rome-healthy", "naples-healthy")} == {
         "rome-healthy": {},
         "naples-healthy": EXPECTED[NAPLES],
     }
 
 
-def test_a_cost_is_the_one_measured_here(shelf: Path) -> None:
+def test_a_cost_is_the_one_measured_here() -> None:
     """NPS2 in place of NPS4 costs what this machine's own nodes show; unmeasured, or too noisy, the publication speaks."""
     two, noisy = "b-c6525-2x7702-nps2", replace(ROME_WORLD, apart=0.4)
-    machine = judgement(two, shelf).machine
-    gain, basis, ref = _cost(measured_judgement("rome-nps2", shelf))
+    one = judgement(two).machine
+    gain, basis, ref = _cost(measured_judgement("rome-nps2"))
     assert gain == pytest.approx((1 + 1 / 0.9) / 2 - 1)
     assert (basis, ref) == ("measured", None)
-    assert _cost(judgement(two, shelf)) == (None, "published", "dell-rome-2019")
-    assert _cost(judged(machine, measurements=measured(machine, noisy))) == (None, "published", "dell-rome-2019")
+    assert _cost(judgement(two)) == (None, "published", "dell-rome-2019")
+    assert _cost(judged(one, measurements=measured(one, noisy))) == (None, "published", "dell-rome-2019")
 
 
 def _cost(result: Judgement) -> tuple[float | None, str, str | None]:
@@ -183,17 +178,17 @@ def _cost(result: Judgement) -> tuple[float | None, str, str | None]:
     return cost.gain, cost.basis, cost.ref
 
 
-def test_evidence_of_measurements_says_when(shelf: Path) -> None:
+def test_evidence_of_measurements_says_when() -> None:
     """The place where a measured fact was read is the time it was measured."""
-    found = next(f for f in measured_judgement("rome-dimm-vanished", shelf).audit.found if f.id == "measured-node-slow")
+    found = next(f for f in measured_judgement("rome-dimm-vanished").audit.found if f.id == "measured-node-slow")
     assert {one.where for one in found.evidence if one.fact.startswith("node.")} == {
         "measured 2026-11-21 12:00 (advisor measure)"
     }
 
 
-def test_without_measurements_one_thing_lacks(shelf: Path) -> None:
+def test_without_measurements_one_thing_lacks() -> None:
     """All rules on measurements wait for the same, so the audit says it in one line."""
-    asked = [f for f in judgement(NPS4, shelf).audit.findings if f.topic == "measured"]
+    asked = [f for f in judgement(NPS4).audit.findings if f.topic == "measured"]
     assert {f.verdict for f in asked} == {"unknown"}
     assert {(lack.fact, lack.help) for f in asked for lack in f.lacks} == {("measured", "advisor measure --quick, about 40 s")}
 
@@ -208,9 +203,9 @@ def first_screen(found: Judgement, width: int = 80) -> list[str]:
 
 @pytest.mark.parametrize("width", [80, 132])
 @pytest.mark.parametrize("name", sorted(MACHINES))
-def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str, width: int, shelf: Path) -> None:
+def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str, width: int) -> None:
     """At most 24 lines; after the machine comes how much there is to fix, as many things as rules found harm."""
-    found = judgement(name, shelf)
+    found = judgement(name)
     lines = first_screen(found, width)
     harm = len({finding.id for finding in found.audit.found if finding.severity != "info"})
     wanted = f"FIX {harm} THING" if harm else ("NOTHING TO FIX", "LITTLE IS KNOWN")
@@ -218,6 +213,6 @@ def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_the_first_screen_of_a_machine_of_the_articles_was_read(name: str, shelf: Path, golden: Golden) -> None:
+def test_the_first_screen_of_a_machine_of_the_articles_was_read(name: str, golden: Golden) -> None:
     """As somebody read it with a sysadmin's eyes."""
-    golden(f"screens/{name}.txt", "\n".join(first_screen(judgement(name, shelf))) + "\n")
+    golden(f"screens/{name}.txt", "\n".join(first_screen(judgement(name))) + "\n")

@@ -12,10 +12,9 @@ from advisor.model.hardware.cpu import IdleState
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Result
 from advisor.work.judgement import judged
-from advisor.work.machine import read_machine
 from tests.judge.measuring import World, measured
 from tests.judge.sending import ARTICLE, Fabric, measurements, sent, solved
-from tests.machines.catalogue import write_archive
+from tests.machines.read import machine
 
 PEAKS: dict[str, Any] = {"peak_base": 1126.4e9, "peak_load": 1380e9, "dgemm_all": 1240e9}
 FULL = 160_000
@@ -25,9 +24,9 @@ TOPICS = ("messages", "hpl")
 
 
 @pytest.fixture(scope="session")
-def naples(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def naples() -> Machine:
     """Return the R7425 of the article: EPYC 7601, eight NUMA nodes, ConnectX-5 EDR at node 6."""
-    return read_machine(str(write_archive("a-r7425-2x7601-dell", tmp_path_factory.mktemp("mpi") / "naples.tar.gz")))
+    return machine("a-r7425-2x7601-dell")
 
 
 def ids(findings: Iterable[Finding], verdict: str = "finding") -> list[str]:

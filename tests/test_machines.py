@@ -1,37 +1,21 @@
 """Every machine of the catalogue through every source and the inference, against its right answer."""
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.collect.sources import collect_machine
-from advisor.host.source import open_host
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import find_sockets, infer_layout
 from advisor.model.hardware.topology import Topology, counts
 from advisor.render.topology.terminal import draw
 from tests.machines import hwloc_xml
-from tests.machines.catalogue import MACHINES, write_archive, write_root
+from tests.machines.catalogue import MACHINES, write_root
 from tests.machines.expected import Counts
+from tests.machines.read import machine
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
-
-
-@cache
-def collected(name: str, folder: Path) -> Machine:
-    """Return a machine of the catalogue, read from the archive of its root."""
-    archive = folder / f"{name}.tar.gz"
-    write_archive(name, archive)
-    return collect_machine(open_host(str(archive)))
-
-
-@pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for the archives of this run."""
-    return tmp_path_factory.mktemp("machines")
 
 
 def counted(topology: Topology | None) -> Counts:
@@ -41,17 +25,17 @@ def counted(topology: Topology | None) -> Counts:
 
 
 @every_machine
-def test_counts(name: str, shelf: Path) -> None:
+def test_counts(name: str) -> None:
     """The whole machine, and what a cgroup leaves of it, are counted right."""
-    topology, expected = collected(name, shelf).topology, MACHINES[name][1]
+    topology, expected = machine(name).topology, MACHINES[name][1]
     assert topology is not None
     assert (counted(topology), counted(topology.inside)) == (expected.counts, expected.inside or expected.counts)
 
 
 @every_machine
-def test_layout(name: str, shelf: Path) -> None:
+def test_layout(name: str) -> None:
     """What the BIOS did is named right, and never surely where it cannot be told."""
-    layout, expected = infer_layout(collected(name, shelf)), MACHINES[name][1]
+    layout, expected = infer_layout(machine(name)), MACHINES[name][1]
     assert (layout.cut.name, layout.cut.nodes_per_socket, layout.numbering.name, layout.numbering.over, layout.smt.state) == (
         expected.cut,
         expected.nodes_per_socket,
@@ -63,9 +47,9 @@ def test_layout(name: str, shelf: Path) -> None:
 
 
 @every_machine
-def test_adapters(name: str, shelf: Path) -> None:
+def test_adapters(name: str) -> None:
     """Every HCA is where it was put; where the firmware does not say, that is said."""
-    hcas = {hca.name: hca.locality or Locality(numa_nodes=()) for hca in collected(name, shelf).hcas or ()}
+    hcas = {hca.name: hca.locality or Locality(numa_nodes=()) for hca in machine(name).hcas or ()}
     expected = MACHINES[name][1].hcas
     assert hcas.keys() == expected.keys()
     for hca, nodes in expected.items():
@@ -73,14 +57,14 @@ def test_adapters(name: str, shelf: Path) -> None:
 
 
 @every_machine
-def test_root_and_xml_are_one_topology(name: str, shelf: Path, scratch: Path) -> None:
+def test_root_and_xml_are_one_topology(name: str, scratch: Path) -> None:
     """What /sys alone tells is what hwloc makes of the same files."""
     xml = hwloc_xml.xml(write_root(name, scratch), disallowed=True)
     if xml is None:
         pytest.skip("lstopo is not installed (Debian: hwloc)")
     if MACHINES[name][1].old_hwloc:
         pytest.skip("hwloc before 2.10 keeps one node of each CPU set here")
-    ours, theirs = collected(name, shelf).topology, machine_from_xml(xml.encode(), name).topology
+    ours, theirs = machine(name).topology, machine_from_xml(xml.encode(), name).topology
     assert ours is not None
     assert theirs is not None
     assert _comparable(ours, theirs) == _comparable(theirs, theirs)
@@ -94,31 +78,29 @@ def _comparable(topology: Topology, theirs: Topology) -> Topology:
 
 
 @every_machine
-def test_no_source_fails(name: str, shelf: Path) -> None:
+def test_no_source_fails(name: str) -> None:
     """No source gives up on a machine, and none contradicts another."""
-    failures = [
-        gap for gap in collected(name, shelf).gaps if gap.fact == "agreement" or "other sources were still asked" in gap.help
-    ]
+    failures = [gap for gap in machine(name).gaps if gap.fact == "agreement" or "other sources were still asked" in gap.help]
     assert failures == []
 
 
 @every_machine
-def test_json_round_trip(name: str, shelf: Path) -> None:
+def test_json_round_trip(name: str) -> None:
     """A Machine written as JSON reads back equal."""
-    machine = collected(name, shelf)
-    assert Machine.model_validate_json(machine.model_dump_json()) == machine
+    one = machine(name)
+    assert Machine.model_validate_json(one.model_dump_json()) == one
 
 
 @every_machine
-def test_it_can_be_drawn(name: str, shelf: Path) -> None:
+def test_it_can_be_drawn(name: str) -> None:
     """Every machine has a drawing."""
-    machine = collected(name, shelf)
-    assert draw(machine, infer_layout(machine)) is not None
+    one = machine(name)
+    assert draw(one, infer_layout(one)) is not None
 
 
-def test_the_dies_of_a_socket_are_found_whatever_order_the_packages_have(shelf: Path) -> None:
+def test_the_dies_of_a_socket_are_found_whatever_order_the_packages_have() -> None:
     """An old kernel that calls dies packages lists them by CPU number; the sockets are nodes 0 to 3 and 4 to 7."""
-    machine = collected("dies-as-packages", shelf)
-    assert machine.topology is not None
-    sockets = find_sockets(machine, machine.topology)[0]
-    assert [[node.os_index for node in machine.topology.nodes_of(cpus)] for cpus in sockets] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    one = machine("dies-as-packages")
+    assert one.topology is not None
+    sockets = find_sockets(one, one.topology)[0]
+    assert [[node.os_index for node in one.topology.nodes_of(cpus)] for cpus in sockets] == [[0, 1, 2, 3], [4, 5, 6, 7]]

@@ -1,26 +1,14 @@
-"""Machines of the catalogue, read once, and transformed as a test asks."""
-
-import tempfile
-from functools import cache
-from pathlib import Path
+"""Machines of the catalogue, transformed as a test asks."""
 
 from advisor.change.transform import transform
-from advisor.collect.sources import collect_machine
-from advisor.host.source import open_host
 from advisor.know.platforms import match_platform
 from advisor.model.hardware.layout import Layout, parse_assumption
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.hardware.topology import Topology
-from tests.machines.catalogue import write_root
+from tests.machines.read import machine
 
-
-@cache
-def machine(name: str) -> Machine:
-    """Return a machine of the catalogue as the collectors read it."""
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(dir=memory, prefix="advisor-test-") as folder:
-        return collect_machine(open_host(str(write_root(name, Path(folder)))))
+__all__ = ["after", "layout", "machine", "topology"]
 
 
 def after(before: Machine, wish: str) -> Machine:

@@ -1,18 +1,16 @@
 """Published machines of one processor that differ in a setting: the transform of one against the other as it was read."""
 
 import os
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from advisor.collect.sources import collect_machine
 from advisor.errors import AdvisorError
-from advisor.host.source import open_host
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from tests.change.changed import after, layout, topology
+from tests.machines.read import published
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))
 XML = CORPUS / "xml"
@@ -22,13 +20,12 @@ pytestmark = [
 ]
 
 
-@cache
 def real(name: str) -> Machine:
     """Return a published machine."""
     path = XML / f"{name}.xml"
     if not path.exists():
         pytest.skip(f"{name} is not among the published machines")
-    return collect_machine(open_host(str(path)))
+    return published(path)
 
 
 def without_sizes(one: Machine) -> Topology:
@@ -90,7 +87,7 @@ def test_no_published_machine_breaks_it(path: Path) -> None:
     """Every published machine is transformed, or refused in one line."""
     refused = []
     try:
-        machine = collect_machine(open_host(str(path)))
+        machine = published(path)
     except AdvisorError:
         pytest.skip("cannot be read")
     for wish in ("nps=1", "nps=4,smt=off", "l3-as-node=on", "interleave=die", "snc=2", "cod=on", "smt=on", "enumeration=linear"):

@@ -10,11 +10,11 @@ from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
 from advisor.errors import AdvisorError
 from advisor.host.base import Host, PathPatterns, Ran, Reading, concrete_patterns
-from advisor.host.source import open_host
 from advisor.model.hardware.machine import Machine
 from tests.collect.os_host import FakeHost
 from tests.host.planted import Stuffed
-from tests.machines.catalogue import write_root
+from tests.machines.catalogue import tree
+from tests.machines.read import hosted
 
 
 class Remembering:
@@ -38,10 +38,10 @@ class Remembering:
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Host, ...]:
+def hosts() -> tuple[Host, ...]:
     """Return machines: two recorded ones, and one with a file for each pattern that some source declares."""
     names = ("a-r7425-2x7601-dell", "b-c6525-2x7702-nps4")
-    return (*(open_host(str(write_root(name, tmp_path_factory.mktemp(name)))) for name in names), Stuffed())
+    return (*(hosted(tree(name), name) for name in names), Stuffed())
 
 
 def is_fact(name: str) -> bool:

@@ -4,8 +4,6 @@ import json
 import re
 import shlex
 import subprocess
-import tempfile
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,9 +18,8 @@ from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.hardware.machine import Machine
 from advisor.work.judgement import judged
-from advisor.work.machine import read_machine
 from tests.language.words import SCOPE
-from tests.machines.catalogue import write_archive
+from tests.machines.read import machine
 
 HOSTILE = st.one_of(
     st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
@@ -47,11 +44,9 @@ HOSTILE = st.one_of(
 )
 
 
-@cache
 def server() -> Machine:
     """Return a server with adapters and network cards about which there is something to say."""
-    with tempfile.TemporaryDirectory() as folder:
-        return read_machine(str(write_archive("a-r7425-2x7601-dell-portdown", Path(folder) / "node.tar.gz")))
+    return machine("a-r7425-2x7601-dell-portdown")
 
 
 def findings(name: str, scope: Scope = "mpi") -> tuple[Finding, ...]:
@@ -59,13 +54,13 @@ def findings(name: str, scope: Scope = "mpi") -> tuple[Finding, ...]:
     return judged(renamed(server(), name), scope).audit.findings
 
 
-def renamed(machine: Machine, name: str) -> Machine:
+def renamed(one: Machine, name: str) -> Machine:
     """Return the machine whose devices and makers are called so."""
-    firmware = machine.firmware
-    return machine.model_copy(
+    firmware = one.firmware
+    return one.model_copy(
         update={
-            "hcas": tuple(each.model_copy(update={"name": name}) for each in machine.hcas or ()),
-            "nics": tuple(each.model_copy(update={"name": name}) for each in machine.nics or ()),
+            "hcas": tuple(each.model_copy(update={"name": name}) for each in one.hcas or ()),
+            "nics": tuple(each.model_copy(update={"name": name}) for each in one.nics or ()),
             "firmware": firmware.model_copy(update={"product": name, "bios_version": name}) if firmware else None,
         }
     )

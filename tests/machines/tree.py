@@ -62,7 +62,13 @@ def write(tree: Tree, directory: Path) -> None:
 
 def archive(tree: Tree, path: Path, top: str) -> None:
     """Write a tree as a compressed tar file, below one folder."""
-    with tarfile.open(path, "w:gz", compresslevel=1) as tar:
+    path.write_bytes(packed(tree, top))
+
+
+def packed(tree: Tree, top: str) -> bytes:
+    """Return a tree as a compressed tar file, below one folder."""
+    kept = io.BytesIO()
+    with tarfile.open(fileobj=kept, mode="w:gz", compresslevel=1, format=tarfile.GNU_FORMAT) as tar:
         for name, content in tree.items():
             member = tarfile.TarInfo(f"{top}/{name}")
             if isinstance(content, Link):
@@ -71,3 +77,4 @@ def archive(tree: Tree, path: Path, top: str) -> None:
             else:
                 member.size = len(content)
                 tar.addfile(member, io.BytesIO(content))
+    return kept.getvalue()

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from advisor.collect.sources import collect_machine
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import RankPlace
 from advisor.work.machine import read_machine
 from tests.collect.xmls import core, document, info, node, thing
 from tests.machines import nodemaps, sysfs
-from tests.machines.tree import archive
+from tests.machines.read import hosted
 
 GIB = 1 << 30
 
@@ -19,10 +20,7 @@ GIB = 1 << 30
 @cache
 def cluster(name: str) -> Machine:
     """Return a node described in tests/machines/nodemaps.py."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.tar.gz"
-        archive(sysfs.root(getattr(nodemaps, name)()), path, name)
-        return read_machine(str(path))
+    return collect_machine(hosted(sysfs.root(getattr(nodemaps, name)()), name))
 
 
 def from_xml(data: bytes) -> Machine:

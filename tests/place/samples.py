@@ -1,26 +1,16 @@
-"""Machines of the catalogue, read once, and what a placement on them comes to."""
+"""Machines of the catalogue, and what a placement on them comes to."""
 
-import tempfile
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
-from advisor.work.machine import read_machine
-from tests.machines.catalogue import write_archive
+from tests.machines.read import machine
 
-
-@cache
-def machine(name: str) -> Machine:
-    """Return a machine of the catalogue as advisor reads it."""
-    with tempfile.TemporaryDirectory() as folder:
-        return read_machine(str(write_archive(name, Path(folder) / f"{name}.tar.gz")))
+__all__ = ["cpus", "machine", "nodes", "placed", "refused", "span"]
 
 
 def placed(name: str, **job: Any) -> Placement:

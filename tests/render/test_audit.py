@@ -9,10 +9,12 @@ from advisor.model.audit.measured_facts import Compared, MeasuredFacts, Speed
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine
+from advisor.model.hardware.partitioning import infer_layout
 from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
 from advisor.render.audit.screen import HEIGHT, Shown
 from tests.conftest import Golden
+from tests.machines.read import machine
 from tests.printing import printed
 from tests.render import audits, made
 
@@ -47,26 +49,17 @@ def test_everything(golden: Golden) -> None:
 @pytest.mark.parametrize("name", ["a-r7425-2x7601-dell-portdown", "b-c6525-2x7702-nps1", "d-delftblue-2x6248r-snc2"])
 def test_generated_machines(name: str, golden: Golden, seen_machine: dict[str, tuple[Machine, Layout]]) -> None:
     """The audit of three generated machines is as it was accepted, whatever the rules say of them."""
-    machine, layout = seen_machine[name]
+    one, layout = seen_machine[name]
     file = StringIO()
-    Console(file=file, width=100, color_system=None).print(audit_page(Shown(audits.audit(), machine, layout, None, Asker())))
+    Console(file=file, width=100, color_system=None).print(audit_page(Shown(audits.audit(), one, layout, None, Asker())))
     golden(f"audit-{name}.txt", file.getvalue())
 
 
 @pytest.fixture(scope="module")
-def seen_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Machine, Layout]]:
-    """Return the three machines as they are read from their archives."""
-    from advisor.model.hardware.partitioning import infer_layout
-    from advisor.work.machine import read_machine
-    from tests.machines.catalogue import write_archive
-
-    result = {}
-    for name in ("a-r7425-2x7601-dell-portdown", "b-c6525-2x7702-nps1", "d-delftblue-2x6248r-snc2"):
-        file = tmp_path_factory.mktemp("machines") / f"{name}.tar.gz"
-        write_archive(name, file)
-        machine = read_machine(str(file))
-        result[name] = (machine, infer_layout(machine))
-    return result
+def seen_machine() -> dict[str, tuple[Machine, Layout]]:
+    """Return the three machines as they are read."""
+    names = ("a-r7425-2x7601-dell-portdown", "b-c6525-2x7702-nps1", "d-delftblue-2x6248r-snc2")
+    return {name: (machine(name), infer_layout(machine(name))) for name in names}
 
 
 @pytest.mark.parametrize("width", [80, 100, 160, 250])

@@ -1,0 +1,34 @@
+"""Machines as the collectors read them: each once for all tests of a process, for a Machine is a value."""
+
+from functools import cache
+from pathlib import Path
+
+from advisor.collect.sources import collect_machine
+from advisor.host.base import Host
+from advisor.host.source import _from_store
+from advisor.host.tree import Link, MemoryStore
+from advisor.model.hardware.machine import Machine
+from advisor.work.machine import read_machine
+from tests.machines import tree as files
+from tests.machines.catalogue import tree
+
+
+def hosted(made: files.Tree, name: str) -> Host:
+    """Return the host that a tree of files is, as its archive would be opened: nothing is packed and no file is written."""
+    entries = {
+        f"/{name}/{path}": Link(files.relative(path, entry)) if isinstance(entry, files.Link) else entry
+        for path, entry in made.items()
+    }
+    return _from_store(MemoryStore(entries, name), f"{name}.tar.gz")
+
+
+@cache
+def machine(name: str) -> Machine:
+    """Return a machine of the catalogue."""
+    return collect_machine(hosted(tree(name), name))
+
+
+@cache
+def published(path: Path) -> Machine:
+    """Return the machine that a file outside the project holds."""
+    return read_machine(str(path))
