@@ -1,7 +1,8 @@
 # Two words do everything on a fresh machine: `make audit` and `make test`. Everything else is for developers.
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests run on every core of small machines, on eight of large ones.
+# Tests run on every core of small machines, on eight of large ones; what one of them is done with it takes from another's end,
+# so that the tests of a file stay together and its fixtures are made once.
 JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 8 ] && echo 8 || echo $$n)
 
 .PHONY: audit test test-ci test-all test-lowest mutants lint format bench docs packages test-packages clean
@@ -10,22 +11,22 @@ audit: packages $(VENV)/.installed
 	$(BIN)/advisor audit $(ARGS)
 
 test: packages $(VENV)/.installed-test
-	$(BIN)/pytest -q -n $(JOBS) -m "not slow" $(ARGS)
+	$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
 
 # What CI runs: all but the full matrix of launchers and MPI between emulated servers, which take longer than it has.
 test-ci: packages test-packages $(VENV)/.installed-test
-	$(BIN)/pytest -q -n $(JOBS) -m "not emulated and not matrix" $(ARGS)
+	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated and not matrix" $(ARGS)
 	$(BIN)/pytest -q -m "emulated and not matrix" $(ARGS)
 
 test-all: packages test-packages $(VENV)/.installed-test
-	$(BIN)/pytest -q -n $(JOBS) -m "not emulated" $(ARGS)
+	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated" $(ARGS)
 	$(BIN)/pytest -q -m emulated $(ARGS)
 
 # The fast tests once more with the oldest releases that pyproject.toml allows: its floors are promises. What these releases
 # say of newer ones below them is not ours.
 test-lowest: packages
 	@sh prepare.sh lowest
-	.venv-lowest/bin/pytest -q -n $(JOBS) -m "not slow" -W ignore::DeprecationWarning $(ARGS)
+	.venv-lowest/bin/pytest -q -n $(JOBS) --dist worksteal -m "not slow" -W ignore::DeprecationWarning $(ARGS)
 
 # Changes the product at random, in a copy, and names what no test notices: CONTRIBUTING.md. Half an hour; not for CI.
 mutants: $(VENV)/.installed-test

@@ -23,9 +23,9 @@ FORMAT = "templates/checklist/tsv.j2"
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of what a checkout needs to run and to be tested."""
+    """Return a copy of what a checkout needs to run and to be tested, compiled as far as the checkout is."""
     for folder in ("advisor", "rules", "templates", "tests/machines", "docs"):
-        copytree(ROOT / folder, tmp_path / folder, ignore=ignore_patterns("__pycache__", "pictures", "reference"))
+        copytree(ROOT / folder, tmp_path / folder, ignore=ignore_patterns("pictures", "reference"))
     for file in (
         "pyproject.toml",
         "tests/__init__.py",
@@ -108,12 +108,13 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(copy: Path, old: st
     assert run(copy, "-m", "advisor", "rules", "--help").returncode == run(copy, "-m", "advisor", "--help").returncode == 0
 
 
+@pytest.mark.slow
 def test_the_line_that_the_readme_lacks_is_written_out(copy: Path) -> None:
     """The check of the pages prints it, to be pasted into the list of commands."""
     (copy / SOCKETS).write_text(EXAMPLES[SOCKETS])
     for file in ("README.md", "tests/test_docs.py"):
         (copy / file).write_bytes((ROOT / file).read_bytes())
-    copytree(ROOT / "tests/render", copy / "tests/render", ignore=ignore_patterns("__pycache__", "golden"))
+    copytree(ROOT / "tests/render", copy / "tests/render", ignore=ignore_patterns("golden"))
     words = ("-m", "pytest", "-q", "-vv", "-p", "no:cacheprovider", "tests/test_docs.py", "-k", "readme_names")
     line = "    advisor sockets --from node.tar.gz     # say how many sockets and cores a machine has"
     done = run(copy, *words)
@@ -134,6 +135,7 @@ def test_a_format_of_the_checklist_is_one_template(copy: Path) -> None:
     assert "did you mean tsv?" in run(copy, "-m", "advisor", "checklist", "--as", "tvs", "--from", "node.tar.gz").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "only", "said"),
     [
@@ -149,7 +151,7 @@ def test_a_format_of_the_checklist_is_one_template(copy: Path) -> None:
 def test_what_a_format_lacks_is_named(copy: Path, first: str, only: str, said: str) -> None:
     """A first line that says what it is, a vendor that is none, and the text to be read."""
     for folder in ("tests/render", "tests/know"):
-        copytree(ROOT / folder, copy / folder, ignore=ignore_patterns("__pycache__", "seen"))
+        copytree(ROOT / folder, copy / folder, ignore=ignore_patterns("seen"))
     (copy / FORMAT).write_text(first + EXAMPLES[FORMAT])
     words = (
         "-m",
@@ -166,11 +168,12 @@ def test_what_a_format_lacks_is_named(copy: Path, first: str, only: str, said: s
     assert (done.returncode, said in " ".join(done.stdout.split())) == (1, True), done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quoted", "status"), [("now | note", 0), ("now", 1)])
 def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: int) -> None:
     """The example stands the test of every format; without its filter for a word from outside it does not."""
     for folder in ("tests/render", "tests/know"):
-        copytree(ROOT / folder, copy / folder, ignore=ignore_patterns("__pycache__", "seen"))
+        copytree(ROOT / folder, copy / folder, ignore=ignore_patterns("seen"))
     (copy / FORMAT).write_text("{#- for a spreadsheet -#}\n" + EXAMPLES[FORMAT].replace("now | note", quoted))
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/render/test_checklist.py", "-k", "nothing_from and tsv")
     assert run(copy, *words).returncode == status

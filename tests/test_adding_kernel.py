@@ -24,7 +24,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project."""
     copy = tmp_path_factory.mktemp("project")
     for folder in ("advisor", "kernels"):
-        shutil.copytree(PROJECT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "build"))
+        shutil.copytree(PROJECT / folder, copy / folder, ignore=shutil.ignore_patterns("build"))
     for folder in ("rules", "templates"):
         (copy / folder).symlink_to(PROJECT / folder)
     return copy

@@ -75,7 +75,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project with one module more."""
     place = tmp_path_factory.mktemp("copy")
     for name in ("advisor", "rules", "templates", "docs", "tests/machines", "tests/launch", "tests/place", "tests/model"):
-        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__", "pictures", "reference"))
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("pictures", "reference"))
     for name in ("kernels", "README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
         (place / name).symlink_to(ROOT / name)
     for name, text in zip((MODULE, READER), examples(), strict=True):

@@ -59,8 +59,14 @@ def killed_at(bmc: Bmc, admin: Admin, number: int, *, after: bool, by: int = sig
     return process[0].wait(60)
 
 
+def numbers(requests: range) -> list[Any]:
+    """Return the requests to stop at: in the fast suite the first, the last and those around the PATCH."""
+    quick = {requests[0], 10, 11, requests[-1]}
+    return [pytest.param(number, marks=[] if number in quick else [pytest.mark.slow]) for number in requests]
+
+
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("number", range(1, 15))
+@pytest.mark.parametrize("number", numbers(range(1, 15)))
 def test_killed_at_a_request(number: int, after: bool, imitated: Imitated, admin: Admin) -> None:
     """Before or after the BMC carries it out: what is written has its record on disk."""
     bmc = imitated(MAKER)
@@ -120,7 +126,7 @@ def test_what_was_killed_is_gone_on_with_or_taken_back(number: int, imitated: Im
     assert (undone.status, bmc.pending, bmc.applied) == (0, {}, before)
 
 
-@pytest.mark.parametrize("number", range(2, 14))
+@pytest.mark.parametrize("number", numbers(range(2, 14)))
 def test_interrupted_at_a_request(number: int, imitated: Imitated, admin: Admin) -> None:
     """Ctrl-C at any request: the session is closed, and a write has its record, which says whether it was seen to its end."""
     bmc = imitated(MAKER)

@@ -78,7 +78,10 @@ def pages(archive: Path, width: int, capsys: Capture) -> str:
     return screen + capsys.readouterr().out if numbers else screen
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 132, 250])
+FIRST = [READ[0], *(pytest.param(name, marks=pytest.mark.slow) for name in READ[1:])]
+
+
+@pytest.mark.parametrize("width", [40, 80, *(pytest.param(width, marks=pytest.mark.slow) for width in (60, 132, 250))])
 @pytest.mark.parametrize("name", READ)
 def test_no_line_of_screen_and_page_is_wider_than_the_terminal(
     name: str, width: int, archives: dict[str, Path], capsys: Capture
@@ -104,7 +107,7 @@ def screen(archive: Path, **environment: str) -> str:
     return subprocess.run(line, env=where, capture_output=True, check=True, text=True).stdout
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", FIRST)
 def test_colours_say_nothing_that_words_do_not(name: str, archives: dict[str, Path]) -> None:
     """Without colours the same words stand at the same places: for a screen reader, a pipe, a terminal that has none."""
     coloured, plain = screen(archives[name], FORCE_COLOR="1", TERM="xterm-256color"), screen(archives[name], TERM="dumb")
@@ -113,7 +116,7 @@ def test_colours_say_nothing_that_words_do_not(name: str, archives: dict[str, Pa
     assert set(re.findall(r"\x1b\[([\d;]*)m", bare)) <= {"0", "1", "2"}, "bold and dim are no colours"
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", FIRST)
 def test_an_ascii_terminal_loses_no_sign(name: str, archives: dict[str, Path], capsys: Capture) -> None:
     """In a locale that is not UTF-8 each sign has a letter that stands for it: no question mark takes its place."""
     found = screen(archives[name], LC_ALL="C")

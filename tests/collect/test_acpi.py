@@ -14,6 +14,7 @@ from advisor.model.hardware.firmware import Acpi, HmatEntry, MadtEntry, SratCpu,
 from advisor.model.hardware.machine import Gap, Machine, Source, merge
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
+from tests.examples import examples
 
 FOLDER = "/sys/firmware/acpi/tables"
 APIC = build.madt(build.local_apic(0, 0), build.local_apic(1, 16))
@@ -245,7 +246,7 @@ QUIET = [HealthCheck.too_slow]
 
 
 @given(st.sampled_from(sorted(TABLES)), CHANGES, CUTS)
-@settings(max_examples=300, deadline=None, suppress_health_check=QUIET)
+@settings(examples(300), suppress_health_check=QUIET)
 def test_no_table_makes_it_fail(name: str, changes: list[tuple[int, int]], cut: int) -> None:
     """Changed and shortened tables give gaps, never an error or an endless loop."""
     mutate(name, changes, cut)

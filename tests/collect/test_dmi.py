@@ -13,6 +13,7 @@ from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
 from advisor.model.value import GIB, MIB
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
+from tests.examples import examples
 
 MC = "/sys/devices/system/edac/mc"
 HEAD = (
@@ -253,7 +254,7 @@ QUIET = [HealthCheck.too_slow]
 
 
 @given(CHANGES, CUTS)
-@settings(max_examples=300, deadline=None, suppress_health_check=QUIET)
+@settings(examples(300), suppress_health_check=QUIET)
 def test_no_table_makes_it_fail(changes: list[tuple[int, int]], cut: int) -> None:
     """Changed and shortened tables give gaps, never an error or an endless loop."""
     mutate(changes, cut)

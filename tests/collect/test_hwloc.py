@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.collect.hwloc.lstopo import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
@@ -10,6 +10,7 @@ from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.topology import Counts, counts
 from tests.collect.os_host import FakeHost
 from tests.collect.xmls import CONNECTX, adapter, core, cores, document, info, node, thing
+from tests.examples import examples
 
 TWO = document(
     thing("Package", 0, [0, 1], node(0, [0, 1]) + thing("L3Cache", None, [0, 1], cores([0, 1]), cache_size="8388608"), [0])
@@ -194,7 +195,7 @@ def test_bad_files(data: bytes, message: str) -> None:
     assert str(caught.value) == message
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_damaged_files_are_refused_or_read(data: st.DataObject) -> None:
     """No change of bytes makes the reader fail in any other way than by refusing the file."""

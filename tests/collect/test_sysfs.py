@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.collect.sources import sources
@@ -8,6 +8,7 @@ from advisor.host.base import Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Counts, counts
 from tests.collect.os_host import FakeHost, covered
+from tests.examples import examples
 
 CPU, NODE = "/sys/devices/system/cpu", "/sys/devices/system/node"
 
@@ -205,7 +206,7 @@ def test_reads_are_covered_by_the_patterns() -> None:
     assert [path for path in host.asked if not covered(path, patterns)] == []
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.dictionaries(st.sampled_from(sorted({p for part in (*PAIR, nodes()) for p in part})), st.text(max_size=12), max_size=8))
 def test_arbitrary_texts_never_raise(texts: dict[str, str]) -> None:
     """Whatever stands in the files, the source answers."""

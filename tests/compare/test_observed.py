@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.compare.verify import compare_ranks
@@ -9,6 +9,7 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
 from advisor.model.placement import JobShape
 from advisor.place.place import place
+from tests.examples import examples
 from tests.model.shapes import machine, shape
 
 EIGHT = shape(2, 2, 2, 8)
@@ -58,7 +59,7 @@ def placed(job: JobShape, node: Machine) -> list[PlannedRank]:
     return list(planned_ranks(place(job, [node])))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SHAPES, st.integers(1, 8), st.sampled_from([(), ("n1", "n2.cluster")]), st.booleans())
 def test_what_is_as_planned_is_exact(topology: Topology, per_node: int, hosts: tuple[str, ...], known: bool) -> None:
     """Of any placement, ranks that see what was planned are exactly as planned, whether the topology is known or not."""
@@ -78,7 +79,7 @@ def test_what_is_as_planned_is_exact(topology: Topology, per_node: int, hosts: t
     assert (found.equal, found.differ, found.causes, found.seen) == (True, (), (), len(plan))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SHAPES, st.data())
 def test_what_is_not_as_planned_is_named(topology: Topology, data: st.DataObject) -> None:
     """Of any placement, a rank that sees other CPUs is not exact, and the ranks that do are not named with it."""

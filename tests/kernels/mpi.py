@@ -20,7 +20,7 @@ from tests.kernels.plain import STRICT
 LIMIT = 120
 ROOT = {f"{name}_ALLOW_RUN_AS_ROOT{tail}": "1" for name in ("OMPI", "PRTE") for tail in ("", "_CONFIRM")}
 ENVIRONMENT = {**os.environ, **ROOT, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-MPIS = ("openmpi4", "openmpi5", "mpich")
+MPIS = ("openmpi4", *(pytest.param(mpi, marks=pytest.mark.slow) for mpi in ("openmpi5", "mpich")))
 
 
 def tools(mpi: str) -> tuple[str, list[str]] | None:

@@ -76,6 +76,7 @@ def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], status: int, c
     assert (done.returncode, done.stdout, done.stderr) == (status, "", f"c2c: {complaint}\n")
 
 
+@pytest.mark.slow
 @two_cpus
 @pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
 def test_sanitizers_are_content(sanitizers: str) -> None:
@@ -84,6 +85,7 @@ def test_sanitizers_are_content(sanitizers: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_clang_has_no_complaint() -> None:
     """The same source, by the other compiler."""
     assert Path(built("c2c", compiler="clang")).is_file()

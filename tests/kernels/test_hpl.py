@@ -11,7 +11,11 @@ GRIDS = [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (3, 1), (2, 3)]
 
 
 SIZES = [(257, 32), (96, 96), (97, 96), (65, 16), (5, 64)]
-CASES = [(p, q, *SIZES[(i + k) % len(SIZES)]) for i, (p, q) in enumerate(GRIDS) for k in (0, 1)]
+CASES = [
+    pytest.param(p, q, *SIZES[(i + k) % len(SIZES)], marks=[pytest.mark.slow] if k else [])
+    for i, (p, q) in enumerate(GRIDS)
+    for k in (0, 1)
+]
 
 
 @pytest.mark.parametrize(("p", "q", "n", "nb"), CASES)

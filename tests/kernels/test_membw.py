@@ -39,7 +39,7 @@ def fixed(patterns: list[str]) -> str:
 
 
 @pytest.mark.parametrize("isa", HERE)
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", ["cc", pytest.param("clang", marks=pytest.mark.slow)])
 def test_every_pattern_is_right_with_every_set(compiler: str, isa: str) -> None:
     """All patterns, each in a shape that its trials chose, pass their own check."""
     found = lines("--pattern", "all", "--isa", isa, program=built(compiler))
@@ -178,6 +178,7 @@ def test_valgrind_is_silent() -> None:
     assert len(found) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ["scalar", "neon", "sve"])
 def test_every_pattern_is_right_on_aarch64(isa: str) -> None:
     """Built for AArch64, run by qemu, with plain C, NEON and SVE."""
@@ -190,6 +191,7 @@ def test_every_pattern_is_right_on_aarch64(isa: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_sve_is_refused_where_it_is_not() -> None:
     """A CPU without SVE ends with 3 and one line; unasked, NEON is taken."""
     if not shutil.which("qemu-aarch64"):
@@ -200,6 +202,7 @@ def test_sve_is_refused_where_it_is_not() -> None:
     assert [line["isa"] for line in lines("--pattern", fixed(["load"]), program=program, under=under)] == ["neon"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X86, reason="disassembles x86-64")
 def test_stores_past_the_cache_are_those_instructions() -> None:
     """Each set's table has its own streaming store, and the scalar loops have no wide one."""

@@ -115,6 +115,7 @@ def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], status: int, c
     assert (done.returncode, done.stdout, done.stderr) == (status, "", f"memlat: {complaint}\n")
 
 
+@pytest.mark.slow
 @two_cpus
 @pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
 def test_sanitizers_are_content(sanitizers: str) -> None:
@@ -123,6 +124,7 @@ def test_sanitizers_are_content(sanitizers: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_clang_has_no_complaint() -> None:
     """The same source, by the other compiler."""
     assert Path(built("memlat", compiler="clang")).is_file()

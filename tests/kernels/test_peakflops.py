@@ -133,12 +133,14 @@ def test_wrong_arguments_get_one_line(words: tuple[str, ...], complaint: str) ->
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"peakflops: {complaint}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "flags"), [("gcc", "-O0"), ("clang", "-O3")])
 def test_other_compilers_and_optimisations_calculate_the_same(compiler: str, flags: str) -> None:
     """Each lane is checked bit for bit by the kernel itself."""
     assert lines("--variants", "add,mul,muladd,scalar-muladd", program=built(compiler, flags))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
 def test_sanitizers_are_content(sanitizer: str) -> None:
     """Two threads, all operations."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
@@ -16,6 +16,7 @@ from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
 from advisor.work.machine import read_machine
 from tests.collect.xmls import cores, document, node
+from tests.examples import examples
 from tests.model import shapes
 from tests.place.nodes import bridge, card, cluster, from_xml
 from tests.test_corpus import CORPUS
@@ -220,7 +221,7 @@ def fabrics(draw: st.DrawFn) -> Machine:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(one=fabrics(), ranks=st.integers(1, 32), strategy=st.sampled_from([*STRATEGIES, "auto"]))
 def test_every_ranks_adapter_is_of_one_network_and_gpus_are_dealt_evenly(one: Machine, ranks: int, strategy: Any) -> None:
     """Whatever is plugged in, a plan keeps to one link layer, that of the fabric, and no GPU has two ranks more than another."""

@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
@@ -14,6 +14,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import STRATEGIES, JobShape, Placement, Slice
 from advisor.place.place import place
+from tests.examples import examples
 from tests.machines.catalogue import MACHINES
 from tests.model import shapes
 from tests.place.samples import machine
@@ -102,7 +103,7 @@ def check(made: Placement) -> None:
         assert made.size == job.ranks
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(one=machines(), job=jobs())
 def test_any_placement(one: Machine, job: JobShape) -> None:
     """No two ranks share a CPU, none leaves what is allowed or its socket, each has its threads, and none is lost."""
@@ -113,14 +114,14 @@ def test_any_placement(one: Machine, job: JobShape) -> None:
     assert all(slot.socket is not None for plan in made.plans for slot in plan.slots), "no rank straddles sockets"
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(one=machines(), job=jobs())
 def test_deterministic(one: Machine, job: JobShape) -> None:
     """The same job on an equal machine gives the same placement."""
     assert tried(job, one) == tried(job, one.model_copy(deep=True))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(one=machines(), threads=st.integers(1, 4), ranks=st.integers(1, 40), smt=st.booleans())
 def test_cores_are_shared_only_when_needed(one: Machine, threads: int, ranks: int, *, smt: bool) -> None:
     """Where whole cores are enough for all ranks no core has two."""
@@ -137,7 +138,7 @@ def test_cores_are_shared_only_when_needed(one: Machine, threads: int, ranks: in
     assert (ranks > room) >= bool(sharing)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(one=machines(), ranks=st.integers(1, 40), threads=st.integers(1, 3))
 def test_distance_grows(one: Machine, ranks: int, threads: int) -> None:
     """With hca-near no rank is nearer to the adapter than one before it."""
@@ -148,7 +149,7 @@ def test_distance_grows(one: Machine, ranks: int, threads: int) -> None:
     assert all(a <= b for a, b in pairwise(distances) if a is not None and b is not None)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(one=machines(), count=st.integers(1, 9), reserve=st.integers(0, 2))
 def test_slices(one: Machine, count: int, reserve: int) -> None:
     """The slices of a node are disjoint, and together they are what is free."""
@@ -161,7 +162,7 @@ def test_slices(one: Machine, count: int, reserve: int) -> None:
     assert union(sets) == union(slot.cpus for slot in whole.plans[0].slots)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(one=machines(), other=machines(), job=jobs(), allowed=st.integers(1, (1 << 64) - 1).map(CpuSet.from_bits))
 def test_hosts_that_differ(one: Machine, other: Machine, job: JobShape, allowed: CpuSet) -> None:
     """What holds of one machine holds of different ones, and of those CPUs only that the process may use."""
@@ -171,7 +172,7 @@ def test_hosts_that_differ(one: Machine, other: Machine, job: JobShape, allowed:
         assert all(slot.cpus <= allowed for plan in made.plans for slot in plan.slots)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(one=machines(), ranks=st.integers(1, 60), threads=st.integers(1, 9), strategy=st.sampled_from(STRATEGIES))
 def test_what_a_refusal_offers_fits(one: Machine, ranks: int, threads: int, strategy: Any) -> None:
     """The shapes that a refusal names are placed when asked for."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from advisor.know.vendors import vendors
@@ -20,6 +20,7 @@ from advisor.paths import templates
 from advisor.render.checklist.exports import values
 from advisor.render.checklist.steps import Sheet
 from advisor.render.jinja import fill
+from tests.examples import examples
 from tests.know.listed import planned_sample
 from tests.redfish import parse_bios
 
@@ -57,7 +58,7 @@ TEXT = some.one_of(
 )
 """What titles, products and names may hold."""
 TOOLS = {"racadm": "dell", "ilorest": "hpe", "onecli": "lenovo", "sum": "supermicro"}
-CASES = settings(max_examples=25, deadline=None)
+CASES = examples(25)
 TOOL = """#!/bin/sh
 for word; do printf '%s\\n' "$word"; done >> "$LOG"
 echo . >> "$LOG"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from advisor.know.attributes import entries_of
@@ -13,6 +13,7 @@ from advisor.model.audit.plan import INCLUDES, Include, Plan
 from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.firmware import Bios, Registry, Scalar
 from advisor.plan.checklist import with_plan
+from tests.examples import examples
 from tests.know.listed import asks, listed
 from tests.plan.laws import broken
 from tests.plan.made import choice, depends, plan, registry
@@ -127,7 +128,7 @@ def machines(draw: some.DrawFn) -> tuple[Plan, dict[str, Any] | None, Registry |
     return made, bios, known, include
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(machines())
 def test_no_plan_has_two_values_a_profile_beside_what_it_overwrites_or_no_way_back(
     drawn: tuple[Plan, dict[str, Any] | None, Registry | None, tuple[Include, ...]],
@@ -137,7 +138,7 @@ def test_no_plan_has_two_values_a_profile_beside_what_it_overwrites_or_no_way_ba
     assert broken(made, Bios(attributes=bios) if bios is not None else None, known, blind="unknown" in include) == []
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(machines())
 def test_every_plan_dumps_reads_back_and_says_what_it_left(
     drawn: tuple[Plan, dict[str, Any] | None, Registry | None, tuple[Include, ...]],

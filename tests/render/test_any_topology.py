@@ -1,6 +1,6 @@
 """Whatever the shape of a machine: it is drawn, it fits, and no CPU is lost."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model.cpuset import CpuSet
@@ -10,6 +10,7 @@ from advisor.render.topology.elements import collapsed
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import picture_lines
+from tests.examples import examples
 from tests.render import made
 
 cpus = st.integers(0, (1 << 24) - 1).map(CpuSet.from_bits)
@@ -55,7 +56,7 @@ NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,254}", fullmatch=True)
 """What a host may be called; anything else never becomes a Machine."""
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(topology=anything() | regular(), width=st.integers(60, 200), name=NAMES, whole=st.booleans())
 def test_terminal(topology: Topology, width: int, name: str, whole: bool) -> None:
     """No line is wider than the terminal."""
@@ -64,7 +65,7 @@ def test_terminal(topology: Topology, width: int, name: str, whole: bool) -> Non
     assert max(map(width_of, shown)) <= width
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(topology=anything() | regular())
 def test_every_cpu_is_drawn(topology: Topology) -> None:
     """Every CPU that the source names is in the picture once, collapsed or not."""
@@ -75,7 +76,7 @@ def test_every_cpu_is_drawn(topology: Topology) -> None:
         assert sorted(members) == list(each.cpus)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(topology=anything() | regular(), name=NAMES)
 def test_svg(topology: Topology, name: str) -> None:
     """The SVG is well-formed XML."""
