@@ -174,13 +174,17 @@ def _refusal(draft: Draft, after: Settled, active: list[Draft], ground: Firmware
     if flags := after.refuses(draft.attribute):
         return f"the attribute registry makes it {' and '.join(flags)}{beside}"
     if after.values.get(draft.attribute) != named(registry, draft.attribute, draft.value):
-        return f"the attribute registry sets it to {after.values.get(draft.attribute)}{beside}"
+        return f"the attribute registry sets it to {after.word(draft.attribute)}{beside}"
     upset = moved(registry, ground.present, {draft.attribute: draft.value})
     for attribute, value in upset.items():
         mine = next((each for each in active if each.attribute == attribute and each is not draft), None)
         if mine is not None and draft.kind == "wanted" and mine.serious and not draft.serious:
-            return f"it would set {attribute} to {value}, and {mine.told()} is wanted"
+            return f"it would set {attribute} to {_word(value)}, and {mine.told()} is wanted"
     return None
+
+
+def _word(value: Scalar | None) -> str:
+    return "what is not known" if value is None else str(value)
 
 
 def _by_registry(drafts: list[Draft], ground: FirmwareState, registry: Registry, lists: LeftOut) -> list[Draft]:

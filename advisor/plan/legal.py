@@ -110,6 +110,8 @@ def _free(name: str, holder: str, wanted: Wanted, *, ground: FirmwareState, regi
 
 def _overwritten(name: str, after: Settled, registry: Registry) -> str:
     """Return what sets an attribute to something else."""
+    if name in after.contradicted:
+        return f"the attribute registry contradicts itself about it: {after.word(name)}; leave it out, or what it hangs on"
     value = after.values.get(name)
     rules = [rule for rule in registry.dependencies if rule.target == name and rule.property == "CurrentValue"]
     rule = next((each for each in rules if named(registry, name, each.value) == value and holds(each, registry, after)), None)

@@ -179,7 +179,7 @@ def _change(draft: Draft, drafts: list[Draft], ground: FirmwareState) -> Change:
         why=tuple(_why(draft)),
         first=draft.first,
         needs=draft.needs,
-        moves=tuple(f"{name}={value}" for name, value in told.items()),
+        moves=tuple(f"{name}={'not known' if value is None else value}" for name, value in told.items()),
         back=tuple(_back(draft, moves, ground)),
         marks=draft.marks,
         active=draft.active,
@@ -215,7 +215,8 @@ def _moved_anyway(found: list[NotWritten], drafts: list[Draft], ground: Firmware
 
 
 def _also(left: NotWritten, value: Scalar | None, by: Draft) -> NotWritten:
-    return left.model_copy(update={"reason": f"{left.reason}; {by.attribute}={by.value} sets it to {value} anyway"})
+    to = "what is not known" if value is None else value
+    return left.model_copy(update={"reason": f"{left.reason}; {by.attribute}={by.value} sets it to {to} anyway"})
 
 
 def _why(draft: Draft) -> Iterable[str]:

@@ -1,8 +1,8 @@
 """What an attribute registry makes of a set of writes: which it refuses, and what changes along with them."""
 
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from advisor.model.hardware.firmware import FLAGS, Dependency, Registry, Scalar, Term
@@ -26,7 +26,16 @@ class Settled:
     """The attributes once all dependencies have had their say."""
 
     values: dict[str, Scalar | None]
+    """None for what is not known: the machine does not show it, or the dependencies contradict each other about it."""
     flags: dict[str, frozenset[str]]
+    contradicted: dict[str, tuple[Scalar | None, ...]] = field(default_factory=dict)
+    """What the dependencies want to be different things: it hangs on which of them is looked at first."""
+
+    def word(self, attribute: str) -> str:
+        """Return what an attribute comes to, in words: of what is contradicted, each thing that it is to be."""
+        if attribute in self.contradicted:
+            return " or ".join(sorted(str(each) for each in self.contradicted[attribute])) + ", by which of its rules goes first"
+        return str(self.values.get(attribute))
 
     def refuses(self, attribute: str) -> tuple[str, ...]:
         """Return why an attribute cannot be written now: ReadOnly, GrayOut, ..."""
@@ -36,17 +45,36 @@ class Settled:
 def settle(registry: Registry, present: Values, wanted: Values) -> Settled:
     """Return what becomes of the present values when others are written over them.
 
+    No standard says which of two dependencies goes first: what is another value in the opposite order is not known (HPE:
+    WorkloadProfile=HPC disables ProcAmdIoVt, and MicrosoftSecuredCoreSupport=Enabled beside it enables it).
+    """
+    start = {name: named(registry, name, value) for name, value in {**present, **wanted}.items()}
+    values, flags, moving = _carried_out(registry, start, registry.dependencies)
+    if not moving:
+        return Settled(values, flags)
+    other, _, _ = _carried_out(registry, start, registry.dependencies[::-1])
+    contradicted = {name: (value, other[name]) for name, value in values.items() if other[name] != value}
+    return Settled({**values, **dict.fromkeys(contradicted)}, flags, contradicted)
+
+
+def _carried_out(
+    registry: Registry, start: Values, rules: Iterable[Dependency]
+) -> tuple[dict[str, Scalar | None], dict[str, frozenset[str]], bool]:
+    """Return values and flags once the dependencies were carried out until nothing changes; and whether any value changed.
+
     A flag that some dependency can raise starts lowered: registries tell the moment, not the nature, of those.
     """
     raised = {(rule.target, rule.property) for rule in registry.dependencies if rule.property in FLAGS and rule.value is True}
     flags = {
         name: {flag for flag in attribute.flags if (name, flag) not in raised} for name, attribute in registry.attributes.items()
     }
-    values = {name: named(registry, name, value) for name, value in {**present, **wanted}.items()}
+    values, moving = dict(start), False
     for _ in range(_ROUNDS):
-        if not sum(_apply(rule, registry, values, flags) for rule in registry.dependencies):
+        done = [rule.property for rule in rules if _apply(rule, registry, values, flags)]
+        moving = moving or _VALUE in done
+        if not done:
             break
-    return Settled(values, {name: frozenset(found) for name, found in flags.items()})
+    return values, {name: frozenset(found) for name, found in flags.items()}, moving
 
 
 def holds(rule: Dependency, registry: Registry, after: Settled) -> bool:
@@ -68,7 +96,7 @@ def static(registry: Registry, name: str) -> tuple[str, ...]:
 
 
 def moved(registry: Registry, present: Values, wanted: Values) -> dict[str, Scalar | None]:
-    """Return what changes along with the writes, without what the dependencies contradict before anything is written."""
+    """Return what changes along with the writes, None where to what is not known; not what is so before anything is written."""
     before, after = settle(registry, present, {}).values, settle(registry, present, wanted).values
     return {name: value for name, value in after.items() if name not in wanted and before.get(name) != value}
 

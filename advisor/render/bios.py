@@ -21,6 +21,9 @@ def _word(value: object) -> str:
     return json.dumps(value, ensure_ascii=True)
 
 
+_CONTRADICTED: Final = "not known, for the registry's rules contradict each other"
+
+
 def _note(text: str, indent: str) -> Iterator[str]:
     yield f"{indent}# {plain(' '.join(text.split()), 400)}"
 
@@ -65,7 +68,10 @@ def _plan_lines(
         yield from _change_lines(change, legal.get(change.attribute))
     if moves:
         yield "# Changes along with these, by the attribute registry; undo brings it back:"
-        yield from (f"#   {plain(name, _LONGEST)}: {_word(now)} -> {_word(then)}" for name, (now, then) in moves.items())
+        yield from (
+            f"#   {plain(name, _LONGEST)}: {_word(now)} -> {_CONTRADICTED if then is None else _word(then)}"
+            for name, (now, then) in moves.items()
+        )
     before = ""
     for name, each in left:
         if name != before:
@@ -141,7 +147,10 @@ def _staging_lines(told: Mapping[str, Any], owner: "Owner", width: int, *, askin
     yield from _listed("Server", [owner_text(owner)], width)
     rows = (f"{name}: {_shown(each['now'])} -> {_shown(each['then'])}" for name, each in told["asked"].items())
     yield from _listed("Changes", rows, width, "title")
-    along = (f"{name}: {_shown(each['now'])} -> {_shown(each['then'])}" for name, each in told["moves"].items())
+    along = (
+        f"{name}: {_shown(each['now'])} -> {_CONTRADICTED if each['then'] is None else _shown(each['then'])}"
+        for name, each in told["moves"].items()
+    )
     yield from _listed("Along with it", along, width)
     yield from _listed("Not written", (f"{name}: {why}" for name, why in told["left"].items()), width, "warn")
     if asking:

@@ -155,13 +155,23 @@ class Oracle:
         return {"GTR": a > b, "GEQ": a >= b, "LSS": a < b, "LEQ": a <= b}[term["MapFromCondition"]]
 
     def settle(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[tuple[str, str], bool | None], set[str]]:
-        """Return values and flags once all rules have had their say, and the attributes that never come to rest."""
+        """Return values and flags once all rules have had their say, and the attributes that are never sure.
+
+        These never come to rest, or come to another when the rules are carried out from the last to the first.
+        """
+        now, flags, restless = self._settled(values, self.rules)
+        other, _, more = self._settled(values, self.rules[::-1])
+        return now, flags, restless | more | {name for name, value in now.items() if value != other[name]}
+
+    def _settled(
+        self, values: Mapping[str, Any], rules: list[Json]
+    ) -> tuple[dict[str, Any], dict[tuple[str, str], bool | None], set[str]]:
         now = {name: self.named(name, value) for name, value in values.items()}
         flags: dict[tuple[str, str], bool | None] = {}
         restless: set[str] = set()
         for _ in range(ROUNDS):
             flags = self._flags(now, flags)
-            restless = self._move(now, flags)
+            restless = self._move(now, flags, rules)
             if not restless:
                 break
         return now, self._flags(now, flags), restless
@@ -185,10 +195,10 @@ class Oracle:
                 flags[place] = None if truth is None else False
         return flags
 
-    def _move(self, values: dict[str, Any], flags: Mapping[tuple[str, str], bool | None]) -> set[str]:
+    def _move(self, values: dict[str, Any], flags: Mapping[tuple[str, str], bool | None], rules: list[Json]) -> set[str]:
         """Carry out, one after another, the rules that set a value; return what they changed."""
         changed = set()
-        for rule in self.rules:
+        for rule in rules:
             name = rule["MapToAttribute"]
             if rule["MapToProperty"] != "CurrentValue" or name not in values or self.holds(rule, values, flags) is not True:
                 continue

@@ -116,6 +116,44 @@ def test_undo_brings_back_what_moved_along(profile: str, imitated: Imitated, adm
     assert (profile == "Custom") <= (left == set())
 
 
+CONTRADICTION = {"WorkloadProfile": "HighPerformanceCompute(HPC)", "MicrosoftSecuredCoreSupport": "Enabled"}
+"""HPE's registry: the one disables ProcAmdIoVt, the other enables it (A42 v1.2.60)."""
+
+
+@pytest.mark.parametrize("then", ["Enabled", "Disabled"])
+def test_undo_brings_back_what_moved_along_to_what_was_not_known(then: str, imitated: Imitated, admin: Admin) -> None:
+    """Where two rules of a registry contradict each other, null is in the record; whichever came, undo brings back what was."""
+    bmc = imitated("hpe")
+    bmc.applied |= {"WorkloadProfile": "Custom", "ProcAmdIoVt": "Enabled"}
+    before = dict(bmc.applied)
+    said = admin.stages(bmc, admin.plan(CONTRADICTION))
+    bmc.on_restart = lambda each: each.applied.update(ProcAmdIoVt=then)
+    admin.restarts(bmc)
+    bmc.on_restart = None
+    settle(bmc)
+    undo = undone(admin, bmc)
+    admin.restarts(bmc)
+    settle(bmc)
+    assert (said.document["moves"]["ProcAmdIoVt"], admin.record()["moves"]["ProcAmdIoVt"]) == (
+        {"now": "Enabled", "then": None},
+        None,
+    )
+    assert (undo.status, bmc.applied) == (0, before), undo.err
+
+
+@pytest.mark.parametrize("then", ["Enabled", "Disabled"])
+def test_what_waits_of_a_change_that_was_not_known_is_ours(then: str, imitated: Imitated, admin: Admin) -> None:
+    """A BMC that shows what it will make of a contradiction is not taken for somebody else, neither way; another value is."""
+    bmc = imitated("hpe")
+    bmc.applied |= {"WorkloadProfile": "Custom", "ProcAmdIoVt": "Enabled"}
+    admin.stages(bmc, admin.plan(CONTRADICTION))
+    bmc.pending["ProcAmdIoVt"] = then
+    said = undone(admin, bmc)
+    assert (said.status, bmc.pending) == (0, {}), said.err
+    bmc.pending["ProcAmdIoVt"] = "Banana"
+    assert "ProcAmdIoVt=Banana" in undone(admin, bmc, "record.json").err
+
+
 @every_maker
 @pytest.mark.parametrize("lie", ["another uuid", "another bios"])
 def test_undo_compares_whose_record_it_is(maker: str, lie: str, imitated: Imitated, admin: Admin) -> None:

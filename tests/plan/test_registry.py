@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import pytest
 
 from advisor.plan.registry import moved, settle, static
@@ -17,6 +19,24 @@ def test_what_changes_along_is_told_without_what_is_contradicted_before() -> Non
     present = {**DELL, "SysProfile": "Custom", "ProcCStates": "Enabled"}
     assert moved(PROFILE, present, {"SysProfile": "PerfOptimized"}) == {"ProcCStates": "Disabled"}
     assert moved(PROFILE, {**DELL, "ProcCStates": "Enabled"}, {"LogicalProc": "Disabled"}) == {}
+
+
+def test_what_two_dependencies_want_to_be_different_is_not_known() -> None:
+    """Neither the one that comes first in the registry nor the last is believed, and what hangs on it is not known either."""
+    about = [choice(name, "on", "off") for name in ("A", "B", "X", "Y")]
+    rules = [
+        depends("X", "CurrentValue", "on", ("A", "EQU", "on")),
+        depends("X", "CurrentValue", "off", ("B", "EQU", "on")),
+        depends("Y", "CurrentValue", "on", ("X", "EQU", "on")),
+    ]
+    present = {"A": "off", "B": "off", "X": "off", "Y": "off"}
+    both = {"A": "on", "B": "on"}
+    for listed in permutations(rules):
+        known = registry(about, list(listed))
+        after = settle(known, present, both)
+        assert (after.values, set(after.contradicted["X"])) == ({**both, "X": None, "Y": None}, {"on", "off"})
+        assert moved(known, present, both) == {"X": None, "Y": None}
+        assert moved(known, present, {"A": "on"}) == {"X": "on", "Y": "on"}
 
 
 def test_conditions_are_joined_as_each_maker_writes_it() -> None:

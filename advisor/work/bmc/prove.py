@@ -160,7 +160,7 @@ def _neutral(plan: "BiosPlan", reading: BiosReading, ground: "FirmwareState") ->
     """Return the settings that the plan decides, and what moves along with it, in neutral words."""
     from advisor.know.attributes import attributes_named, entries_of, neutral_values
 
-    along = {name: then for name, (_, then) in moves_of(plan.values, ground).items()}
+    along = {name: then for name, (_, then) in moves_of(plan.values, ground).items() if then is not None}
     planned = {**along, **plan.values}
     there = reading.bios.model_copy(update={"attributes": {**reading.bios.attributes, **planned}, "also": {}})
     words = neutral_values(ground.vendor, ground.platform, there)

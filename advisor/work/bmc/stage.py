@@ -83,7 +83,8 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) ->
         _same_server(wanted, reading, str(plan))
         _all_legal(wanted, ground, str(plan))
         values = {each.attribute: _own_kind(ground.spelled(each.attribute, each.value), each.value) for each in wanted.changes}
-        nothing_foreign(reading, {name: {value} for name, value in values.items()}, ground)
+        moves = moves_of(values, ground)
+        nothing_foreign(reading, {name: {value} for name, value in {**_then(moves), **values}.items()}, ground)
         todo = _differing(values, reading, ground)
         place = record or record_name(session.address.name, "stage")
         staging = Staging(
@@ -91,7 +92,7 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) ->
             reading.owner,
             "stage",
             from_to(values, reading),
-            moves_of(values, ground),
+            moves,
             str(place),
             reading.verified,
             {},
@@ -158,11 +159,15 @@ def _record(reading: BiosReading, staging: Staging, values: "Mapping[str, Scalar
         registry=reading.bios.registry,
         applied=reading.bios.attributes,
         asked=dict(values),
-        moves={name: then for name, (_, then) in staging.moves.items()},
+        moves=_then(staging.moves),
         vendor=ground.vendor.id,
         platform=ground.platform,
         by_hand=by_hand(reading, ground, (*values, *staging.moves)),
     )
+
+
+def _then(moves: "Mapping[str, tuple[Scalar | None, Scalar | None]]") -> "dict[str, Scalar | None]":
+    return {name: then for name, (_, then) in moves.items()}
 
 
 def _own_kind(spelled: Any, value: Any) -> Any:

@@ -24,8 +24,7 @@ def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm) -> 
         reading = reading_of(session)
         ground = _ground_of_record(saved, reading)
         same_owner(saved.owner, reading.owner, str(record), "the record")
-        ours = {name: {value, saved.applied.get(name)} for name, value in {**saved.moves, **saved.asked}.items()}
-        nothing_foreign(reading, ours, ground)
+        nothing_foreign(reading, _ours(saved, ground), ground)
         values, left = _back(saved, reading, ground)
         place = kept or record_name(session.address.name, "undo")
         staging = Staging(reading.bmc, reading.owner, "undo", from_to(values, reading), {}, str(place), reading.verified, left)
@@ -49,6 +48,17 @@ def _ground_of_record(record: "BiosRecord", reading: BiosReading) -> "FirmwareSt
 
     plan = BiosPlan(format="advisor-bios-plan/1", vendor=record.vendor, platform=record.platform)
     return ground_of(plan, reading)
+
+
+def _ours(record: "BiosRecord", ground: "FirmwareState") -> "dict[str, set[Scalar | None]]":
+    """Return what may wait of this change: what was asked, what moved along, whichever way where that was not known, and back."""
+    from advisor.plan.registry import settle
+
+    ours = {name: {value, record.applied.get(name)} for name, value in {**record.moves, **record.asked}.items()}
+    if ground.registry is not None and None in record.moves.values():
+        for name, either in settle(ground.registry, record.applied, record.asked).contradicted.items():
+            ours.setdefault(name, {record.applied.get(name)}).update(either)
+    return ours
 
 
 def _back(record: "BiosRecord", reading: BiosReading, ground: "FirmwareState") -> "tuple[dict[str, Scalar], dict[str, str]]":
