@@ -28,7 +28,7 @@ class Settled:
     values: dict[str, Scalar | None]
     """None for what is not known: the machine does not show it, or the dependencies contradict each other about it."""
     flags: dict[str, frozenset[str]]
-    contradicted: dict[str, tuple[Scalar | None, ...]] = field(default_factory=dict)
+    contradicted: Mapping[str, tuple[Scalar | None, ...]] = field(default_factory=dict)
     """What the dependencies want to be different things: it hangs on which of them is looked at first."""
 
     def word(self, attribute: str) -> str:
