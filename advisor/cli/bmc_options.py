@@ -2,7 +2,6 @@
 
 import getpass
 import inspect
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,8 +13,8 @@ import typer
 
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit, show
-from advisor.errors import AdvisorError, CannotWork
-from advisor.work.bmc.door import PASSWORD, USER, Door
+from advisor.errors import AdvisorError, BadValue, CannotWork
+from advisor.work.bmc.door import Door, nobody
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +27,13 @@ AuditHost = Annotated[
     str | None, typer.Option("--bmc", metavar="HOST", help="Read the BIOS through this BMC first, as advisor bios read does.")
 ]
 Where = Annotated[str | None, typer.Option("-w", metavar="LIST", help="Many BMCs: bmc[001-400], or @group of ClusterShell.")]
-HostsFile = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="Many BMCs, a line each.")]
+HostsFile = Annotated[
+    Path | None,
+    typer.Option("--hosts", metavar="FILE", help="Many BMCs, a line each: bmc01, or a node and its BMC, node01 bmc01."),
+]
+BmcName = Annotated[
+    str | None, typer.Option("--bmc-name", metavar="NAME", help="-w and --hosts name nodes; their BMCs are this: bmc-%h.")
+]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in; else ADVISOR_BMC_USER, or a question.")]
 PasswordFd = Annotated[
     int | None,
@@ -46,10 +51,12 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it without a question.")]
 RecordFile = Annotated[
     Path | None,
     typer.Option(
-        "--record", metavar="FILE", help="Save there what is now, before the first write: the way to undo it. %h is the BMC."
+        "--record", metavar="FILE", help="Save there what is now, before the first write: the way to undo it. %h is the name."
     ),
 ]
-PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="What advisor bios plan wrote; %h is the BMC's name.")]
+PlanArgument = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="What advisor bios plan wrote; %h is the BMC's name, or the node's.")
+]
 
 
 def ask(question: str, *, hidden: bool = False) -> str | None:
@@ -96,6 +103,7 @@ def _shared(
     bmc: Bmc = None,
     where: Where = None,
     hosts: HostsFile = None,
+    bmc_name: BmcName = None,
     user: User = None,
     password_fd: PasswordFd = None,
     login_file: LoginFile = None,
@@ -108,13 +116,15 @@ def _shared(
     no_color: opt.NoColor = False,
 ) -> Asked:
     """Return which BMCs the options of every command name; none, where none is named."""
-    opt.at_most_one({"--bmc": bmc is not None, "-w": where is not None, "--hosts": hosts is not None})
     form, many = Form(output, json, width, not no_color), where is not None or hosts is not None
     base = Door(bmc or "", user, password_fd, login_file, ca, pin, insecure, ask)
+    opt.at_most_one({"--bmc": bmc is not None, "-w and --hosts": many})
+    if bmc_name is not None and not many:
+        raise BadValue("--bmc-name says what the BMCs of nodes are called", cure="name the nodes with -w or --hosts")
     if many:
         from advisor.work.bmc.fleet import doors_to
 
-        return Asked(doors_to(base, where, hosts), many=True, form=form, base=base)
+        return Asked(doors_to(base, where, hosts, bmc_name), many=True, form=form, base=base)
     return Asked((base,) if bmc is not None else (), many=False, form=form, base=base)
 
 
@@ -192,10 +202,10 @@ def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One],
 
     fleet = ask_all(f"{doing}: look", asked.doors, lambda door: task(door, lambda _: None), Terminal())
     emit([fleet_page(fleet.summary(), asked.form.width)], None, color=asked.form.color, width=asked.form.width)
-    able = {each.bmc for each in fleet.outcomes if each.told is not None}
+    able = {each.name for each in fleet.outcomes if each.told is not None}
     if fleet.interrupted or not able or not agreed(f"{question} On {len(able)} of {len(asked.doors)} BMCs."):
         raise CannotWork("nothing was changed, for nobody said yes")
-    return replace(asked, doors=tuple(door for door in asked.doors if door.bmc in able))
+    return replace(asked, doors=tuple(door for door in asked.doors if door.name in able))
 
 
 def staged_page(found: Any, width: int | None, *, asking: bool) -> "RenderableType":
@@ -205,27 +215,23 @@ def staged_page(found: Any, width: int | None, *, asking: bool) -> "RenderableTy
     return staging_page(found.document(), found.owner, asking=asking, width=width)
 
 
-def given_bios(
-    bios: "list[Path] | None",
-    bmc: str | None,
-    *,
-    here: bool,
-    login_file: Path | None,
-    ca: Path | None,
-    insecure: bool,
-    observer: Terminal,
-) -> "Sequence[Path] | BiosInput":
+def door_of(bmc: str | None, login_file: Path | None, ca: Path | None, *, pin: bool, insecure: bool) -> Door:
+    """Return the door that the options of ``advisor audit`` mean; it asks at the terminal."""
+    return Door(bmc or "", login_file=login_file, ca=ca, pin=pin, insecure=insecure, ask=ask)
+
+
+def given_bios(bios: "list[Path] | None", door: Door, *, here: bool, observer: Terminal) -> "Sequence[Path] | BiosInput":
     """Return the BIOS of files, or what a BMC has: of this machine its own, where credentials for it are in the environment."""
-    opt.at_most_one({"--bmc": bmc is not None, "--bios": bool(bios)})
-    if bmc is None and (bios or not here or not (login_file or {USER, PASSWORD} <= os.environ.keys())):
+    opt.at_most_one({"--bmc": bool(door.bmc), "--bios": bool(bios)})
+    if not door.bmc and (bios or not here or not (door.login_file or all(door.given))):
         return bios or ()
     from advisor.work.bmc.own import own_bmc
     from advisor.work.bmc.read import bios_input
 
-    if bmc is not None:
-        return bios_input(Door(bmc, login_file=login_file, ca=ca, insecure=insecure, ask=ask))
+    if door.bmc:
+        return bios_input(door)
     try:
-        return bios_input(Door(own_bmc(), login_file=login_file, ca=ca, insecure=insecure))
+        return bios_input(replace(door, bmc=own_bmc(), ask=ask if door.pin else nobody))
     except AdvisorError as error:
         observer.say(f"without the BIOS settings of its BMC: {error}")
         return ()

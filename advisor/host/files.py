@@ -134,19 +134,20 @@ class PendingFile:
     name: str
     file: BinaryIO
 
-    def finish(self, *, durable: bool = False) -> None:
-        """Put the file in its place; with ``durable`` it is on disk then, whatever happens to the power."""
+    def finish(self, *, durable: bool = False, new: bool = False) -> None:
+        """Put the file in its place, replacing none if ``new``; with ``durable`` it is on disk then, whatever the power does."""
         self.file.flush()
         if durable:
             os.fsync(self.file.fileno())
         self.file.close()  # NFS tells here that it had no room
-        os.replace(self.part, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        put = os.link if new else os.replace
+        put(self.part, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         if durable:
             above = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.folder)
             with suppress(OSError):  # a file system that syncs no folders
                 os.fsync(above)
             os.close(above)
-        self.part = ""
+        self.part = self.part if new else ""  # of a link the first name is left
         self.close()
 
     def close(self) -> None:
@@ -162,8 +163,11 @@ class PendingFile:
             self.folder = -1
 
 
-def write_file(path: Path | str, data: bytes, *, private: bool = False, durable: bool = False) -> None:
-    """Write a file, for its owner alone if ``private``, synced if ``durable``; ``-``, pipes and devices as they are."""
+def write_file(path: Path | str, data: bytes, *, private: bool = False, durable: bool = False, new: bool = False) -> None:
+    """Write a file, for its owner alone if ``private``, synced if ``durable``; ``-``, pipes and devices as they are.
+
+    A ``new`` one never takes the place of another, which a second process may make meanwhile.
+    """
     text = str(path)
     try:
         stream = _stream(text)
@@ -182,7 +186,7 @@ def write_file(path: Path | str, data: bytes, *, private: bool = False, durable:
             begun = _begin(os.dup(folder), name, kept, private=private, program=False)
         try:
             begun.file.write(data)
-            begun.finish(durable=durable)
+            begun.finish(durable=durable, new=new)
         finally:
             begun.close()
     except (OSError, RecursionError) as error:

@@ -111,11 +111,12 @@ def _too_many(paths: Sequence[Path]) -> BadInput:
 
 
 def _text(path: Path) -> str:
-    return text_of(path, _LARGEST, "any Bios resource", "save the answer of GET .../Bios unchanged")
+    absent = "advisor bios read --bmc HOST -o FILE writes one"
+    return text_of(path, _LARGEST, "any Bios resource", "save the answer of GET .../Bios unchanged", absent=absent)
 
 
-def text_of(path: Path, largest: int, what: str, cure: str | None = None) -> str:
-    """Return the text of a file; refuse one that is too large to be what it should be."""
+def text_of(path: Path, largest: int, what: str, cure: str | None = None, *, absent: str | None = None) -> str:
+    """Return the text of a file; refuse one that is too large to be what it should be; ``absent`` says how one comes to be."""
     from advisor.host.files import open_here
 
     try:
@@ -126,7 +127,10 @@ def text_of(path: Path, largest: int, what: str, cure: str | None = None) -> str
     except UnicodeDecodeError as error:
         raise BadInput("not text in UTF-8", file=str(path), cure=cure) from error
     except OSError as error:
-        raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
+        is_absent = isinstance(error, FileNotFoundError)
+        raise BadInput(
+            (error.strerror or "cannot be read").lower(), file=str(path), cure=absent if is_absent else None
+        ) from error
 
 
 def must_fit(given: "BiosInput", vendor: "Vendor | None", platform: str | None, firmware: "Firmware | None" = None) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,3 +285,112 @@ def test_several_are_planned_from_a_capture(row: Row) -> None:
     bmc = row.add()
     said = row.types("plan", "-o", row.admin.folder / "plans/%h.yaml")
     assert (said.status, said.lines, "--from" in said.err, bmc.writes()) == (2, 1, True, [])
+
+
+# nodes and their BMCs
+
+
+class Site:
+    """Nodes whose BMCs have other names: what resolves here to imitated ones."""
+
+    def __init__(self, row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.row, self.places = row, dict[str, int]()
+        before = socket.getaddrinfo
+
+        def known(host: Any, port: Any, *given: Any, **named: Any) -> Any:
+            return before("127.0.0.1" if host in self.places else host, self.places.get(host, port), *given, **named)
+
+        monkeypatch.setattr(socket, "getaddrinfo", known)
+
+    def add(self, name: str, **habits: Any) -> Bmc:
+        """Put a BMC under a name."""
+        made = self.row.add(**habits)
+        self.places[name] = int(made.url.rpartition(":")[2])
+        return made
+
+    def types(self, *words: object) -> Said:
+        """Return how a command ends whose list of nodes is among its words."""
+        os.environ["ADVISOR_BMC_USER"], os.environ["ADVISOR_BMC_PASSWORD"] = USER, PASSWORD
+        return self.row.admin.types("bios", *words, "--insecure")
+
+
+@pytest.fixture
+def site(row: Row, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Return a site without any BMC."""
+    return Site(row, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-w", "node[01-02]", "--bmc-name", "http://bmc-%h"),
+        ("--hosts", "pairs"),
+        ("--hosts", "pairs", "-w", "node[01-02]"),
+    ],
+)
+def test_nodes_are_named_and_their_bmcs_asked(words: tuple[str, ...], site: Site) -> None:
+    """By a pattern, by a file of pairs, or by some of its lines: files have the nodes' names, and so has the page."""
+    bmcs = [site.add(f"bmc-node0{number}") for number in (1, 2)]
+    folder = site.row.admin.folder
+    (folder / "pairs").write_text("node01 http://bmc-node01  # rack 1\nnode02\thttp://bmc-node02\n")
+    record = folder / "before/%h.json"
+    said = site.types("stage", site.row.admin.wish("lenovo"), "--yes", "--record", record, *words, "--json")
+    assert (said.status, [list(bmc.pending) for bmc in bmcs]) == (0, [["Processors_SNC"]] * 2), said.err
+    assert sorted(each.name for each in (folder / "before").iterdir()) == ["node01.json", "node02.json"]
+    assert said.document["folded"][0]["bmcs"] == "node[01-02]"
+    assert [(each["node"], each["bmc"]) for each in said.document["each"]] == [
+        ("node01", "http://bmc-node01"),
+        ("node02", "http://bmc-node02"),
+    ]
+
+
+def test_slurm_is_asked_under_the_nodes_name(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the BMC reports of a host name does not count where the node was named."""
+    bmc = site.add("bmc-node01")
+    bmc.machine.system["HostName"] = "localhost"
+    folder = site.row.admin.folder
+    (folder / "scontrol").write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\necho "NodeName=x State=IDLE+DRAIN"\n')
+    (folder / "scontrol").chmod(0o755)
+    (folder / "slurm.conf").write_text("ClusterName=x\n")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
+    said = site.types("restart", "--yes", "-w", "node01", "--bmc-name", "http://bmc-%h")
+    assert (said.status, bmc.resets) == (0, ["GracefulRestart"]), said.err + said.out
+    assert {line.split()[2] for line in (folder / "asked").read_text().splitlines()} == {"node01"}
+
+
+@pytest.mark.parametrize(
+    ("words", "cure"),
+    [
+        (("-w", "node01", "--bmc-name", "bmc"), "write %h"),
+        (("--bmc", "bmc01", "--bmc-name", "bmc-%h"), "name the nodes"),
+        (("--hosts", "three"), "write a BMC, or a node and its BMC"),
+        (("--hosts", "uneven"), "as many of the one"),
+        (("--hosts", "pairs", "-w", "node09"), "names lines of the file"),
+        (("--hosts", "absent"), "write one"),
+        (("--bmc", "bmc01", "-w", "bmc02"), "do not go together"),
+    ],
+)
+def test_names_that_do_not_fit_are_one_line(words: tuple[str, ...], cure: str, site: Site) -> None:
+    """Which option or which line, and what to write; nobody is asked."""
+    folder = site.row.admin.folder
+    for name, text in (("three", "node01 bmc01 bmc02\n"), ("uneven", "node[1-3] bmc[1-2]\n"), ("pairs", "node01 bmc01\n")):
+        (folder / name).write_text(text)
+    said = site.types("status", *words)
+    assert (said.status, said.lines, cure in said.err) == (2, 1, True), said.err
+
+
+def test_one_that_is_named_twice_is_asked_once(site: Site) -> None:
+    """By another spelling, with its usual port, or under two nodes' names: nothing is sent twice."""
+    bmc = site.add("bmc1")
+    (site.row.admin.folder / "hosts").write_text("http://bmc1\nhttp://BMC1/\nhttp://bmc1:80\nnode1 http://bmc1\n")
+    said = site.types("restart", "--yes", "--no-slurm", "--hosts", "hosts", "--json")
+    assert (said.status, bmc.resets, bmc.opened) == (0, ["GracefulRestart"], 1), said.err
+
+
+def test_one_server_behind_two_names_is_restarted_once(row: Row) -> None:
+    """Two addresses of one server, as its UUID tells: the second is named and not asked."""
+    one, other = row.add(identity="4c4c4544-0000"), row.add(identity="4c4c4544-0000")
+    said = row.types("restart", "--yes", "--no-slurm", "--json")
+    assert (said.status, one.resets + other.resets) == (2, ["GracefulRestart"])
+    assert "it is the same server as" in said.out

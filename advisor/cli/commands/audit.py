@@ -41,6 +41,7 @@ def run(
     bmc: bmc_opt.AuditHost = None,
     login_file: bmc_opt.LoginFile = None,
     ca: bmc_opt.Ca = None,
+    pin: bmc_opt.Pin = False,
     insecure: bmc_opt.Insecure = False,
     measurements: opt.MeasurementsOption = None,
     measure: opt.AuditMeasure = True,
@@ -62,7 +63,8 @@ def run(
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
     observer = Terminal(details=sys.stderr.isatty())
-    given = bmc_opt.given_bios(bios, bmc, here=source is None, login_file=login_file, ca=ca, insecure=insecure, observer=observer)
+    door = bmc_opt.door_of(bmc, login_file, ca, pin=pin, insecure=insecure)
+    given = bmc_opt.given_bios(bios, door, here=source is None, observer=observer)
     now, files, site = asked if measure else None, measurements or (), rules or ()
     found = audit(source, scope, site=site, bios=given, measurements=files, measure=now, topics=topic or (), observer=observer)
     kept = {"--rules": rules, "--bios": bmc_opt.kept_bios(bios, given, bmc, observer), "--measurements": found.measured.files}

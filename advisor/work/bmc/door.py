@@ -58,10 +58,17 @@ class Door:
     given: tuple[str | None, str | None] = field(default_factory=_of_environment, repr=False)
     stop: Event | None = None
     """Set where somebody interrupts while several are asked."""
+    node: str | None = None
+    """The name of the server itself, where it was named and not its BMC: files and Slurm know it by this."""
+
+    @property
+    def name(self) -> str:
+        """Return the name by which it was asked for: the node's, or else the BMC's."""
+        return self.node or self.bmc
 
     def of(self, path: Path) -> Path:
-        """Return a file of this BMC: %h stands for its name."""
-        return Path(str(path).replace("%h", plain_name(self.bmc)))
+        """Return a file of this one: %h stands for its name."""
+        return Path(str(path).replace("%h", plain_name(self.name)))
 
     def open(self) -> "Session":
         """Return the BMC's session, to be used in a with-block."""

@@ -41,6 +41,12 @@ class Outcome:
     bmc: str
     told: Told | None = None
     error: str | None = None
+    node: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name by which it was asked for."""
+        return self.node or self.bmc
 
     @property
     def word(self) -> str:
@@ -60,7 +66,7 @@ class Fleet:
     @property
     def left(self) -> tuple[str, ...]:
         """Return those that nothing was to be had of: to go on with."""
-        return tuple(each.bmc for each in self.outcomes if each.told is None)
+        return tuple(each.name for each in self.outcomes if each.told is None)
 
     @property
     def status(self) -> int:
@@ -74,7 +80,7 @@ class Fleet:
         """Return what was said, and by whom: what most say first, what could not be asked last."""
         groups: dict[tuple[bool, str], list[str]] = defaultdict(list)
         for each in self.outcomes:
-            groups[each.told is None, each.word].append(each.bmc)
+            groups[each.told is None, each.word].append(each.name)
         ranked = sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]), group[0][1]))
         return [(word, tuple(names)) for (_, word), names in ranked]
 
@@ -86,7 +92,13 @@ class Fleet:
     def document(self) -> dict[str, Any]:
         """Return the document of --json for several BMCs."""
         each = [
-            {"bmc": one.bmc, "is": one.word, "error": one.error, "document": one.told.document() if one.told else None}
+            {
+                "bmc": one.bmc,
+                **({"node": one.node} if one.node else {}),
+                "is": one.word,
+                "error": one.error,
+                "document": one.told.document() if one.told else None,
+            }
             for one in self.outcomes
         ]
         return {"schema": "advisor-bios-fleet/1", **self.summary(), "each": each}
@@ -118,29 +130,65 @@ def ask_all(doing: str, doors: Sequence[Door], task: Callable[[Door], Told], obs
             interrupted = True
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)  # each ends the request that it is in, and logs out
-    found = tuple(_outcome(door.bmc, made) for door, made in zip_longest(doors, asked))
+    found = tuple(_outcome(door, made) for door, made in zip_longest(doors, asked))
     return Fleet(doing, found, interrupted)
 
 
-def _outcome(bmc: str, made: "Future[Told] | None") -> Outcome:
+def _outcome(door: Door, made: "Future[Told] | None") -> Outcome:
+    told, error = None, None
     try:
-        return Outcome(bmc, made.result()) if made else Outcome(bmc, error="not asked: interrupted")
+        told, error = (made.result(), None) if made else (None, "not asked: interrupted")
     except (CancelledError, Interrupted):
-        return Outcome(bmc, error="not asked: interrupted")
-    except AdvisorError as error:
-        return Outcome(bmc, error=str(error))
-    except Exception as error:  # noqa: BLE001 - a mistake of ours with one BMC must not lose what is known of the others
-        return Outcome(bmc, error=f"a mistake of advisor itself: {type(error).__name__}; please report it")
+        error = "not asked: interrupted"
+    except AdvisorError as failed:
+        error = str(failed)
+    except Exception as failed:  # noqa: BLE001 - a mistake of ours with one BMC must not lose what is known of the others
+        error = f"a mistake of advisor itself: {type(failed).__name__}; please report it"
+    return Outcome(door.bmc, told, error, door.node)
 
 
-def doors_to(base: Door, where: str | None, hosts: Path | None) -> tuple[Door, ...]:
-    """Return a door for each BMC of a list (bmc[001-400], @group) or a file; who logs in is asked for once."""
+def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | None = None) -> tuple[Door, ...]:
+    """Return a door for each BMC of a list (bmc[001-400], @group) or of a file; who logs in is asked for once.
+
+    With a pattern (``bmc-%h``) nodes are named and their BMCs follow from it. A line of the file may have both: ``node01
+    bmc17``; of such a file, a list names the nodes that are meant.
+    """
     if base.pin:
         raise BadValue("--pin asks about one BMC", cure="pin each with advisor bios status --bmc HOST --pin, or give --ca")
-    names = tuple(dict.fromkeys(names_of(where) if where is not None else _of_file(hosts or Path())))
-    login = base.login(f"{len(names)} BMCs" if len(names) > 1 else names[0])
+    if pattern is not None and "%h" not in pattern:
+        raise BadValue(
+            f"--bmc-name {pattern[:60]} names one BMC for all nodes", cure="write %h where the node's name goes: bmc-%h"
+        )
+    named = _of_file(hosts) if hosts is not None else dict.fromkeys(names_of(where or ""))
+    if hosts is not None and where is not None:
+        named = _chosen(named, names_of(where), hosts)
+    pairs = {
+        name: (bmc, name) if bmc else (pattern.replace("%h", name), name) if pattern else (name, None)
+        for name, bmc in named.items()
+    }
+    once = {_place(bmc, insecure=base.insecure): (bmc, node) for bmc, node in reversed(pairs.values())}
+    found = tuple(reversed(once.values()))
+    login = base.login(f"{len(found)} BMCs" if len(found) > 1 else found[0][0])
     known = replace(base, user=None, password_fd=None, login_file=None, given=(login.user, login.password))
-    return tuple(replace(known, bmc=name) for name in names)
+    return tuple(replace(known, bmc=bmc, node=node) for bmc, node in found)
+
+
+def _place(bmc: str, *, insecure: bool) -> object:
+    """Return where a BMC is, by which one that is named twice is asked once; a name that is none stands for itself."""
+    from advisor.bmc.session import address_of
+
+    try:
+        scheme, host, port = address_of(bmc, insecure=insecure)
+    except BadValue:
+        return bmc
+    return scheme, host.lower(), port
+
+
+def _chosen(known: "dict[str, str | None]", names: Sequence[str], file: Path) -> "dict[str, str | None]":
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BadInput(f"does not have {unknown[0]}", file=str(file), cure="-w beside --hosts names lines of the file")
+    return {name: known[name] for name in names}
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -171,19 +219,37 @@ def _of_group(name: str) -> tuple[str, ...]:
     return names
 
 
-def _of_file(path: Path) -> tuple[str, ...]:
-    from advisor.work.bios import text_of
-
-    found: list[str] = []
-    for number, line in enumerate(text_of(path, _LARGEST, "any list of BMCs").splitlines(), 1):
+def _of_file(path: Path) -> "dict[str, str | None]":
+    """Return what a file names: BMCs, or nodes each with its BMC (``node[01-16] bmc[01-16]``)."""
+    found: dict[str, str | None] = {}
+    for number, line in enumerate(_lines(path), 1):
         text = line.partition("#")[0].strip()
         try:
-            found += names_of(text) if text else ()
+            found |= _of_line(text) if text else {}
         except BadValue as error:
             raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
     if not found:
-        raise BadInput("has no BMC", file=str(path), cure="write one a line")
-    return tuple(found)
+        raise BadInput("has no BMC", file=str(path), cure="write one a line, or a node and its BMC: node01 bmc01")
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    from advisor.work.bios import text_of
+
+    return text_of(path, _LARGEST, "any list of BMCs", absent="write one, a BMC a line").splitlines()
+
+
+def _of_line(text: str) -> "dict[str, str | None]":
+    words = text.split()
+    if len(words) > 2:
+        raise BadValue(f"{len(words)} words", cure="write a BMC, or a node and its BMC: node01 bmc01")
+    lists = [names_of(word) for word in words]
+    if len(lists) == 1:
+        return dict.fromkeys(lists[0])
+    nodes, bmcs = lists
+    if len(nodes) != len(bmcs):
+        raise BadValue(f"{len(nodes)} nodes and {len(bmcs)} BMCs", cure="write as many of the one as of the other")
+    return dict(zip(nodes, bmcs, strict=True))
 
 
 def for_bmc(path: Path, door: Door, *, many: bool) -> Path:

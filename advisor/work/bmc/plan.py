@@ -217,7 +217,7 @@ def load_plan(path: Path) -> "BiosPlan":
     from advisor.sheets import model_of, parse_sheet
     from advisor.work.bios import text_of
 
-    text = text_of(path, _LARGEST, "a plan")
+    text = text_of(path, _LARGEST, "a plan", absent="advisor bios plan -o FILE writes one")
     sheet = parse_sheet(text, str(path))
     if not isinstance(sheet.data, dict) or sheet.data.get("format") != "advisor-bios-plan/1":
         raise BadInput("no plan of BIOS changes", file=str(path), cure="advisor bios plan writes one")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.errors import BadInput
+from advisor.errors import BadInput, BadValue
 from advisor.work.bmc.read import now
 
 if TYPE_CHECKING:
@@ -21,9 +21,13 @@ def save_record(place: Path, record: "BiosRecord", *, new: bool = False) -> None
     """Write a record to disk, readable for its owner alone; a new one never takes the place of another."""
     from advisor.host.files import write_file
 
-    if new and (place.exists() or place.is_symlink()) and not _holds_nothing_more(place, record):
+    if new and str(place) == "-":
+        raise BadValue("the way back is a file, and - is none", cure="name one: --record before.json")
+    there = place.exists() or place.is_symlink()
+    if new and there and not _holds_nothing_more(place, record):
         raise BadInput("is there already, and may be what brings another change back", file=str(place), cure="name a new file")
-    write_file(place, (json.dumps(record.model_dump(mode="json"), indent=1) + "\n").encode(), private=True, durable=True)
+    data = (json.dumps(record.model_dump(mode="json"), indent=1) + "\n").encode()
+    write_file(place, data, private=True, durable=True, new=new and not there)
 
 
 def _holds_nothing_more(place: Path, record: "BiosRecord") -> bool:
@@ -82,7 +86,7 @@ def load_record(path: Path) -> "BiosRecord":
     from advisor.model.audit.bios_change import BiosRecord
     from advisor.work.bios import text_of
 
-    text = text_of(path, 4 << 20, "any record")
+    text = text_of(path, 4 << 20, "any record", absent="advisor bios stage writes one before its first write")
     try:
         return BiosRecord.model_validate_json(text)
     except ValidationError as error:

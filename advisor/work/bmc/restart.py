@@ -40,9 +40,17 @@ class Restart:
 
 
 def restart_server(
-    door: Door, confirm: Callable[[Restart], bool | None], *, node: str | None = None, no_slurm: bool = False
+    door: Door,
+    confirm: Callable[[Restart], bool | None],
+    *,
+    node: str | None = None,
+    no_slurm: bool = False,
+    asked: dict[str, str] | None = None,
 ) -> Restart:
-    """Ask a BMC once for a graceful restart of a node that runs nothing."""
+    """Ask a BMC once for a graceful restart of a node that runs nothing.
+
+    ``asked`` remembers, over several calls, which servers were asked for one: two names may be those of one BMC.
+    """
     from advisor.bmc.changes import restart
     from advisor.host.live import LiveHost
 
@@ -50,13 +58,16 @@ def restart_server(
     with door.open() as session:
         reading = reading_of(session, with_registry=False)
         _is_on(session, reading)
-        name = node or (reading.owner.host_name or "").partition(".")[0] or None
+        name = node or door.node or (reading.owner.host_name or "").partition(".")[0] or None
         about = Restart(reading, _drained(host, name, reading.bmc, no_slurm=no_slurm))
         if (said := confirm(about)) is None:
             return about
         if not said:
             raise CannotWork(f"{reading.bmc}: nothing was restarted, for nobody said yes")
         _drained(host, name, reading.bmc, no_slurm=no_slurm)  # a job may have begun while somebody thought about it
+        first = (asked if asked is not None else {}).setdefault(reading.owner.uuid or door.bmc, door.bmc)
+        if first != door.bmc:
+            raise CannotWork(f"{reading.bmc}: it is the same server as {first}, which is asked once")
         restart(session, reading.raw.system)
         return Restart(reading, about.slurm, "asked")
 

@@ -27,10 +27,11 @@ def run(*, asked: Asked, node: Node = None, no_slurm: NoSlurm = False, yes: Yes 
 
     if asked.many and node is not None:
         raise BadValue("--node names one server", cure="leave it out: of several, each BMC reports its own")
+    sent: dict[str, str] = {}
     return change(
         asked,
         "restart",
-        lambda door, confirm: restart_server(door, confirm, node=node, no_slurm=no_slurm),
+        lambda door, confirm: restart_server(door, confirm, node=node, no_slurm=no_slurm, asked=sent),
         lambda found, width, **_: restart_page(found.document(), found.reading.owner, width),
         "Restart this server now?",
         yes=yes,

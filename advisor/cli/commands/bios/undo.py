@@ -17,7 +17,9 @@ from advisor.cli.bmc_options import Asked, RecordFile, Yes, asks_bmcs, change, s
 from advisor.cli.output import say
 
 ByHand = Annotated[bool, typer.Option("--print", help="Print how to do it without advisor: the vendor's own commands.")]
-Saved = Annotated[Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved; %h is the BMC's name.")]
+Saved = Annotated[
+    Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved; %h is the BMC's name, or the node's.")
+]
 
 
 @asks_bmcs
