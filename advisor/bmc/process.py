@@ -1,4 +1,4 @@
-"""What a process owes that has a password and writes: no core, and no Ctrl-C between a write and its answer."""
+"""What a process owes that has a password and writes: no core, no traceback with it, no Ctrl-C between a write and its answer."""
 
 import ctypes
 import resource
@@ -9,6 +9,20 @@ from contextlib import contextmanager, suppress
 from threading import Event
 
 from advisor.errors import Interrupted
+
+
+class Secret(str):
+    """A text that is sent and never shown: tracebacks with locals, logs and pages have stars for it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, form: str) -> str:
+        return "***"
 
 
 def keep_out_of_cores() -> None:

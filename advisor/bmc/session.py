@@ -5,14 +5,14 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event
 from types import TracebackType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 from urllib.parse import urljoin, urlsplit
 
-from advisor.bmc.process import keep_out_of_cores, seen_to_its_end
+from advisor.bmc.process import Secret, keep_out_of_cores, seen_to_its_end
 from advisor.bmc.transport import Answer, NoAnswer, Transport, Trust
 from advisor.errors import AdvisorError, BadValue, CannotWork, Interrupted, one_line
 
@@ -74,7 +74,7 @@ class Login:
     """Who logs in."""
 
     user: str
-    password: str = field(repr=False)
+    password: Secret
 
 
 class Session:
@@ -88,7 +88,7 @@ class Session:
         self._spent = 0.0
         self._login = login
         self._transport = Transport(address.url, trust)
-        self._token: str | None = None
+        self._token: Secret | None = None
         self._own: str | None = None
         self.root: Resource = {}
 
@@ -229,9 +229,9 @@ class Session:
         links = self.root.get("Links")
         sessions = links.get("Sessions") if isinstance(links, dict) else None
         answer = self.ask("POST", sessions or _SESSIONS, {"UserName": self._login.user, "Password": self._login.password})
-        self._token = answer.headers.get("x-auth-token")
-        if answer.status not in (200, 201, 202, 204) or not self._token:
-            self._token = None
+        given = answer.status in (200, 201, 202, 204) and "x-auth-token" in answer.headers
+        self._token = (Secret(answer.headers.pop("x-auth-token")) or None) if given else None
+        if not self._token:
             if answer.status in (400, 401, 403) and not self._tells(answer, "PasswordChangeRequired"):
                 self.fail(f"it refuses this user and password (HTTP {answer.status}); nothing else is tried")
             self.refused(answer, "logging in")

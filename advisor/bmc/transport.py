@@ -61,6 +61,10 @@ class Answer(NamedTuple):
     headers: dict[str, str]
     body: bytes
 
+    def __repr__(self) -> str:
+        """Return it without what it holds: a BMC may send back what it was sent."""
+        return f"Answer({self.status}, {len(self.body)} bytes)"
+
 
 class NoAnswer(CannotWork):
     """A request was sent, and no whole answer came: whether it was done is not known."""
@@ -169,6 +173,8 @@ class Transport(HttpClient):  # type: ignore[misc] # DMTF's library has no types
             found = self._rest_request(path, method=method, body=body, headers=dict(headers or {}), allow_redirects=False)
         except Exception as error:  # noqa: BLE001 - the library's own, requests', urllib3's and OpenSSL's have no common root
             raise _no_answer(error, over=self._deadline.over) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None  # without the library's frames, whose locals hold the request as it is sent
         return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read or b"")
 
     def close(self) -> None:

@@ -1,13 +1,21 @@
 """The door to a BMC: who it is, who logs in, and what of it is believed."""
 
+import io
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from traceback import TracebackException, extract_tb
+from types import FrameType
+from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.traceback import Traceback
 
+from advisor.bmc.process import Secret
 from advisor.errors import CannotWork
 from advisor.work.bmc.door import Door
 from tests.bmc.admin import Admin
@@ -379,3 +387,103 @@ def test_letters_that_steer_a_terminal_stay_out_of_pages(imitated: Imitated, adm
     bmc.pending["Processors_SNC"] = "\x1b]0;owned\x07"
     said = admin.types("bios", "status", bmc=bmc)
     assert "\x1b" not in said.out + said.err
+
+
+# what a traceback shows
+
+
+class Struck(Exception):  # noqa: N818 - what is thrown into the product
+    """What is raised in the middle of something."""
+
+
+def struck_at(call: int, run: Callable[[], object]) -> BaseException | None:
+    """Raise in the n-th call of a function of this room; return what comes out of it, None where there are fewer calls."""
+    rooms, count = ("advisor/bmc/", "advisor/work/bmc/door"), [0]
+
+    def strike(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and any(room in frame.f_code.co_filename for room in rooms):
+            count[0] += 1
+            if count[0] == call:
+                sys.settrace(None)
+                raise Struck
+
+    sys.settrace(strike)
+    try:
+        run()
+    except BaseException as error:  # noqa: BLE001 - whatever it becomes
+        return error
+    finally:
+        sys.settrace(None)
+    return None
+
+
+def with_locals(error: BaseException, *, rich: bool) -> str:
+    """Return all that a traceback can show: of Python's own and of rich, with the locals of every frame, chained."""
+    shown, here = [], error
+    if rich:
+        drawn = Console(file=(page := io.StringIO()), width=300)
+        drawn.print(Traceback.from_exception(type(error), error, error.__traceback__, show_locals=True, locals_max_string=10_000))
+        shown.append(page.getvalue())
+    while here is not None:
+        shown += TracebackException.from_exception(here, capture_locals=True).format()
+        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)  # type: ignore[assignment]
+    return "".join(shown)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what is struck while it closes stays open
+@pytest.mark.parametrize("way", ["environment", "file", "descriptor", "question"])
+def test_no_traceback_shows_the_password(way: str, imitated: Imitated, admin: Admin) -> None:
+    """Whichever call breaks, and however the password came: tracebacks with locals have neither it nor the session's token."""
+    bmc = imitated("lenovo")
+    (admin.folder / "login").write_text(f"{USER}\n{PASSWORD}\n")
+    (admin.folder / "login").chmod(0o600)
+
+    def opened() -> None:
+        more: dict[str, Any] = {"ask": lambda _, hidden=False: PASSWORD if hidden else USER} if way == "question" else {}
+        if way == "descriptor":
+            place = admin.folder / "login"
+            more = {"user": USER, "password_fd": os.open(place, os.O_RDONLY)}
+            os.lseek(more["password_fd"], len(USER) + 1, os.SEEK_SET)
+        if way == "file":
+            more = {"login_file": admin.folder / "login"}
+        if way == "environment":
+            os.environ.update(ADVISOR_BMC_USER=USER, ADVISOR_BMC_PASSWORD=PASSWORD)
+        with Door(bmc.url, insecure=True, **more).open() as session:
+            session.get("/redfish/v1/Systems")
+
+    tokens = set[str]()
+    before = bmc.denied
+    bmc.denied = lambda request, path: (tokens.update(bmc.tokens), before(request, path))[1]  # type: ignore[method-assign, func-returns-value]
+    found, last = list[str](), 0
+    for call in (*range(1, 36), *(range(36, 500, 9) if way == "environment" else ())):
+        if (error := struck_at(call, opened)) is None:
+            break
+        last, text = call, with_locals(error, rich=call % 12 == 0)
+        found += [text[: text.index(secret)][-300:] for secret in (PASSWORD, *tokens) if secret in text]
+    assert (found, last < 490, bool(tokens)) == ([], True, way == "environment"), last
+
+
+def test_an_interrupted_request_leaves_no_frame_with_it(
+    imitated: Imitated, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library holds a request as it is sent: its frames are in no traceback of a Ctrl-C."""
+    bmc = imitated("lenovo")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("requests.adapters.HTTPAdapter.send", interrupted)
+    monkeypatch.setenv("ADVISOR_BMC_USER", USER)
+    monkeypatch.setenv("ADVISOR_BMC_PASSWORD", PASSWORD)
+    with pytest.raises(KeyboardInterrupt) as caught, Door(bmc.url, insecure=True).open():
+        pass
+    frames = [frame.filename for frame in extract_tb(caught.value.__traceback__)]
+    assert [name for name in frames if "redfish/rest" in name or "requests" in name] == []
+
+
+def test_a_secret_is_sent_and_never_shown() -> None:
+    """It is a text for JSON and for comparing, and stars to whoever prints it."""
+    made = Secret(PASSWORD)
+    shown = (repr(made), str(made), f"{made}", f"{made:>40}", "%s %r" % (made, made), str([made]), str({"a": made}))  # noqa: UP031
+    assert [each for each in shown if PASSWORD in each or "***" not in each] == []
+    assert (made == PASSWORD, json.loads(json.dumps({"Password": made}))) == (True, {"Password": PASSWORD})

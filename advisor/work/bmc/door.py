@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final, Protocol
 
+from advisor.bmc.process import Secret
 from advisor.errors import BadInput, BadValue, CannotWork
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ def nobody(question: str, *, hidden: bool = False) -> str | None:
     return None
 
 
-def _of_environment() -> tuple[str | None, str | None]:
+def _of_environment() -> tuple[str | None, Secret | None]:
     """Return the user and the password of the environment, which no child of this process then inherits."""
-    return os.environ.pop(USER, None), os.environ.pop(PASSWORD, None)
+    return os.environ.pop(USER, None), Secret(os.environ.pop(PASSWORD)) if PASSWORD in os.environ else None
 
 
 def plain_name(bmc: str) -> str:
@@ -55,7 +56,7 @@ class Door:
     pin: bool = False
     insecure: bool = False
     ask: Ask = nobody
-    given: tuple[str | None, str | None] = field(default_factory=_of_environment, repr=False)
+    given: tuple[str | None, Secret | None] = field(default_factory=_of_environment, repr=False)
     stop: Event | None = None
     """Set where somebody interrupts while several are asked."""
     node: str | None = None
@@ -98,8 +99,9 @@ class Door:
         user = user or self.ask(f"User of {bmc}: ")
         if not user:
             raise CannotWork(f"no user for {bmc}: set {USER} and {PASSWORD}, or give --user or --login-file")
-        word = word if word is not None else self.ask(f"Password of {user} at {bmc}: ", hidden=True)
         if word is None:
+            word = Secret(self.ask(f"Password of {user} at {bmc}: ", hidden=True) or "")
+        if not word:
             raise CannotWork(f"no password for {bmc}: set {PASSWORD}, or give --password-fd or --login-file")
         return Login(user, word)
 
@@ -154,21 +156,21 @@ def _of_file(path: Path) -> "Login":
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077 or about.st_uid not in (0, os.geteuid()):
                 raise BadInput("may be read by others", file=str(path), cure=f"chmod 600 {path}; it must be your own")
-            lines = file.read(_LONGEST).decode("utf-8").splitlines()
+            lines = list(map(Secret, file.read(_LONGEST).decode("utf-8").splitlines()))  # no frame has one as it is
     except UnicodeDecodeError:
         raise BadInput("not text in UTF-8", file=str(path)) from None
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from None
     if len(lines) < 2 or not lines[0].strip():
         raise BadInput("holds no login", file=str(path), cure="write the user on the first line, the password on the second")
-    return Login(lines[0].strip(), lines[1])
+    return Login(lines[0].strip(), lines[1])  # strip: a user is shown
 
 
-def _of_descriptor(number: int) -> str:
+def _of_descriptor(number: int) -> Secret:
     """Return the password that a file descriptor holds, up to its first line's end."""
     try:
         with os.fdopen(number, "rb") as file:
-            return file.read(_LONGEST).decode("utf-8").split("\n", 1)[0].rstrip("\r")
+            return Secret(file.read(_LONGEST).decode("utf-8").split("\n", 1)[0].rstrip("\r"))
     except (OSError, UnicodeDecodeError):
         raise BadValue(
             f"no password can be read from file descriptor {number}", cure="open it: --password-fd 3 3< FILE"
