@@ -56,6 +56,11 @@ def stage(session: Session, found: Controller, values: Mapping[str, Any], same: 
         session.fail(f"{taboo[0]} is out of reach of any plan: {out_of_reach(taboo[0])}")
     if found.settings_link is None:
         session.fail("its Bios names no settings object: nothing can be staged here; use the vendor's own tool")
+    offered = found.offered_times
+    if offered and "OnReset" not in offered:
+        session.fail(
+            f"it takes changes {session.clean(', '.join(offered))} and not at the next restart (OnReset): nothing is staged"
+        )
     settings, tag = session.tagged(found.settings_link)
     if waiting(settings, found.applied) != found.waiting or tag != found.tag:
         session.fail("somebody changed what waits since it was looked at: nothing was written; look again")
@@ -63,12 +68,30 @@ def stage(session: Session, found: Controller, values: Mapping[str, Any], same: 
     bodies = [_body(found, each) for each in spellings]
     session.committed = True
     answer = _patch(session, found, found.settings_link, bodies, tag)
-    held = waiting(session.tagged(found.settings_link)[0], found.applied)
+    try:
+        return _looked_at(session, found, found.settings_link, values, same, answer=answer)
+    except _NotStaged as error:
+        raise CannotWork(str(error)) from None
+    except CannotWork as error:
+        how = "it accepted the PATCH" if answer is not None else "no whole answer came to the PATCH"
+        raise CannotWork(f"{error}; {how}: whether it is staged, advisor bios status says") from None
+
+
+class _NotStaged(CannotWork):
+    """It was looked at, and is not staged."""
+
+
+def _looked_at(
+    session: Session, found: Controller, link: str, values: Mapping[str, Any], same: Same, *, answer: Answer | None
+) -> Accepted:
+    """Return what the settings object holds after a PATCH; refuse what a BMC accepted and dropped."""
+    held = waiting(session.tagged(link)[0], found.applied)
     lost = [name for name, value in values.items() if not same(name, held.get(name, found.applied.get(name)), value)]
     if lost and answer is None:
-        session.fail(f"no whole answer came to the PATCH, and {_named(lost)} is not staged; look with advisor bios status")
+        text = f"no whole answer came to the PATCH, and {_named(lost)} is not staged; look with advisor bios status"
+        raise _NotStaged(f"{session.address.name}: {text}")
     if lost:
-        session.fail(f"it accepted the PATCH and dropped {_named(lost)}: that is not staged")
+        raise _NotStaged(f"{session.address.name}: it accepted the PATCH and dropped {_named(lost)}: that is not staged")
     job = answer.headers.get("location") if answer is not None and answer.status == 202 else None
     return Accepted(session.local(job) if job else None, held, answer is not None)
 
@@ -93,7 +116,7 @@ def _patch(session: Session, found: Controller, link: str, bodies: list[Resource
             answer = _sent(session, link, todo[0], forms[0])
         except NoAnswer:
             return None
-        if answer.status in (200, 202, 204):
+        if 200 <= answer.status < 300:
             return answer
         if answer.status == 400 and len(todo) > 1:
             todo.pop(0)
@@ -118,7 +141,7 @@ def _sent(session: Session, link: str, body: Resource, tag: str) -> Answer:
     answer = session.ask("PATCH", link, body, {"If-Match": tag})
     for _ in range(_AGAIN):
         wait = answer.headers.get("retry-after", "")
-        if answer.status != 503 or not wait.isdigit():
+        if answer.status != 503 or not re.fullmatch("[0-9]{1,9}", wait):
             break
         session.pause(min(int(wait), _LONGEST_WAIT))
         answer = session.ask("PATCH", link, body, {"If-Match": tag})

@@ -32,11 +32,16 @@ class Controller:
         return _plain_values(self.bios["Attributes"])
 
     @property
-    def apply_time(self) -> Resource:
-        """Return what a PATCH says of when: at the next restart, where the BMC supports to be told."""
+    def offered_times(self) -> tuple[str, ...]:
+        """Return when the BMC says that it can apply changes; () where it does not say."""
         told = self.bios.get("@Redfish.Settings")
         times = told.get("SupportedApplyTimes") if isinstance(told, dict) else None
-        if not isinstance(times, list) or "OnReset" not in times:
+        return tuple(each for each in times if isinstance(each, str)) if isinstance(times, list) else ()
+
+    @property
+    def apply_time(self) -> Resource:
+        """Return what a PATCH says of when: at the next restart, where the BMC supports to be told."""
+        if "OnReset" not in self.offered_times:
             return {}
         return {"@Redfish.SettingsApplyTime": {"@odata.type": "#Settings.v1_3_0.PreferredApplyTime", "ApplyTime": "OnReset"}}
 
@@ -128,7 +133,8 @@ def _registry(session: Session, name: object) -> Resource | None:
     if not isinstance(name, str) or not name or "Registries" not in session.root:
         return None
     listed = session.look(session.root["Registries"])
-    members = [each for each in (listed or {}).get("Members", [])[:_MOST] if isinstance(each, dict)]
+    told = (listed or {}).get("Members")
+    members = [each for each in told[:_MOST] if isinstance(each, dict)] if isinstance(told, list) else []
     for member in sorted(members, key=lambda each: _unlike(str(each.get("@odata.id", "")), name)):
         found = session.look(member) or {}
         if not _same(name, found.get("Registry")) and not _same(name, found.get("Id")):

@@ -22,6 +22,13 @@ _SESSIONS: Final = "/redfish/v1/SessionService/Sessions"
 ALL: Final = 600.0
 """Seconds for all answers of one BMC together: a slow one ends too."""
 _HOPS: Final = 3
+_REASONS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), "it redirects, and what is sent to it is not sent elsewhere"),
+    **dict.fromkeys((409, 429, 503), "it is busy; try again later"),
+    405: "it takes no such request there",
+    412: "somebody wrote meanwhile",
+    500: "an error of its own",
+}
 _LARGE: Final = 1 << 16
 _LONGEST: Final = 300
 _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+|<[^>]{0,200}>")
@@ -143,20 +150,24 @@ class Session:
             answer = self._send(method, path, body, headers)
             if method != "GET" or answer.status not in (301, 302, 303, 307, 308):
                 return answer
-            path = self.local(urljoin(path, answer.headers.get("location", "")))
+            path = self.local(answer.headers.get("location"), path)
         return self.fail("it redirects without end")
 
-    def local(self, link: object) -> str:
+    def local(self, link: object, base: str = "/") -> str:
         """Return the path of a link below /redfish on this BMC; refuse any other."""
         if isinstance(link, dict):
             link = link.get("@odata.id")
         if not isinstance(link, str) or not link or not link.isprintable() or len(link) > 1024 or "\\" in link:
             self.fail("it gives a link that is none")
-        found = urlsplit(urljoin(self.address.url + "/", link))
-        own = urlsplit(self.address.url)
-        usual = {"https": 443, "http": 80}
-        if (found.scheme, found.hostname, found.port or usual.get(found.scheme)) != (own.scheme, own.hostname, own.port):
-            self.fail(f"it points to another host, {_shown(found.netloc)}, which is not followed")
+        own, usual = urlsplit(self.address.url), {"https": 443, "http": 80}
+        try:
+            found = urlsplit(urljoin(self.address.url + base, link))
+            port = found.port or usual.get(found.scheme)
+        except ValueError:
+            self.fail("it gives a link that is none")
+        if (found.scheme, found.hostname, port) != (own.scheme, own.hostname, own.port):
+            to = f"{found.scheme}://{found.netloc}" if found.hostname == own.hostname else found.netloc
+            self.fail(f"it points to another host, {_shown(to)}, which is not followed")
         if not found.path.startswith("/redfish") or ".." in found.path:
             self.fail(f"it points outside of Redfish, to {_shown(found.path)}, which is not followed")
         return found.path + (f"?{found.query}" if found.query else "")
@@ -235,8 +246,9 @@ class Session:
             if answer.status in (400, 401, 403) and not self._tells(answer, "PasswordChangeRequired"):
                 self.fail(f"it refuses this user and password (HTTP {answer.status}); nothing else is tried")
             self.refused(answer, "logging in")
-        place = answer.headers.get("location") or (self.resource(answer).get("@odata.id") if answer.body else None)
-        self._own = self.local(urlsplit(place).path) if isinstance(place, str) else None
+        with suppress(CannotWork, ValueError):  # where it says no place, the session ends by its own time
+            place = answer.headers.get("location") or (self.resource(answer).get("@odata.id") if answer.body else None)
+            self._own = self.local(urlsplit(place).path) if isinstance(place, str) else None
         if self._tells(answer, "PasswordChangeRequired"):
             self.fail("the password of this account must be changed first, which is not done here")
 
@@ -254,7 +266,7 @@ class Session:
         said = self.said(answer)
         if answer.status == 403 and self._tells(answer, "LicenseNotPassed"):
             return f"a licence is missing: {said}; with it, or by the vendor's own tool (Supermicro: sum -c GetCurrentBiosCfg)"
-        reasons = {401: "the session is no longer valid", 403: "this user may not", 404: "it is not there"}
+        reasons = {401: "the session is no longer valid", 403: "this user may not", 404: "it is not there", **_REASONS}
         return f"{doing} is refused (HTTP {answer.status}): {said or reasons.get(answer.status, 'it does not say why')}"
 
     def _tells(self, answer: Answer, name: str) -> bool:

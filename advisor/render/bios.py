@@ -152,6 +152,9 @@ def _staging_lines(told: Mapping[str, Any], owner: "Owner", width: int, *, askin
         for name, each in told["moves"].items()
     )
     yield from _listed("Along with it", along, width)
+    if told["registry"] is None and told["state"] != "nothing to do":
+        none = "this BMC has no attribute registry: neither legal values nor what changes along could be checked"
+        yield from _listed("Not checked", [none], width, "warn")
     yield from _listed("Not written", (f"{name}: {why}" for name, why in told["left"].items()), width, "warn")
     if asking:
         yield from _listed("Undo file", [f"{told['record']}, written before anything else"], width)

@@ -120,10 +120,11 @@ def text_of(path: Path, largest: int, what: str, cure: str | None = None, *, abs
     from advisor.host.files import open_here
 
     try:
-        if path.is_file() and path.stat().st_size > largest:
-            raise BadInput(f"larger than {what}", file=str(path), cure=cure)
         with open_here(path) as file:
-            return str(file.read(), "utf-8-sig")
+            data = file.read(largest + 1)  # a device has no end, and no size
+        if len(data) > largest:
+            raise BadInput(f"larger than {what}", file=str(path), cure=cure)
+        return str(data, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput("not text in UTF-8", file=str(path), cure=cure) from error
     except OSError as error:

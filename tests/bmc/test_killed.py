@@ -102,7 +102,7 @@ os.{name} = step
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
-    ("name", "number"), [("fsync", 1), ("fsync", 2), ("fsync", 3), ("fsync", 4), ("replace", 1), ("replace", 2)]
+    ("name", "number"), [("fsync", 1), ("fsync", 2), ("fsync", 3), ("fsync", 4), ("link", 1), ("unlink", 1), ("replace", 1)]
 )
 def test_killed_while_the_record_is_kept(name: str, number: int, after: bool, imitated: Imitated, admin: Admin) -> None:
     """Between the bytes, the sync and the name: half a record is never there, nor a write without one."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from advisor.model.audit.vendor import VendorValue
     from advisor.model.hardware.firmware import Bios, Registry, Scalar
     from advisor.plan.draft import FirmwareState
+    from advisor.sheets import Sheet
     from advisor.work.bios import BiosInput
     from advisor.work.bmc.door import Door
     from advisor.work.bmc.read import BiosReading
@@ -209,6 +210,20 @@ def moves_of(wanted: "Mapping[str, VendorValue]", ground: "FirmwareState") -> "d
 
 
 _LARGEST = 1 << 20
+MOST_CHANGES = 500
+
+
+def _plain_values(sheet: "Sheet", path: Path) -> None:
+    """Refuse what is no value of an attribute, and more changes than a BIOS has, in the words of a plan."""
+    found = sheet.data.get("changes") if isinstance(sheet.data, dict) else None
+    changes = found if isinstance(found, list) else []
+    if len(changes) > MOST_CHANGES:
+        raise BadSheet(f"{len(changes)} changes", file=str(path), cure=f"at most {MOST_CHANGES} are one plan")
+    for at, each in enumerate(changes):
+        if isinstance(each, dict) and "value" in each and not isinstance(each["value"], bool | int | str):
+            line = sheet.line(("changes", at, "value"))
+            cure = "write a text in quotes, a whole number, or true or false"
+            raise BadSheet("value is not one that an attribute has", file=str(path), place=f"line {line}", cure=cure)
 
 
 def load_plan(path: Path) -> "BiosPlan":
@@ -221,6 +236,7 @@ def load_plan(path: Path) -> "BiosPlan":
     sheet = parse_sheet(text, str(path))
     if not isinstance(sheet.data, dict) or sheet.data.get("format") != "advisor-bios-plan/1":
         raise BadInput("no plan of BIOS changes", file=str(path), cure="advisor bios plan writes one")
+    _plain_values(sheet, path)
     plan = model_of(sheet, BiosPlan)
     names = [each.attribute for each in plan.changes]
     twice = next((at for at, name in enumerate(names) if name in names[:at]), None)

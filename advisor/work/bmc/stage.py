@@ -40,6 +40,8 @@ class Staging:
     waiting: Mapping[str, Any] | None = None
     job: str | None = None
     answered: bool = True
+    registry: str | None = None
+    """By which registry values and side effects were checked; None where the BMC gives none."""
 
     @property
     def word(self) -> str:
@@ -65,6 +67,7 @@ class Staging:
             "job": self.job,
             "record": self.record,
             "verified": self.verified,
+            "registry": self.registry,
         }
 
 
@@ -96,6 +99,7 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) ->
             str(place),
             reading.verified,
             {},
+            registry=checked_by(reading),
         )
         if not todo:
             return replace(staging, state="nothing to do", waiting=reading.waiting)
@@ -174,6 +178,11 @@ def _own_kind(spelled: Any, value: Any) -> Any:
     return value if spelled is None else spelled
 
 
+def checked_by(reading: BiosReading) -> str | None:
+    """Return the registry by which values are checked; None where there is none."""
+    return (reading.registry.id or reading.bios.registry or "its own") if reading.registry is not None else None
+
+
 def from_to(values: "Mapping[str, Scalar]", reading: BiosReading) -> "dict[str, tuple[Scalar | None, Scalar]]":
     """Return attribute -> what it is, what it shall be."""
     return {name: (reading.bios.attributes.get(name), value) for name, value in values.items()}
@@ -209,6 +218,13 @@ def same_owner(then: "Owner", here: "Owner", file: str, what: str) -> None:
             )
 
 
+def shown(name: str, value: Any) -> str:
+    """Return an attribute with its value; of one that may be a secret, its name alone."""
+    from advisor.model.audit.bios_change import out_of_reach
+
+    return name if out_of_reach(name) else f"{name}={value}"
+
+
 def _all_legal(plan: "BiosPlan", ground: "FirmwareState", file: str) -> None:
     from advisor.plan.legal import refusals
 
@@ -217,7 +233,7 @@ def _all_legal(plan: "BiosPlan", ground: "FirmwareState", file: str) -> None:
     if bad := refusals(plan.values, ground):
         name, why = next(iter(bad.items()))
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        raise BadInput(f"{name}={plan.values[name]}: {why}{more}", file=file)
+        raise BadInput(f"{shown(name, plan.values[name])}: {why}{more}", file=file)
 
 
 def nothing_foreign(reading: BiosReading, ours: "Mapping[str, set[Any]]", ground: "FirmwareState") -> None:

@@ -9,7 +9,7 @@ from advisor.work.bmc.door import Door
 from advisor.work.bmc.plan import ground_of
 from advisor.work.bmc.read import BiosReading, reading_of
 from advisor.work.bmc.record import load_record, record_name
-from advisor.work.bmc.stage import Confirm, Staging, from_to, nothing_foreign, same_owner, staged
+from advisor.work.bmc.stage import Confirm, Staging, checked_by, from_to, nothing_foreign, same_owner, staged
 
 if TYPE_CHECKING:
     from advisor.model.audit.bios_change import BiosRecord
@@ -28,6 +28,7 @@ def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm) -> 
         values, left = _back(saved, reading, ground)
         place = kept or record_name(session.address.name, "undo")
         staging = Staging(reading.bmc, reading.owner, "undo", from_to(values, reading), {}, str(place), reading.verified, left)
+        staging = replace(staging, registry=checked_by(reading))
         if not values:
             return replace(staging, state="nothing to do", waiting=reading.waiting)
         return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
