@@ -199,3 +199,13 @@ def test_the_firmwares_cppc_table_is_read() -> None:
     table = {f"{CPU}/cpu0/acpi_cppc/highest_perf": "108\n", f"{CPU}/cpu0/acpi_cppc/nominal_perf": "108\n"}
     cpu = read(intel() | table)
     assert (cpu.cppc_highest, cpu.cppc_nominal) == (108, 108)
+
+
+@pytest.mark.parametrize(("text", "begins"), [("enabled\n", False), ("disabled\n", True), ("?", None), (None, None)])
+def test_a_state_that_the_firmware_lacks_began_switched_off(text: str | None, begins: bool | None) -> None:
+    """intel_idle lists C6 whatever the BIOS says; only default_status shows whether the firmware's _CST has it."""
+    files = intel()
+    if text is not None:
+        files[f"{CPU}/cpu0/cpuidle/state2/default_status"] = text
+    states = read(files).idle_states or ()
+    assert [state.off_by_default for state in states] == [None, None, begins]

@@ -6,6 +6,8 @@ from advisor.judge.settings import BIOS, setting_readers, settings_in_effect
 from advisor.know.settings import settings as vocabulary
 from advisor.model.audit.case import Adapter, Case, Standing
 from advisor.model.audit.setting import Reading, Setting
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.cpu import Cpu, IdleState
 from advisor.model.hardware.operating_system import Kernel
 from tests.judge.made import SETTINGS
 
@@ -75,3 +77,39 @@ def test_an_option_of_adapters_firmware_stands_as_all_of_them_tell(words: tuple[
     )
     found = settings_in_effect(Case(adapters=cards), vocabulary(), setting_readers(vocabulary()), {}, {})
     assert {each.name: each.value for each in found}.get("fabric.relaxed_ordering") == value
+
+
+def _shown(case: Case, setting: str) -> tuple[str | None, str | None] | None:
+    """Return what a setting of the product's own is said to be set to, and how surely."""
+    own = {setting: vocabulary()[setting]}
+    standing = next(iter(settings_in_effect(case, own, setting_readers(own), {}, {})), None)
+    return None if standing is None else (standing.value, standing.sure)
+
+
+@pytest.mark.parametrize(
+    ("driver", "begins", "options", "expected"),
+    [
+        ("intel_idle", True, (), ("off", "high")),
+        ("intel_idle", True, (("intel_idle.states_off", "8"),), ("on", "low")),
+        ("intel_idle", False, (), ("on", "medium")),
+        ("intel_idle", None, (), ("on", "low")),
+        ("acpi_idle", None, (), ("on", "high")),
+    ],
+)
+def test_a_deep_state_that_intel_idle_lists_is_no_proof_of_the_bios(
+    driver: str, begins: bool | None, options: tuple[tuple[str, str], ...], expected: tuple[str, str]
+) -> None:
+    """The driver lists C6 from its own table, and begins with it switched off where the firmware's _CST lacks it."""
+    c1e = IdleState(name="C1E", latency=10, disabled=CpuSet(), off_by_default=False)
+    deep = IdleState(name="C6", latency=133, disabled=CpuSet(), off_by_default=begins)
+    case = Case(cpu=Cpu(idle_driver=driver, idle_states=(c1e, deep)), kernel=Kernel(cmdline=options))
+    assert _shown(case, "power.cstates") == expected
+
+
+@pytest.mark.parametrize(
+    ("biases", "expected"),
+    [((6,), None), ((0,), ("performance", "medium")), ((4,), ("balanced-performance", "medium")), ((15,), ("power", "medium"))],
+)
+def test_an_energy_bias_of_6_is_the_kernels_word(biases: tuple[int, ...], expected: tuple[str, str] | None) -> None:
+    """The kernel writes 6 where it finds 0 at the first look, so that 6 says nothing of the BIOS."""
+    assert _shown(Case(cpu=Cpu(epb=biases)), "power.energy_bias") == expected

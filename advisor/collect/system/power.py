@@ -33,6 +33,7 @@ POWER_PATHS = (
     f"{_CPU}/cpu*/cpuidle/state*/name",
     f"{_CPU}/cpu*/cpuidle/state*/latency",
     f"{_CPU}/cpu*/cpuidle/state*/disable",
+    f"{_CPU}/cpu*/cpuidle/state*/default_status",
     f"{_CPU}/cpuidle/current_driver",
     f"{_CPU}/cpufreq/boost",
     f"{_CPU}/intel_pstate/no_turbo",
@@ -182,6 +183,10 @@ def _wakeup_limits(cpus: _Cpus) -> tuple[int, ...] | None:
     return tuple(sorted(limit for limit in limits if limit is not None))
 
 
+_BEGINS = {"enabled": False, "disabled": True}
+"""Documentation/ABI/testing/sysfs-devices-system-cpu: default_status, since Linux 5.6."""
+
+
 def _state(cpus: _Cpus, folder: str, name: str) -> IdleState | None:
     called = cpus.reader.text(f"{folder}/{name}/name")
     if not called:
@@ -190,6 +195,7 @@ def _state(cpus: _Cpus, folder: str, name: str) -> IdleState | None:
     return IdleState(
         name=called,
         latency=cpus.reader.number(f"{folder}/{name}/latency"),
+        off_by_default=_BEGINS.get(cpus.reader.text(f"{folder}/{name}/default_status") or ""),
         disabled=CpuSet(cpu for cpu, text in switches.items() if text != "0") if switches else None,
     )
 

@@ -15,6 +15,9 @@ class IdleState(Value):
 
     name: Key[str] = Field(description="POLL, C1, C2, C6")
     latency: Microseconds | None = Field(default=None, description="microseconds to leave it")
+    off_by_default: bool | None = Field(
+        default=None, description="whether the kernel began with it switched off, as it does where the firmware's _CST lacks it"
+    )
     disabled: CpuSet | None = Field(description="CPUs on which it is switched off; None where the kernel does not say")
 
 
