@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why, asks_the_network, quiet_environment
 from advisor.host.files import LIMIT, names_in, read_file
+from advisor.host.registers import DeviceFiles
 
 _T = TypeVar("_T")
 
@@ -41,17 +42,20 @@ class LiveHost:
     def __init__(self) -> None:
         self._ahead: dict[tuple[str, ...], Future[Ran]] = {}
         self._running: set[int] = set()
+        self._devices = DeviceFiles()
 
     def read(self, path: str) -> Reading:
         """Return what a file holds, at most 16 MiB."""
-        return read_file(path)
+        return self._devices.read(path) if self._devices.covers(path) else read_file(path)
 
     def list(self, path: str) -> tuple[str, ...]:
         """Return the names in a folder, sorted; () if it is not there or closed."""
-        return names_in(path)
+        return self._devices.list(path) if self._devices.covers(path) else names_in(path)
 
     def real(self, path: str) -> str | None:
         """Return the path with its symbolic links resolved, or None if nothing is there."""
+        if self._devices.covers(path):
+            return path if self._devices.has(path) else None
         try:
             return os.path.realpath(path, strict=True)
         except (OSError, ValueError):

@@ -15,7 +15,8 @@ from advisor.model.audit.case import Case
 from advisor.model.audit.findings import Evidence, Lack
 from advisor.model.audit.measured_facts import MEASURE, MEASURED, UNMEASURED, MeasuredFacts
 from advisor.model.audit.setting import Setting
-from advisor.model.hardware.machine import Gap, Source
+from advisor.model.hardware.machine import NOT_OFFERED, Gap, Source
+from advisor.model.hardware.registers import Processor, messages, registers
 
 ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 
@@ -82,9 +83,24 @@ class Origins:
     def _setting(self, fact: str) -> Lack:
         setting = self._settings.get(fact.removeprefix(f"{SETTING}."))
         if setting is None or setting.where == "bios":
+            unread = self._unread(setting.name) if setting else None
+            if unread:
+                return Lack(fact=fact, why=unread.why, help=unread.help)
             return Lack(fact=fact, why="the operating system does not show it", help=ASK_BIOS)
         show = f": {setting.show}" if setting.show else ""
         return Lack(fact=fact, why="not in this input", help=f"run advisor on the machine itself{show}")
+
+    def _unread(self, setting: str) -> Gap | None:
+        """Return what stood in the way of a register or a message that shows a setting on this processor, if it can be removed."""
+        cpu = self._case.cpu
+        if cpu is None or not cpu.vendor or cpu.family is None or cpu.model is None:
+            return None
+        here = Processor(cpu.vendor, cpu.family, cpu.model)
+        for fact, table in (("registers", registers), ("socket_firmware", messages)):
+            gap = self._gaps.get(fact)
+            if gap and gap.help != NOT_OFFERED and any(each.serves(here) and each.shows(setting) for each in table()):
+                return gap
+        return None
 
     def _measured(self, fact: str, name: str) -> Lack:
         """Return why a measured fact does not tell: nothing was measured, others worked, repeats disagree, this was left out."""

@@ -12,7 +12,8 @@ from advisor.language.sentences import written_value
 from advisor.language.tree import Choose, Constant, Env, Node
 from advisor.model.audit.case import Case, Standing
 from advisor.model.audit.findings import Finding, Row, Want
-from advisor.model.audit.setting import Neutral, Setting
+from advisor.model.audit.setting import Neutral, Setting, Source, Witness
+from advisor.model.hardware.layout import Confidence
 from advisor.paths import rules
 from advisor.sheets import read_sheet
 
@@ -85,8 +86,9 @@ class SettingReader(NamedTuple):
 
     setting: str
     node: Node
-    sure: str
+    sure: Confidence
     how: str
+    by: Source = "system"
 
 
 def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) -> tuple[SettingReader, ...]:
@@ -102,7 +104,7 @@ def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) ->
             except BadValue as error:
                 sheet = read_sheet(rules() / "settings.yaml")
                 raise sheet.wrong((name, "read", number), f"{name}: {error.problem}", error.cure) from error
-            result.append(SettingReader(name, node, reading.sure, reading.how))
+            result.append(SettingReader(name, node, reading.sure, reading.how, reading.by))
     return tuple(result)
 
 
@@ -125,14 +127,16 @@ def settings_in_effect(
 ) -> tuple[Standing, ...]:
     """Return what each setting of which anything is known is set to."""
     env = env_of(case)
-    seen: dict[str, tuple[str, SettingReader]] = {}
+    seen: dict[str, dict[Source, Witness]] = {}
     for way in ways:
-        if way.setting not in seen:
+        if way.by not in seen.get(way.setting, {}):
             value = _value(way, env)
             if value is not None:
-                seen[way.setting] = (value, way)
+                seen.setdefault(way.setting, {})[way.by] = Witness(by=way.by, value=value, sure=way.sure, how=way.how)
     known = [name for name in settings if name in seen or name in applied or name in pending]
-    return tuple(_standing(settings[name], seen.get(name), applied.get(name), pending.get(name)) for name in known)
+    return tuple(
+        _standing(settings[name], tuple(seen.get(name, {}).values()), applied.get(name), pending.get(name)) for name in known
+    )
 
 
 def _value(way: SettingReader, env: Env) -> str | None:
@@ -147,22 +151,23 @@ def _value(way: SettingReader, env: Env) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _standing(
-    setting: Setting, seen: tuple[str, SettingReader] | None, applied: Neutral | None, pending: Neutral | None
-) -> Standing:
-    """Return a standing: what the system shows is in effect, what the BIOS says is believed where the system shows nothing."""
-    value, sure, how = (seen[0], seen[1].sure, seen[1].how) if seen else (None, None, None)
-    if value is None and applied is not None:
-        value, sure, how = str(applied), "high", BIOS
+def _standing(setting: Setting, seen: tuple[Witness, ...], applied: Neutral | None, pending: Neutral | None) -> Standing:
+    """Return a standing: what the running system shows is in effect, what the BIOS says is believed where that shows nothing."""
+    bios = () if applied is None else (Witness(by="BIOS", value=str(applied), sure="high", how=BIOS),)
+    believed = next(iter((*seen, *bios)), None)
+    other = next((each for each in seen[1:] if each.value != seen[0].value and "auto" not in (each.value, seen[0].value)), None)
     return Standing(
         name=setting.name,
         title=setting.heading,
-        value=value,
-        sure=sure,
-        how=how,
-        seen=seen[0] if seen else None,
+        value=believed.value if believed else None,
+        sure=believed.sure if believed else None,
+        how=believed.how if believed else None,
+        seen=seen[0].value if seen else None,
         applied=None if applied is None else str(applied),
         pending=None if pending is None else str(pending),
+        witnesses=(*seen, *bios),
+        against=other.value if other else None,
+        against_how=other.how if other else None,
     )
 
 
@@ -214,6 +219,7 @@ def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], r
         how=standing.how if standing else None,
         bios=standing.applied if standing else None,
         pending=standing.pending if standing else None,
+        witnesses=standing.witnesses if standing else (),
         rules=rules,
         met=None if current is None or not wanted else current in wanted,
     )

@@ -24,6 +24,7 @@ from advisor.host.files import LIMIT
 from advisor.host.privacy.secrets import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, REMOVED, SLURM_KEYS
 from advisor.language.units import plain
 from advisor.launch.registry import rank_variables
+from advisor.model.hardware.registers import registers
 from advisor.model.observed_binding import GPU_VARIABLES
 
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
@@ -199,8 +200,24 @@ def capture_script(
         twice=[quote(pattern) for pattern in dict.fromkeys(twice)],
         prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
         end=_END,
+        registers=_registers(),
         **_tables(),
     )
+
+
+def _registers() -> list[dict[str, str]]:
+    """Return the registers that the script reads, by processors that have the same: patterns of vendor/family/model."""
+    found: dict[tuple[str, int, int], dict[str, dict[str, None]]] = {}
+    for each in registers():
+        for family, models in each.models.items():
+            for model in models:
+                mine = found.setdefault((each.vendor, family, model), {"core": {}, "package": {}})
+                mine[each.per][f"{each.msr:#x}"] = None
+    alike: dict[tuple[str, str], list[str]] = {}
+    for (vendor, family, model), mine in found.items():
+        key = " ".join(mine["core"]), " ".join(mine["package"])
+        alike.setdefault(key, []).append(f"{_plain(vendor)}/{family}/{model}")
+    return [{"processors": " | ".join(who), "core": core, "package": package} for (core, package), who in alike.items()]
 
 
 def _tables() -> dict[str, object]:

@@ -78,6 +78,8 @@ def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> P
         bottleneck=bottleneck,
         max_read_request=control.max_read_request if control else None,
         relaxed_ordering=control.relaxed_ordering if control else None,
+        aspm=control.aspm if control else None,
+        ten_bit_tags=control.ten_bit_tags if control else None,
         virtual_functions=bus.number(address, "sriov_numvfs"),
         max_virtual_functions=bus.number(address, "sriov_totalvfs"),
         is_virtual_function=virtual,

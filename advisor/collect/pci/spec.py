@@ -194,6 +194,9 @@ _HAS_LIST = 1 << 4
 _POINTER = {0: 0x34, 1: 0x34, 2: 0x14}
 _PCI_EXPRESS = 0x10
 _DEVICE_CONTROL = 0x08
+_LINK_CAPABILITIES, _LINK_CONTROL, _DEVICE_CAPABILITIES_2, _DEVICE_CONTROL_2 = 0x0C, 0x10, 0x24, 0x28
+_ASPM_OFFERED, _ASPM, _TAGS_OFFERED, _TAGS = 3 << 10, 3, 1 << 17, 1 << 12
+"""Active state link power management and ten-bit tags of a requester (PCI Express Base 6.0, sections 7.5.3.6, .7, .15, .16)."""
 _EXPRESS_FLAGS, _DOWNSTREAM = 0x02, 6
 _FIRST_EXTENDED, _ACS, _ACS_CONTROL = 0x100, 0x0D, 0x06
 _REDIRECT = 1 << 2 | 1 << 3
@@ -208,6 +211,10 @@ class DeviceControl(NamedTuple):
     max_read_request: int | None
     """Bytes; None of a reserved code."""
     relaxed_ordering: bool
+    aspm: bool | None
+    """None of a device that offers none."""
+    ten_bit_tags: bool | None
+    """None of a device that could not use them."""
 
 
 def hidden(config: bytes) -> bool:
@@ -222,7 +229,15 @@ def device_control(config: bytes) -> DeviceControl | None:
     if register is None:
         return None
     code = register >> 12 & 7
-    return DeviceControl(128 << code if code <= 5 else None, bool(register & 1 << 4))
+    offset = offset or 0
+    offered, link_control = _word(config, offset + _LINK_CAPABILITIES), _word(config, offset + _LINK_CONTROL)
+    tags, second = _word(config, offset + _DEVICE_CAPABILITIES_2 + 2), _word(config, offset + _DEVICE_CONTROL_2)
+    return DeviceControl(
+        128 << code if code <= 5 else None,
+        bool(register & 1 << 4),
+        bool(link_control & _ASPM) if offered and offered & _ASPM_OFFERED and link_control is not None else None,
+        bool(second & _TAGS) if tags and tags & _TAGS_OFFERED >> 16 and second is not None else None,
+    )
 
 
 def downstream(config: bytes) -> bool | None:

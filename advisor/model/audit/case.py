@@ -10,6 +10,7 @@ from pydantic import Field
 
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.platform import Platform, Scope
+from advisor.model.audit.setting import Witness
 from advisor.model.cpuset import CpuSet
 from advisor.model.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketBytes, Transfers
 from advisor.model.hardware.devices import Link, Port
@@ -159,6 +160,11 @@ class Standing(Value):
     seen: str | None = Field(default=None, description="what the operating system shows")
     applied: str | None = Field(default=None, description="what the BIOS says is applied")
     pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
+    witnesses: tuple[Witness, ...] = Field(default=(), description="who says what of it, who is believed first")
+    against: str | None = Field(
+        default=None, description="what another part of the running system says; None where all say the same"
+    )
+    against_how: str | None = Field(default=None, description="how that is known")
 
 
 class Case(Facts):

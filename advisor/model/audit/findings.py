@@ -6,7 +6,7 @@ from pydantic import Field
 
 from advisor.model.audit.platform import Scope
 from advisor.model.audit.rule import Guide, Severity, Verdict
-from advisor.model.audit.setting import Where
+from advisor.model.audit.setting import Where, Witness
 from advisor.model.hardware.machine import Gap
 from advisor.model.value import Value
 
@@ -146,6 +146,7 @@ class Row(Value):
     how: str | None = Field(default=None, description="how the current value is known")
     bios: str | None = Field(default=None, description="what the BIOS says, where it was asked")
     pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
+    witnesses: tuple[Witness, ...] = Field(default=(), description="who says what of it, who is believed first")
     rules: tuple[str, ...] = Field(default=(), description="the rules that want it")
     met: bool | None = Field(default=None, description="whether current is as wanted; None where either is not known")
 

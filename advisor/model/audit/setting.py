@@ -20,11 +20,25 @@ Name = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9_]+)+$")]
 Said = Annotated[str, Field(min_length=1)]
 
 
+Source = Literal["system", "register", "firmware", "BIOS"]
+"""Who witnesses a setting: the kernel's files, a register of the processor, the firmware at run time, the BIOS's attributes."""
+
+
+class Witness(Value):
+    """What somebody says a setting is set to."""
+
+    by: Source = Field(description="system, register, firmware (HSMP, ACPI) or BIOS")
+    value: str = Field(description="in neutral words")
+    sure: Confidence = Field(description="high, medium or low")
+    how: str = Field(description="what was looked at")
+
+
 class Reading(Value):
-    """One way to read a setting from the operating system; the first that gives a known value counts."""
+    """One way to read a setting from the running system; the first that gives a known value counts."""
 
     value: str = Field(description="an expression of the rule language over a machine's facts")
     sure: Confidence = Field(description="high, medium or low")
+    by: Source = Field(default="system", description="system, register or firmware (HSMP, ACPI)")
     how: Said = Field(description="what was looked at, in one line")
 
 

@@ -31,6 +31,16 @@ class PowerCap(Value):
     nominal: Watts | None = Field(default=None, description="watts that the processor is made for (TDP)")
 
 
+class UncoreClock(Value):
+    """Limits of the clock of L3 and memory controllers of a die (Intel)."""
+
+    name: Key[str] = Field(description="package_00_die_00")
+    began_min: Hertz | None = Field(default=None, description="the lowest clock that the driver found when it loaded")
+    began_max: Hertz | None = Field(default=None, description="the highest")
+    min: Hertz | None = Field(default=None, description="the lowest clock allowed now")
+    max: Hertz | None = Field(default=None, description="the highest")
+
+
 class CoreKind(Value):
     """Cores of one kind, on a machine that has several."""
 
@@ -78,6 +88,9 @@ class Cpu(Value):
     )
     power_caps: tuple[PowerCap, ...] | None = Field(
         default=None, description="limits of the packages' power (RAPL); () where the kernel shows none"
+    )
+    uncore: tuple[UncoreClock, ...] | None = Field(
+        default=None, description="limits of the uncore's clock, die by die; None where no driver shows them"
     )
     vulnerabilities: dict[str, str] | None = Field(default=None, description="kernel's name of each and its mitigation")
 

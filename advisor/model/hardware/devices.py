@@ -81,6 +81,10 @@ class PciDevice(Value):
         default=None, description="bytes; known to root only, and not of virtual functions"
     )
     relaxed_ordering: bool | None = Field(default=None, description="whether the card may; known as max_read_request is")
+    aspm: bool | None = Field(default=None, description="whether its idle link may sleep; None where it could not, or of no root")
+    ten_bit_tags: bool | None = Field(
+        default=None, description="whether it may use ten-bit tags; None where it could not, or of no root"
+    )
     virtual_functions: Count | None = Field(default=None, description="SR-IOV functions enabled")
     max_virtual_functions: Count | None = Field(default=None, description="SR-IOV functions the card offers")
     is_virtual_function: bool = Field(default=False, description="whether it is a virtual function of another")

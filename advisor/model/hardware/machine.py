@@ -15,6 +15,7 @@ from advisor.model.hardware.devices import Gpu, Hca, Nic, PciDevice
 from advisor.model.hardware.firmware import Acpi, Bios, Firmware
 from advisor.model.hardware.memory import DaxDevice, Memory, MemoryTier
 from advisor.model.hardware.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Slurm, SlurmNode, Tool
+from advisor.model.hardware.registers import Registers, SocketFirmware
 from advisor.model.hardware.topology import Topology
 from advisor.model.value import HostName, Value, Whole
 
@@ -52,6 +53,10 @@ class Facts(Value):
         default=None, description="memory kept apart from the system's: CXL, NVDIMM, HBM"
     )
     cpu: Annotated[Cpu | None, Section.PROCESSOR] = None
+    registers: Annotated[Registers | None, Section.PROCESSOR] = None
+    socket_firmware: Annotated[tuple[SocketFirmware, ...] | None, Section.PROCESSOR] = Field(
+        default=None, description="what the management firmware of each EPYC socket says (HSMP)"
+    )
     firmware: Annotated[Firmware | None, Section.FIRMWARE] = None
     bios: Annotated[Bios | None, Section.BIOS] = Field(
         default=None, description="the BIOS attributes that the management controller gives"

@@ -63,6 +63,10 @@ class Memory(Value):
     )
     sockets: tuple[SocketMemory, ...] | None = None
     processors: tuple[Processor, ...] | None = None
+    encrypted: bool | None = Field(default=None, description="whether the firmware encrypts all memory (AMD TSME)")
+    scrub_rate: BytesPerSecond | None = Field(
+        default=None, description="bytes a second at which the slowest memory controller scrubs (EDAC); 0 not at all"
+    )
 
 
 class MemoryTier(Value):

@@ -121,14 +121,20 @@ def elsewhere(cure: str, asker: Asker) -> bool:
 
 THERE = "on that machine"
 
-_COMMAND = re.compile(r"(sudo )?advisor ")
+_COMMAND = re.compile(r"(sudo )?(advisor|modprobe) ")
 """How a command begins: other words say what to add to this one, or why nothing helps."""
+
+
+_LOAD = re.compile(r"sudo (modprobe \w+)")
+"""A module of the kernel that would show registers or messages of the processor."""
 
 
 def _cure(text: str, asker: Asker) -> str:
     """Return the command of a cure without the words around it, as who asks can use it."""
     if text.startswith(AGAIN):
         return AGAIN if asker.live else CAPTURE
+    if load := _LOAD.match(text):
+        return load[1] if asker.live and asker.root else load[0]
     command = next((part for part in re.split(r": |, or ", text) if _COMMAND.match(part)), None)
     if command is None:
         return "no data for this processor" if text == "add it to rules/platforms" else NOBODY

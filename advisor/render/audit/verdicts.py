@@ -58,11 +58,25 @@ def all_settings(audit: Audit, width: int) -> list[Line]:
     return result
 
 
+def _known(row: Row) -> str:
+    """Return what a setting is set to, and who is believed where that is not the operating system."""
+    if row.current is None:
+        return "is not known"
+    by = row.witnesses[0].by if row.witnesses else "system"
+    who = f"{by}, " if by in ("register", "firmware") else ""
+    return f"is {plain(row.current)} ({who}{row.confidence}: {plain(row.how or '')})"
+
+
 def _whole(row: Row, standing: str, width: int) -> list[Line]:
     sign, style = _SIGN[standing]
     told = (
-        (f"is {plain(row.current)} ({row.confidence}: {plain(row.how or '')})" if row.current is not None else "is not known"),
+        _known(row),
         f"wanted {_wanted(row)}" if row.rules else "",
+        *(
+            f"{each.by} says {plain(each.value)} ({each.sure}: {plain(each.how)})"
+            for each in row.witnesses[1:]
+            if each.by != "BIOS"
+        ),
         f"the BIOS says {plain(row.bios)}" if row.bios is not None else "",
         f"changes to {plain(row.pending)} at the next boot" if row.pending is not None else "",
         f"asked by {', '.join(row.rules)}" if row.rules else "",
