@@ -89,3 +89,23 @@ def test_any_list(body: list[int]) -> None:
     space[0x06], space[0x0E] = space[0x06] | 0x10, space[0x0E] & 1
     offset = capability(bytes(space), 0x10)
     assert offset is None or space[offset] == 0x10
+
+
+@pytest.mark.parametrize(
+    ("offered", "control", "tags", "second", "expected"),
+    [
+        (3 << 10, 2, 1 << 17, 1 << 12, (True, True)),
+        (3 << 10, 0, 1 << 17, 0, (False, False)),
+        (0, 2, 0, 1 << 12, (None, None)),
+    ],
+)
+def test_link_power_management_and_ten_bit_tags_are_known_of_what_could(
+    offered: int, control: int, tags: int, second: int, expected: tuple[bool | None, bool | None]
+) -> None:
+    """A device that offers neither says nothing of the BIOS: its bits are zero whatever is set."""
+    space = bytearray(config(*CHAIN))
+    for offset, form, value in ((0x0C, "<I", offered), (0x10, "<H", control), (0x24, "<I", tags), (0x28, "<H", second)):
+        struct.pack_into(form, space, 0x60 + offset, value)
+    found = device_control(bytes(space))
+    assert found is not None
+    assert (found.aspm, found.ten_bit_tags) == expected

@@ -54,7 +54,10 @@ def lay(
         (at / "physical_package_id").write_text(f"{int(cpu >= len(registers) * threads // 2)}\n")
         _write(root / f"dev/cpu/{cpu}/msr", registers[cpu // threads])
     if hsmp is not None:
-        lines = (f"{socket} {message:x} {argument:x} {' '.join(map(str, words))}" for (socket, message, argument), words in hsmp.items())
+        lines = (
+            f"{socket} {message:x} {argument:x} {' '.join(map(str, words))}"
+            for (socket, message, argument), words in hsmp.items()
+        )
         (root / "dev/hsmp").write_text("".join(f"{line}\n" for line in lines))
     return root
 

@@ -211,9 +211,9 @@ class DeviceControl(NamedTuple):
     max_read_request: int | None
     """Bytes; None of a reserved code."""
     relaxed_ordering: bool
-    aspm: bool | None
+    aspm: bool | None = None
     """None of a device that offers none."""
-    ten_bit_tags: bool | None
+    ten_bit_tags: bool | None = None
     """None of a device that could not use them."""
 
 
