@@ -22,7 +22,7 @@ from advisor.cli.command import Command, terminal_width
 from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
 from advisor.render.manual import About, CommandHelp, front_page, help_of, mistake
 
-GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Run a job", "Explain", "Compare", "Capture")
+GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Many servers", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
 
 

@@ -1,0 +1,1 @@
+"""Commands that look at many nodes at once: each module is one."""
