@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.model.value import HostName, Value
 
 ANSWERS: Final = "answers.jsonl"
@@ -48,9 +49,7 @@ class Answer(Value):
     why: str | None = Field(default=None, description="the reason in the words of ssh, srun or the shell", max_length=400)
     archive: str | None = Field(default=None, description="the capture's file, in the same folder", max_length=300)
     sha256: str | None = Field(default=None, description="of the capture's file", max_length=64)
-    seen_as: str | None = Field(
-        default=None, description="the name that the node has itself", max_length=300
-    )
+    seen_as: str | None = Field(default=None, description="the name that the node has itself", max_length=300)
 
     def line(self) -> bytes:
         """Return the line that is put at the end of ``answers.jsonl``."""
@@ -78,3 +77,116 @@ def answers_in(data: bytes) -> Answers:
             continue
         last[answer.node] = answer
     return Answers(last, tuple(damaged))
+
+
+class Silent(Value):
+    """A node of which nothing is known, and why."""
+
+    node: str
+    why: str = Field(description="timed out, no route, truncated, ...: what stood in the way")
+
+
+class Kind(Value):
+    """Nodes of the same hardware."""
+
+    name: str = Field(description="A, B, ...: the largest first")
+    hardware: str = Field(description="what it is made of: vendor, product, processors, DIMMs, adapters, GPUs")
+    nodes: str = Field(description="its nodes, folded: n[001-400]")
+    count: int
+
+
+class Wrong(Value):
+    """A finding, and the nodes of a kind that have it."""
+
+    rule: str
+    severity: Severity
+    kind: str
+    nodes: str = Field(description="folded")
+    count: int
+    title: str = ""
+    claim: str = Field(default="", description="what is so on the first of them")
+    fix: str = Field(default="", description="one step for all of them")
+    of: int = Field(default=0, description="nodes of the kind")
+
+
+class Drift(Value):
+    """A fact in which at most a tenth of a kind differs from the rest."""
+
+    fact: str
+    kind: str
+    majority: str = Field(description="the value of the rest")
+    nodes: str = Field(description="those that differ, folded")
+    count: int
+    value: str = Field(default="", description="what they have instead")
+    of: int = Field(default=0, description="nodes of the kind of which it is known")
+
+
+class Population(Value):
+    """The nodes of a kind that have one value."""
+
+    value: str
+    nodes: str
+    count: int
+
+
+class Split(Value):
+    """A fact that divides a kind: nobody but its owner knows which side is meant."""
+
+    fact: str
+    kind: str
+    populations: tuple[Population, ...] = Field(description="the largest first")
+
+
+class Slow(Value):
+    """A figure of a node that is far below those of its like."""
+
+    figure: str
+    node: str
+    value: float = Field(description="in the base unit")
+    median: float = Field(description="of the nodes that it is compared with")
+    z: float = Field(description="how many times the usual distance from the median it is away; below 0 is worse")
+    kind: str = ""
+    unit: str = ""
+    among: int = Field(default=0, description="nodes that it is compared with")
+    explained: str | None = Field(
+        default=None, description="the setting that accounts for it: nodes with the same value are as slow"
+    )
+
+
+class Same(Value):
+    """How many facts of a kind are the same everywhere."""
+
+    kind: str
+    same: int
+    facts: int
+    varied: int = Field(default=0, description="facts that are another on most nodes, such as an address")
+
+
+class Odd(Value):
+    """What is odd about an answer, and was used all the same."""
+
+    what: str = Field(description="wrong name, same name twice, clock, version, ...")
+    node: str
+    why: str
+
+
+class Fleet(Value):
+    """Many nodes on one screen."""
+
+    asked: int
+    answered: int
+    silent: tuple[Silent, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    wrong: tuple[Wrong, ...] = ()
+    drift: tuple[Drift, ...] = ()
+    split: tuple[Split, ...] = ()
+    slow: tuple[Slow, ...] = ()
+    same: tuple[Same, ...] = ()
+    odd: tuple[Odd, ...] = ()
+    begun: str | None = Field(default=None, description="when the first node was asked")
+    ended: str | None = Field(default=None, description="when the last was")
+    exclude: str = Field(default="", description="nodes with something wrong or odd, folded, as srun --exclude takes them")
+
+    def reaches(self, severity: Severity) -> bool:
+        """Return whether a finding is as severe as this, or worse."""
+        return any(SEVERITIES.index(each.severity) <= SEVERITIES.index(severity) for each in self.wrong)

@@ -1,0 +1,34 @@
+"""Compare two nodes of a fleet, as advisor diff compares two machines.
+
+Group: Many servers
+Example: advisor fleet diff n0001 n0471 fleet/
+"""
+
+from advisor.cli import fleet_options as fleet_opt
+from advisor.cli import options as opt
+from advisor.cli.output import Form, Terminal, show
+
+
+def run(
+    one: fleet_opt.OneNode,
+    other: fleet_opt.OtherNode,
+    places: fleet_opt.Places,
+    *,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Compare two nodes."""
+    from advisor.render.difference import difference_document, difference_page
+    from advisor.work.fleet.audit import file_of_node
+    from advisor.work.fleet.folder import asked
+    from advisor.work.whatif import diff
+
+    named = asked(places)
+    a, b = (str(file_of_node(named, node)) for node in (one, other))
+    found = diff(a, b, scope, site=rules or (), observer=Terminal())
+    show(Form(output, json, width, not no_color), lambda: difference_document(found), lambda: difference_page(found))
+    return 0

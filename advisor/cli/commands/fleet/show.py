@@ -1,0 +1,38 @@
+"""Show one line of the fleet's screen in full, or everything it says of one node.
+
+WHAT is the number of a finding on the screen of advisor fleet audit, the id of its rule, or the name of a node.
+
+Group: Many servers
+Example: advisor fleet show 1 fleet/
+Example: advisor fleet show n0471 fleet/
+"""
+
+from advisor.cli import fleet_options as fleet_opt
+from advisor.cli import options as opt
+from advisor.cli.output import Form, Terminal, show
+
+
+def run(
+    what: fleet_opt.What,
+    places: fleet_opt.Places,
+    *,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Show one of many."""
+    from advisor.render.fleet.node import node_document, node_page, wrong_document, wrong_page
+    from advisor.work.fleet.audit import audit_fleet
+
+    found = audit_fleet(places, scope, site=rules or (), observer=Terminal())
+    form = Form(output, json, width, not no_color)
+    wrong = found.wrong_named(what)
+    if wrong is not None:
+        show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.file_of(wrong.nodes), width))
+    else:
+        told = node_document(found.fleet, found.node_named(what))
+        show(form, lambda: told, lambda: node_page(told, found.file_of(told["node"]), width))
+    return 0

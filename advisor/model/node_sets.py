@@ -1,0 +1,30 @@
+"""Sets of nodes as sites write them: n[001-400]. ClusterShell's, without anybody's groups."""
+
+from collections.abc import Iterable
+
+from advisor.errors import BadValue
+
+
+def folded(names: Iterable[str]) -> str:
+    """Return names as one text.
+
+    >>> folded(["n001", "n002", "n003", "n007", "head"])
+    'head,n[001-003,007]'
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+    return str(NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP))
+
+
+def expanded(text: str) -> tuple[str, ...]:
+    """Return the names of a folded text, in order.
+
+    >>> expanded("n[1-3],head")
+    ('head', 'n1', 'n2', 'n3')
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    try:
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except (NodeSetException, ValueError) as error:
+        raise BadValue(f"{text[:60]!r} is no set of nodes", cure="write n[001-400], or n1,n2") from error

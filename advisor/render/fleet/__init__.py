@@ -1,0 +1,1 @@
+"""Draws many nodes: one screen, one page."""

@@ -1,0 +1,166 @@
+"""Audits many nodes: reads what differs, judges what differs, and says it of sets of nodes."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from advisor.errors import AdvisorError, BadValue, CannotWork, must_be_one_of
+from advisor.fleet.assemble import Nodes, assemble
+from advisor.fleet.slow import Figure
+from advisor.model.audit.platform import Scope
+from advisor.model.fleet import Fleet, Odd, Silent, Wrong
+from advisor.model.measurement import Measurements, Result
+from advisor.model.node_sets import expanded
+from advisor.work import SILENT, Observer
+from advisor.work.fleet.folder import Asked, Entry, asked
+from advisor.work.fleet.index import indexed
+from advisor.work.fleet.reading import Book, Read, Record
+
+_SKEW: Final = 600.0
+"""Seconds that a node's clock may differ from that of who asked: a job's start and a slow answer are within."""
+_WHOLE: Final = ("numa", "socket", "machine")
+"""Parts whose figures are compared; single cores have too many for one to be named by chance alone."""
+
+
+@dataclass(frozen=True)
+class AuditedFleet:
+    """A fleet, and what it was read from."""
+
+    fleet: Fleet
+    nodes: Nodes
+    asked: Asked
+    read: Read
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor fleet audit --json``."""
+        from advisor.render.fleet.screen import fleet_document
+
+        return fleet_document(self.fleet)
+
+    def wrong_named(self, word: str) -> Wrong | None:
+        """Return the finding of a number on the screen, or the first of a rule; None where the word is neither."""
+        if word.isdecimal() and word not in self.nodes.folded:
+            if not 0 < int(word[:6]) <= len(self.fleet.wrong):
+                raise BadValue(
+                    f"no finding {word[:20]}: the fleet has {len(self.fleet.wrong)}", cure="advisor fleet audit numbers them"
+                )
+            return self.fleet.wrong[int(word[:6]) - 1]
+        return next((each for each in self.fleet.wrong if each.rule == word), None)
+
+    def node_named(self, word: str) -> str:
+        """Return a node of the fleet that told something; refuse a name that is none."""
+        silent = next((each for each in self.fleet.silent if each.node == word), None)
+        if silent is not None:
+            raise BadValue(f"nothing is known of {word[:64]}: {silent.why}", cure="capture it again")
+        return must_be_one_of("finding or node", word, self.nodes.folded, "advisor fleet audit --verbose lists them")
+
+    def file_of(self, nodes: str) -> str:
+        """Return the capture of the first of a set of nodes."""
+        return str(file_of_node(self.asked, expanded(nodes)[0]))
+
+
+def audit_fleet(
+    places: Sequence[Path], scope: Scope = "mpi", *, site: Sequence[Path] = (), observer: Observer = SILENT
+) -> AuditedFleet:
+    """Return what is wrong, drifted and slow in a fleet's folder, or in files."""
+    if site:
+        from advisor.work.rules import must_be_known
+
+        must_be_known(site, ())
+    named = asked(places)
+    try:
+        read = indexed(named, Book(scope, tuple(site)), observer)
+    finally:
+        observer.end()
+    nodes = _nodes(named, read)
+    if not nodes.folded:
+        whys = ", ".join(f"{count} {why}" for why, count in Counter(each.why for each in nodes.silent).most_common(3))
+        raise CannotWork(f"no node answered: {whys or 'nothing to read'}; give captures of nodes that answered")
+    return AuditedFleet(assemble(nodes), nodes, named, read)
+
+
+def file_of_node(named: Asked, node: str) -> Path:
+    """Return where the capture of a node lies."""
+    files = {entry.node: entry.file for entry in named.entries}
+    return files[must_be_one_of("node", node, files, "advisor fleet audit --verbose lists them")]
+
+
+def _nodes(named: Asked, read: Read) -> Nodes:
+    told = {node: record for node, record in read.records.items() if record.digest is not None}
+    silent = (*named.silent, *(Silent(node=each.node, why=each.error) for each in read.records.values() if each.error))
+    figures = {entry.node: dict(_figures(entry.measured)) for entry in named.entries if entry.measured}
+    times = sorted(entry.answer.at for entry in named.entries if entry.answer)
+    return Nodes(
+        folded={node: read.distinct[record.digest or ""].folded for node, record in told.items()},
+        judged={node: (*read.distinct[record.digest or ""].judged, *record.added) for node, record in told.items()},
+        measured={node: each for node, each in figures.items() if each},
+        silent=silent,
+        odd=(*named.odd, *_odd(named.entries, told)),
+        begun=times[0] if times else None,
+        ended=times[-1] if times else None,
+    )
+
+
+def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
+    """Yield what is odd about answers that are used all the same."""
+    named: dict[str, list[str]] = defaultdict(list)
+    usual = Counter(record.version for record in told.values() if record.version).most_common(1)
+    for entry in entries:
+        record = told.get(entry.node)
+        if record is None:
+            continue
+        seen = record.seen_as
+        if seen:
+            named[seen].append(entry.node)
+        if seen and entry.answer and _short(seen) != _short(entry.node):
+            yield Odd(what="wrong name", node=entry.node, why=f"calls itself {seen}")
+        if record.version and record.version != usual[0][0]:
+            yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most by {usual[0][0]}")
+        away = _skew(entry, record)
+        if away is not None and abs(away) > _SKEW:
+            yield Odd(what="clock", node=entry.node, why=f"its clock is {_time(abs(away))} {'behind' if away < 0 else 'ahead'}")
+    for name, nodes in named.items():
+        if len(nodes) > 1:
+            yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} calls itself {name} too")
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()
+
+
+def _skew(entry: Entry, record: Record) -> float | None:
+    """Return how far a node's clock is ahead of that of who asked it."""
+    if entry.answer is None or record.taken is None:
+        return None
+    try:
+        node, own = (datetime.fromisoformat(text).astimezone(UTC) for text in (record.taken, entry.answer.at))
+    except ValueError:
+        return None
+    return (node - own).total_seconds()
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
+
+
+def _figures(file: Path) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures of a node's measurements; a file that is none brings none."""
+    from advisor.work.measure import read_measurements
+
+    try:
+        found: Measurements = read_measurements([file])
+    except (AdvisorError, OSError, json.JSONDecodeError):
+        return
+    for result in found.results:
+        if result.refused is None and result.part in _WHOLE:
+            name = _figure_name(result)
+            yield name, Figure(name, result.unit, result.median, result.spread if len(result.values) > 1 else 0.0)
+
+
+def _figure_name(result: Result) -> str:
+    where = result.part if result.index is None else f"{result.part} {result.index}"
+    return f"{result.kernel} {result.variant} {where}" + ("" if result.purpose == "part" else f" ({result.purpose})")

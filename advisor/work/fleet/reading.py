@@ -1,0 +1,185 @@
+"""Reads many captures and judges each distinct machine once, on every core that there is."""
+
+import gc
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+from advisor.collect.fault_counters import look, watched
+from advisor.errors import AdvisorError, BadInput
+from advisor.fleet.assemble import Judged
+from advisor.fleet.essence import digest_of
+from advisor.fleet.fold import Folded, fold
+from advisor.host.base import Host, second_look
+from advisor.host.capture import CaptureHost
+from advisor.judge.engine import judge
+from advisor.judge.evidence import Origins
+from advisor.judge.rule import Rule
+from advisor.know.settings import settings
+from advisor.model.audit.findings import Finding
+from advisor.model.audit.platform import Scope
+from advisor.model.hardware.fault_counters import Watch
+from advisor.model.hardware.machine import Machine
+from advisor.work import SILENT, Observer
+from advisor.work.fleet.folder import Entry
+from advisor.work.judgement import Judgement, judged
+from advisor.work.machine import json_data, machine_from_json
+from advisor.work.rules import rulebook
+
+_CHUNK: Final = 50
+"""Captures that a process is given at once."""
+_ALONE: Final = 40
+"""Captures below which starting processes costs more than it saves."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one capture told, beside what it shares with its equals."""
+
+    node: str
+    digest: str | None = None
+    error: str | None = None
+    seen_as: str | None = None
+    version: str | None = None
+    taken: str | None = None
+    added: tuple[Judged, ...] = ()
+    """Findings on counters of faults, which are the node's own."""
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """What equal nodes share."""
+
+    folded: Folded
+    judged: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class Book:
+    """What captures are judged by."""
+
+    scope: Scope = "mpi"
+    site: tuple[Path, ...] = ()
+
+
+@dataclass
+class Read:
+    """What was read of many captures."""
+
+    records: dict[str, Record] = field(default_factory=dict)
+    distinct: dict[str, Distinct] = field(default_factory=dict)
+
+
+def read_all(entries: Sequence[Entry], book: Book, observer: Observer = SILENT) -> Read:
+    """Return what captures tell; one that cannot be read is a record of that."""
+    found = Read()
+    if len(entries) <= _ALONE or _cores() < 2:
+        reader = Reader(book)
+        for number, entry in enumerate(entries, 1):
+            observer.step("reading captures", f"{number} of {len(entries)}")
+            found.records[entry.node] = reader.read(entry)
+        found.distinct = reader.distinct
+        return found
+    chunks = [tuple(entries[at : at + _CHUNK]) for at in range(0, len(entries), _CHUNK)]
+    with ProcessPoolExecutor(_cores(), mp_context=get_context("spawn"), initializer=_begin, initargs=(book,)) as pool:
+        for number, future in enumerate(as_completed([pool.submit(_read_chunk, chunk) for chunk in chunks]), 1):
+            records, distinct = future.result()
+            found.records.update({record.node: record for record in records})
+            found.distinct.update(distinct)
+            observer.step("reading captures", f"{min(number * _CHUNK, len(entries))} of {len(entries)}")
+    found.records = {entry.node: found.records[entry.node] for entry in entries}
+    return found
+
+
+def _cores() -> int:
+    return min(16, len(os.sched_getaffinity(0)))
+
+
+_READERS: "list[Reader]" = []
+
+
+def _begin(book: Book) -> None:
+    gc.freeze()
+    _READERS[:] = [Reader(book)]
+
+
+def _read_chunk(entries: Sequence[Entry]) -> tuple[list[Record], dict[str, Distinct]]:
+    """Return the records of a chunk, and what no chunk before it in this process has brought."""
+    reader = _READERS[0]
+    known = set(reader.distinct)
+    records = [reader.read(entry) for entry in entries]
+    return records, {digest: each for digest, each in reader.distinct.items() if digest not in known}
+
+
+class Reader:
+    """Reads captures one after the other; what was judged is not judged again."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._judgements: dict[str, Judgement] = {}
+        self.distinct: dict[str, Distinct] = {}
+
+    def read(self, entry: Entry) -> Record:
+        """Return what a capture tells, or why it cannot be read."""
+        try:
+            machine, about, watch = _opened(entry.file)
+        except BadInput as error:
+            return Record(entry.node, error="truncated" if "cut short" in error.problem else error.problem[:120])
+        except (AdvisorError, OSError) as error:
+            return Record(entry.node, error=str(error)[:120])
+        digest = digest_of(machine)
+        if digest not in self.distinct:
+            judgement = judged(machine, self._book.scope, self._book.site)
+            self._judgements[digest] = judgement
+            found = (each for each in judgement.audit.found if each.id not in _counting(self._book.site))
+            self.distinct[digest] = Distinct(fold(machine), tuple(map(_told, found)))
+        added = self._on_counters(self._judgements[digest], watch) if watch else ()
+        return Record(entry.node, digest, None, machine.name, about.get("advisor"), about.get("time"), tuple(map(_told, added)))
+
+    def _on_counters(self, judgement: Judgement, watch: Watch) -> Iterator[Finding]:
+        """Yield the findings on counters of faults."""
+        case = judgement.case.model_copy(update={"watch": watch})
+        rules = _counting(self._book.site)
+        origins = Origins(watch.sources, watch.gaps, case, settings())
+        return (each for each in judge(case, rules.values(), settings(), origins) if each.verdict == "finding")
+
+
+@cache
+def _counting(site: tuple[Path, ...]) -> dict[str, Rule]:
+    """Return the rules that ask for counters of faults; no other can see them."""
+    return {rule.id: rule for rule in rulebook(site).rules if re.search(r"\bwatch\b", rule.text.model_dump_json())}
+
+
+def _told(finding: Finding) -> Judged:
+    fix = finding.fix[0].text if finding.fix else finding.advice or finding.want or ""
+    return Judged(finding.id, finding.severity, finding.title, finding.claim or "", fix)
+
+
+def _opened(file: Path) -> tuple[Machine, dict[str, str], Watch | None]:
+    """Return the machine of a file, what its capture says of itself, and its counters."""
+    from advisor.collect.sources import collect_machine
+    from advisor.host.source import open_host
+
+    data = json_data(str(file))
+    if data is not None:
+        return machine_from_json(data, str(file)), {}, None
+    host = open_host(str(file))
+    return collect_machine(host), host.about if isinstance(host, CaptureHost) else {}, _watch(host)
+
+
+def _watch(host: Host) -> Watch | None:
+    if host.kind == "hwloc xml":
+        return None
+    second, first = second_look(host), look(host)
+    return watched(host, first) if second is None else watched(host, first, look(second.host), second.seconds)
+
+
+def measured_in(files: Iterable[Path]) -> None:
+    """Read measurements."""
+    del files
