@@ -13,6 +13,8 @@ from advisor.model.node_sets import folded
 NOT_THERE: Final = Fact("not there", "not there")
 _ALIKE: Final = 0.01
 """Amounts of bytes this near are the same: a kernel keeps another megabyte for itself at each start."""
+_CAUSES: Final = ("numa.partitioning", "cpu.smt", "firmware.", "bios.", "kernel.", "hcas.", "gpus.", "memory.", "")
+"""What a set of nodes is called by, the first where several facts differ."""
 _POPULATIONS: Final = 4
 """More values than this, none of them that of most nodes, name the nodes rather than set them up."""
 
@@ -74,7 +76,7 @@ def _lacking(kind: Group) -> list[Drift]:
 
 def _importance(name: str) -> tuple[bool, int, str]:
     """Sort a cause before its consequences: where devices are near, and what is per NUMA node, follows the partitioning."""
-    return ("locality" in name or "hugepages" in name, name.count("."), name)
+    return ("locality" in name or "hugepages" in name, next(at for at, each in enumerate(_CAUSES) if name.startswith(each)), name)
 
 
 def _differing(parts: Mapping[bytes, Part], groups: Mapping[bytes, list[str]]) -> Iterator[tuple[str, list[Value]]]:

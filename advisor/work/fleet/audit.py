@@ -1,6 +1,5 @@
 """Audits many nodes: reads what differs, judges what differs, and says it of sets of nodes."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from advisor.errors import AdvisorError, BadValue, CannotWork, must_be_one_of
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
 from advisor.fleet.assemble import Nodes, assemble
-from advisor.fleet.slow import Figure
+from advisor.fleet.slow import Figure, Figures
 from advisor.model.audit.platform import Scope
 from advisor.model.fleet import Fleet, Odd, Silent, Wrong
 from advisor.model.measurement import Measurements, Result
@@ -92,14 +91,14 @@ def file_of_node(named: Asked, node: str) -> Path:
 def _nodes(named: Asked, read: Read) -> Nodes:
     told = {node: record for node, record in read.records.items() if record.digest is not None}
     silent = (*named.silent, *(Silent(node=each.node, why=each.error) for each in read.records.values() if each.error))
-    figures = {entry.node: dict(_figures(entry.measured)) for entry in named.entries if entry.measured}
+    figures, unread = _measured(named.entries)
     times = sorted(entry.answer.at for entry in named.entries if entry.answer)
     return Nodes(
         folded={node: read.distinct[record.digest or ""].folded for node, record in told.items()},
         judged={node: (*read.distinct[record.digest or ""].judged, *record.added) for node, record in told.items()},
-        measured={node: each for node, each in figures.items() if each},
+        measured=figures,
         silent=silent,
-        odd=(*named.odd, *_odd(named.entries, told)),
+        odd=(*named.odd, *_odd(named.entries, told), *unread),
         begun=times[0] if times else None,
         ended=times[-1] if times else None,
     )
@@ -147,14 +146,25 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
 
 
-def _figures(file: Path) -> Iterator[tuple[str, Figure]]:
-    """Yield the figures of a node's measurements; a file that is none brings none."""
+def _measured(entries: Sequence[Entry]) -> tuple[dict[str, Figures], list[Odd]]:
+    """Return the figures of the nodes that were measured; measurements that cannot be read are named, and stop no other."""
     from advisor.work.measure import read_measurements
 
-    try:
-        found: Measurements = read_measurements([file])
-    except (AdvisorError, OSError, json.JSONDecodeError):
-        return
+    figures: dict[str, Figures] = {}
+    unread: list[Odd] = []
+    for entry in entries:
+        if entry.measured is None:
+            continue
+        try:
+            figures[entry.node] = dict(_figures(read_measurements([entry.measured])))
+        except AdvisorError as error:
+            why = error.problem if isinstance(error, BadInput) else str(error)
+            unread.append(Odd(what="measurements", node=entry.node, why=f"cannot be read: {why[:80]}"))
+    return figures, unread
+
+
+def _figures(found: Measurements) -> Iterator[tuple[str, Figure]]:
+    """Yield what was measured of whole parts, and is believed."""
     for result in found.results:
         if result.refused is None and result.part in _WHOLE:
             name = _figure_name(result)

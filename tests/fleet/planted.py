@@ -1,0 +1,235 @@
+"""Fleets with planted oddities: nodes differ in what names a node or changes by itself, and in what is planted."""
+
+import gzip
+import json
+import random
+import re
+import tarfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+from advisor.collect.sources import commands, counters, paths
+from advisor.host.record import record
+from advisor.host.tree import Link as StoredLink
+from advisor.host.tree import MemoryStore, TreeHost
+from advisor.model.fleet import ANSWERS, Answer, Outcome
+from tests.machines import sysfs
+from tests.machines.seeds import c6320, r7425, seeds
+from tests.machines.spec import Device, Hca, Spec
+from tests.machines.tree import Link, relative
+
+AT = "2026-01-31T06:10:00Z"
+ROOT = "advisor-capture/root/"
+
+
+class Shape:
+    """An archive of which every node's is a copy: members are replaced where they lie, without making the archive again."""
+
+    def __init__(self, spec: Spec, extra: Mapping[str, bytes]) -> None:
+        tree = {**sysfs.root(spec), **extra}
+        nodes = {f"/{path}": StoredLink(relative(path, node)) if isinstance(node, Link) else node for path, node in tree.items()}
+        host = TreeHost(MemoryStore(nodes), spec.host)
+        about = {"advisor": "0.3.0", "made": "python", "time": AT, "uid": "0", "anonymised": "no"}
+        self.data = gzip.decompress(record(host, paths(), commands(), about, twice=counters()))
+        with tarfile.open(fileobj=BytesIO(self.data)) as tar:
+            self.members = {
+                member.name: (member.offset_data - 512, member.offset_data, member.size) for member in tar if member.isfile()
+            }
+
+    def content(self, path: str) -> bytes:
+        """Return what a member holds."""
+        _, start, size = self.members[path]
+        return self.data[start : start + size]
+
+    def copy(self, changes: Mapping[str, bytes]) -> bytes:
+        """Return an archive with other contents of some members, each in as many blocks as before."""
+        data = bytearray(self.data)
+        for path, content in changes.items():
+            header, start, size = self.members[path]
+            room = -(-size // 512) * 512
+            assert len(content) <= room, path
+            data[start : start + room] = content.ljust(room, b"\0")
+            block = data[header : header + 512]
+            block[124:136] = b"%011o\0" % len(content)
+            block[148:156] = b"        "
+            block[148:156] = b"%06o\0 " % sum(block)
+            data[header : header + 512] = block
+        return bytes(data)
+
+
+NOISE = {"proc/uptime": b"100000.00 100.00\n"}
+
+
+@cache
+def shape(name: str) -> Shape:
+    """Return the archive of one sort of node."""
+    return Shape(SORTS[name](), NOISE)
+
+
+def _changed_hca(spec: Spec, change: Callable[[Hca], Hca] | None = None, **device: int) -> Spec:
+    """Return a machine whose adapter is another, or sits elsewhere."""
+
+    def other(one: Device) -> Device:
+        if not one.hcas:
+            return one
+        return replace(one, hcas=tuple(change(each) if change else each for each in one.hcas), **device)
+
+    return replace(spec, devices=tuple(other(one) for one in spec.devices))
+
+
+def _down(hca: Hca) -> Hca:
+    return replace(hca, state="1: DOWN", physical="2: Polling")
+
+
+def _without_dimm(spec: Spec) -> Spec:
+    return replace(spec, dimms=(*spec.dimms[:-1], replace(spec.dimms[-1], mib=0)))
+
+
+SORTS: dict[str, Callable[[], Spec]] = {
+    "haswell": c6320,
+    "haswell cod": lambda: c6320(cod=True),
+    "haswell down": lambda: _changed_hca(c6320(), _down),
+    "haswell slot": lambda: _changed_hca(c6320(), node=1),
+    "haswell dimm": lambda: _without_dimm(c6320()),
+    "haswell bios": lambda: replace(c6320(), dmi=replace(c6320().dmi, bios="2.14.9")),
+    "naples": r7425,
+    "rome": lambda: seeds()["b-c6525-2x7702-nps1"],
+}
+"""Every sort of node by name: the first word is its kind of hardware."""
+
+
+def noise(shape: Shape, name: str, chance: random.Random) -> dict[str, bytes]:
+    """Return what is another on each node: names, serial numbers, MACs, GUIDs, clocks, free memory, counters, temperatures."""
+    changes = {path: _other(path, shape.content(path), name, chance) for path in shape.members}
+    return {path: content for path, content in changes.items() if content is not None}
+
+
+def _other(path: str, content: bytes, name: str, chance: random.Random) -> bytes | None:
+    """Return the content of a member on one node; None where it is the same on all."""
+    own = path.removeprefix(ROOT)
+    if own == "proc/sys/kernel/hostname":
+        return f"{name}\n".encode()
+    if own.endswith("meminfo"):
+        found = re.sub(rb"(MemFree:\s+)(\d+)", lambda m: m[1] + str(int(m[2]) - chance.randrange(9999)).encode(), content)
+        return re.sub(rb"(MemTotal:\s+)(\d+)", lambda m: m[1] + str(int(m[2]) - chance.randrange(64)).encode(), found)
+    if own == "proc/cpuinfo":
+        return re.sub(rb"(cpu MHz\s+: \d+)\.\d+", lambda m: m[1] + b".%03d" % chance.randrange(1000), content)
+    if own.endswith("tables/DMI"):
+        serial = b"%07d" % chance.randrange(10**7)
+        return content.replace(b"ABC1234", serial).replace(bytes(range(16)), chance.randbytes(16))
+    if own.endswith(("/address", "_guid", "gids/0")):
+        return re.sub(rb"[0-9a-f]{2}(?=\n$)", lambda _: b"%02x" % chance.randrange(256), content)
+    if own.endswith("/lid"):
+        return b"0x%x\n" % (1 + chance.randrange(40000))
+    if re.search(r"counters/port_(xmit|rcv)_(data|wait)$", own):
+        return b"%d\n" % chance.randrange(10**9)
+    if own.endswith("scaling_cur_freq"):
+        return b"%d\n" % (1200000 + chance.randrange(10**6))
+    return None
+
+
+Change = Callable[[Shape], dict[str, bytes]]
+
+
+def _file(path: str, content: bytes) -> Change:
+    return lambda _: {f"{ROOT}{path}": content}
+
+
+@dataclass(frozen=True)
+class Plant:
+    """An oddity: the sort of node it makes, or the files that it changes, and where a screen has to name it."""
+
+    name: str
+    sort: str | None = None
+    files: Change = field(default=lambda _: {})
+    drift: str | None = None
+    """The fact that has to be named."""
+    wrong: str | None = None
+    """The rule that has to be."""
+
+
+THP = "sys/kernel/mm/transparent_hugepage/enabled"
+PLANTS = (
+    Plant("setting", "haswell cod", drift="numa.partitioning"),
+    Plant("balancing", None, _file("proc/sys/kernel/numa_balancing", b"0\n"), drift="kernel.numa_balancing"),
+    Plant(
+        "hugepages", None, _file("sys/kernel/mm/transparent_hugepage/enabled", b"always madvise [never]\n"), drift="kernel.thp"
+    ),
+    Plant("firmware", "haswell bios", drift="firmware.bios_version"),
+    Plant("dimm", "haswell dimm", drift="hardware.DIMMs"),
+    Plant("port", "haswell down", drift="hcas.mlx5_0.ports.1.state"),
+    Plant("slot", "haswell slot", drift="hcas.mlx5_0.address"),
+)
+
+
+@dataclass
+class Planted:
+    """A fleet on disk, and the truth about it."""
+
+    folder: Path
+    kinds: dict[str, list[str]] = field(default_factory=dict)
+    plants: dict[str, list[str]] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    slow: list[str] = field(default_factory=list)
+
+    @property
+    def odd(self) -> set[str]:
+        """Every node that a screen may name."""
+        return {*self.slow, *(node for nodes in self.plants.values() for node in nodes)}
+
+
+def plant(
+    folder: Path, seed: int, *, nodes: int = 60, plants: Iterable[Plant] = PLANTS, others: int = 3, level: int = 1
+) -> Planted:
+    """Write a fleet: most of it one kind with the oddities, a tenth of a second kind, some nodes that did not answer."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    made = Planted(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"n{number:05}" for number in range(nodes)]
+    few = names[nodes - nodes // 10 :]
+    free = names[: nodes - nodes // 10]
+    for name in chance.sample(free, others):
+        made.silent[name] = chance.choice(("timed out", "no route", "truncated"))
+    sorts = dict.fromkeys(names, ("haswell", PLANTS[0].files)) | dict.fromkeys(few, ("naples", PLANTS[0].files))
+    left = [name for name in free if name not in made.silent]
+    for each in plants:
+        own = sorted(chance.sample(left, chance.randint(1, max(1, len(free) // 40))))
+        left = [name for name in left if name not in own]
+        made.plants[each.name] = own
+        sorts |= dict.fromkeys(own, (each.sort or "haswell", each.files))
+    made.slow = sorted(chance.sample(left, 1))
+    made.kinds = {"haswell": [name for name in free if name not in made.silent], "naples": few}
+    _write(made, sorts, chance, level)
+    return made
+
+
+def _write(made: Planted, sorts: Mapping[str, tuple[str, Change]], chance: random.Random, level: int) -> None:
+    lines = []
+    for name, (sort, files) in sorts.items():
+        why = made.silent.get(name)
+        if why in (None, "truncated"):
+            own = shape(sort)
+            data = gzip.compress(own.copy(noise(own, name, chance) | files(own)), level, mtime=0)
+            (made.folder / f"{name}.tar.gz").write_bytes(data[: len(data) // 2] if why else data)
+            (made.folder / f"{name}.measured.json").write_text(measured(name, sort, chance, slow=name in made.slow))
+        outcome = Outcome(why) if why and why != "truncated" else Outcome.ANSWERED
+        archive = f"{name}.tar.gz" if outcome is Outcome.ANSWERED else None
+        lines.append(Answer(node=name, at=AT, outcome=outcome, archive=archive).line())
+    (made.folder / ANSWERS).write_bytes(b"".join(lines))
+
+
+def measured(name: str, sort: str, chance: random.Random, *, slow: bool) -> str:
+    """Return what a node measured: values with the spread of real ones, a tenth less of one that is slow."""
+    base = {"haswell": 100e9, "naples": 240e9, "rome": 300e9}[sort.split(maxsplit=1)[0]] * (0.85 if slow else 1)
+    values = [base * chance.gauss(1, 0.012)] * 3
+    result = {
+        "task": "membw/part/machine/triad-nt", "kernel": "membw", "purpose": "part", "variant": "triad-nt", "part": "machine",
+        "cpus": [0], "unit": "bytes/s", "values": values,
+    }  # fmt: skip
+    conditions = {"started": AT, "idle": True}
+    return json.dumps(
+        {"schema_version": 1, "advisor": "0.3.0", "machine": {"name": name}, "conditions": conditions, "results": [result]}
+    )

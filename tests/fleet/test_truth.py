@@ -1,0 +1,103 @@
+"""Fleets with planted oddities: every one is named, and nothing else is."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from advisor.fleet.assemble import Nodes, assemble
+from advisor.fleet.fold import Folded, Hardware
+from advisor.fleet.slow import Figure
+from advisor.model.fleet import Fleet, Wrong
+from advisor.model.node_sets import expanded
+from advisor.work.fleet.audit import audit_fleet
+from tests.fleet.planted import PLANTS, Planted, plant
+
+PLAIN = Folded(Hardware(("Dell C6525",), ()), {})
+
+
+def mistakes(made: Planted, fleet: Fleet) -> Iterator[str]:
+    """Yield what a screen leaves out of the truth, and what it says beside it."""
+    drifted = {each.fact: set(expanded(each.nodes)) for each in fleet.drift}
+    for each in PLANTS:
+        if drifted.get(each.drift or "") != set(made.plants.get(each.name, ())):
+            yield f"{each.name}: {sorted(drifted.get(each.drift or '', ()))} for {made.plants[each.name]}"
+    yield from (f"DRIFT {each.fact} {each.nodes}" for each in fleet.drift if not set(expanded(each.nodes)) <= made.odd)
+    yield from (f"WRONG {each.rule} {each.nodes}" for each in fleet.wrong if not is_true(each, made))
+    yield from (f"SPLIT {each.fact}" for each in fleet.split)
+    if [each.node for each in fleet.slow] != made.slow:
+        yield f"SLOW {[each.node for each in fleet.slow]} for {made.slow}"
+    if {each.node: each.why for each in fleet.silent} != made.silent:
+        yield f"silent: {fleet.silent}"
+    kinds = [set(expanded(kind.nodes)) for kind in fleet.kinds]
+    if sorted(kinds, key=len, reverse=True) != [set(made.kinds["haswell"]), set(made.kinds["naples"])]:
+        yield f"kinds: {fleet.kinds}"
+    yield from (f"ODD {each}" for each in fleet.odd)
+
+
+def is_true(each: Wrong, made: Planted) -> bool:
+    """Tell whether a finding is of all of a kind but for odd nodes, or of odd nodes alone."""
+    nodes = set(expanded(each.nodes))
+    return nodes <= made.odd or any(set(kind) - made.odd <= nodes <= set(kind) for kind in made.kinds.values())
+
+
+def test_every_planted_oddity_is_named_and_nothing_else(tmp_path: Path) -> None:
+    """Names, serial numbers, clocks, counters and free memory are another on each node; only what is planted is odd."""
+    made = plant(tmp_path, 1, nodes=40)
+    assert list(mistakes(made, audit_fleet([tmp_path]).fleet)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 22))
+def test_other_fleets_have_no_false_finding(tmp_path: Path, seed: int) -> None:
+    """Twenty fleets with other seeds: every oddity, and no other."""
+    made = plant(tmp_path, seed, nodes=40)
+    assert list(mistakes(made, audit_fleet([tmp_path]).fleet)) == []
+
+
+def null(chance: random.Random, nodes: int, spread: float) -> Nodes:
+    """Return nodes of one kind of which nothing is odd, with three figures that differ by chance alone."""
+    units = ("bytes/s", "flop/s", "seconds")
+    measured = {
+        f"n{number}": {unit: Figure(unit, unit, 100 * chance.gauss(1, spread)) for unit in units} for number in range(nodes)
+    }
+    return Nodes(dict.fromkeys(measured, PLAIN), {}, measured)
+
+
+def null_fleets(count: int, most: int) -> Iterator[Fleet]:
+    """Yield fleets of 8 nodes and more of which nothing is odd."""
+    for seed in range(count):
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        yield assemble(null(chance, int(8 * (most / 8) ** (seed / count)), chance.choice((0.002, 0.008, 0.015, 0.03))))
+
+
+def named(fleets: Iterator[Fleet]) -> Counter[str]:
+    """Return how often fleets name somebody."""
+    return Counter(what for fleet in fleets for what, found in (("slow", fleet.slow), ("drift", fleet.drift)) for _ in found)
+
+
+def test_chance_alone_names_nobody() -> None:
+    """Thirty fleets of 8 to 400 nodes without an oddity: no SLOW, no DRIFT."""
+    assert named(null_fleets(30, 400)) == {}
+
+
+@pytest.mark.slow
+def test_chance_alone_names_nobody_in_large_fleets() -> None:
+    """Fifty fleets of 8 to 10,000 nodes without an oddity: no SLOW, no DRIFT."""
+    assert named(null_fleets(50, 10_000)) == {}
+
+
+def found_slow(nodes: int, seed: int) -> bool:
+    """Tell whether the one node that is a tenth slow is the one that is named, where values spread by 1.5 %."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    measured = {f"n{number}": {"membw": Figure("membw", "bytes/s", 100 * chance.gauss(1, 0.015))} for number in range(nodes)}
+    measured["n3"] = {"membw": Figure("membw", "bytes/s", 90 * chance.gauss(1, 0.015))}
+    return [each.node for each in assemble(Nodes(dict.fromkeys(measured, PLAIN), {}, measured)).slow] == ["n3"]
+
+
+@pytest.mark.parametrize(("nodes", "least"), [(8, 75), (40, 87), (400, 93)])
+def test_a_node_that_is_a_tenth_slow_is_found(nodes: int, least: int) -> None:
+    """At a spread of 1.5 % a tenth is 6.7 spreads and five are asked for: so many of a hundred fleets name it, and it alone."""
+    assert sum(found_slow(nodes, seed) for seed in range(100)) >= least
