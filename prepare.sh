@@ -102,6 +102,7 @@ test_packages() {
         need depmod kmod - -
         need ip iproute2 - -
         need ssh-keygen openssh-client - -
+        need sshd openssh-server - -
         need dropbear dropbear-bin - -
         need rdma rdma-core - -
         need rsvg-convert librsvg2-bin - -

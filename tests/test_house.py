@@ -1,6 +1,7 @@
 """The house's own laws, measured on its code."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def test_only_one_file_starts_processes() -> None:
     """Commands are run in advisor/host/live.py and nowhere else."""
     users = [str(path.relative_to(ROOT)) for path in MODULES if "import subprocess" in path.read_text()]
     assert users == ["advisor/host/live.py"]
+
+
+def test_only_one_file_asks_other_nodes() -> None:
+    """ClusterShell's tasks and workers, by which commands run on other nodes, are in advisor/host/nodes.py and nowhere else."""
+    users = [str(path.relative_to(ROOT)) for path in MODULES if re.search(r"ClusterShell\.(Task|Worker)", path.read_text())]
+    assert users == ["advisor/host/nodes.py"]
 
 
 def test_no_room_for_odds_and_ends() -> None:

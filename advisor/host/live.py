@@ -115,7 +115,7 @@ class LiveHost:
         except (OSError, ValueError):
             return Ran(why=Why.FAILED)
         try:
-            with _interruptible():
+            with interruptible():
                 return _listen(process, program, hear, monotonic() + timeout)
         finally:
             _end(process)
@@ -225,7 +225,7 @@ def _kill(group: int) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Let the signals that end a job end what is run here as Ctrl-C does."""
     if current_thread() is not main_thread():
         yield

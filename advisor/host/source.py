@@ -136,6 +136,13 @@ def open_host(path: str) -> Host:
     return _from_data(decompressed(data, place.name), place)
 
 
+def capture_from(data: bytes, name: str) -> CaptureHost | None:
+    """Return the capture that the bytes of an archive hold, None where they hold no capture; ``name`` is for messages."""
+    found = decompressed(data, name)
+    store = capture_in(MemoryStore(unpack(found, name), name)) if is_tar(found) else None
+    return None if store is None else CaptureHost(store, name)
+
+
 def _from_data(data: bytes, place: Path) -> Host:
     if is_tar(data):
         return _from_store(MemoryStore(unpack(data, place.name), place.name), place.name)

@@ -244,6 +244,14 @@ def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
+def on_node_script(template: str, script: str, mark: str) -> str:
+    """Return what runs a script on another node and prints the file that it writes; ``mark`` is one word that it has nowhere."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script
+    return environment.from_string(template).render(mark=_plain(mark), script=script.rstrip("\n"))
+
+
 def _look(folder: str, names: Iterable[str]) -> str:
     return " ".join(quote(word) for word in (folder or "/", *names))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor.work.bmc.fleet import fold_names, names_of
+from advisor.work.node_names import fold_names, names_of
 from tests.bmc.admin import WISH, Admin, Said
 from tests.bmc.imitation import PASSWORD, USER, Bmc
 from tests.bmc.machines import own
@@ -234,12 +234,9 @@ def test_folded_names_are_read_back(names: list[str], text: str) -> None:
 
 
 def test_a_group_is_clustershells(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """@rack1 is what nodeset says it is."""
-    folder = admin.folder / "bin"
-    folder.mkdir()
-    (folder / "nodeset").write_text('#!/bin/sh\n[ "$1 $2" = "-e @rack1" ] && echo bmc1 bmc2\n')
-    (folder / "nodeset").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    """@rack1 is what the site's groups.conf says it is."""
+    (admin.folder / "groups.conf").write_text('[Main]\ndefault: here\n[here]\nmap: [ "$GROUP" = rack1 ] && echo bmc[1-2]\n')
+    monkeypatch.setenv("CLUSTERSHELL_CFGDIR", str(admin.folder))
     assert names_of("@rack1,bmc9") == ("bmc1", "bmc2", "bmc9")
 
 

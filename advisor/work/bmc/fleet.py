@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
 from advisor.work import SILENT, Observer
 from advisor.work.bmc.door import Door
+from advisor.work.node_names import fold_names, names_of
 
 AT_ONCE: Final = 32
 _LARGEST: Final = 1 << 20
@@ -159,9 +160,9 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
         raise BadValue(
             f"--bmc-name {pattern[:60]} names one BMC for all nodes", cure="write %h where the node's name goes: bmc-%h"
         )
-    named = _of_file(hosts) if hosts is not None else dict.fromkeys(names_of(where or ""))
+    named = _of_file(hosts) if hosts is not None else dict.fromkeys(names_of(where or "", "BMC"))
     if hosts is not None and where is not None:
-        named = _chosen(named, names_of(where), hosts)
+        named = _chosen(named, names_of(where, "node"), hosts)
     pairs = {
         name: (bmc, name) if bmc else (pattern.replace("%h", name), name) if pattern else (name, None)
         for name, bmc in named.items()
@@ -191,34 +192,6 @@ def _chosen(known: "dict[str, str | None]", names: Sequence[str], file: Path) ->
     return {name: known[name] for name in names}
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    """Return the BMCs that a list names: addresses, names with brackets as Slurm writes them, and groups of ClusterShell."""
-    from advisor.work.job.allocation import expand
-
-    found: list[str] = []
-    for part in re.split(r",(?![^\[]*\])", text.strip()):
-        if part.startswith("@"):
-            found += _of_group(part)
-        elif ":" in part:
-            found.append(part)
-        else:
-            found += expand(part)
-    return tuple(found)
-
-
-def _of_group(name: str) -> tuple[str, ...]:
-    from advisor.host.live import LiveHost
-
-    if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", name):
-        raise BadValue(f"{name[:60]} is no name of a group", cure="write such as @rack1")
-    ran = LiveHost().run(("nodeset", "-e", name))
-    names = tuple((ran.text or "").split())
-    if not names:
-        cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hosts FILE"
-        raise BadValue(f"{name} names no BMC", cure=cure)
-    return names
-
-
 def _of_file(path: Path) -> "dict[str, str | None]":
     """Return what a file names: BMCs, or nodes each with its BMC (``node[01-16] bmc[01-16]``)."""
     found: dict[str, str | None] = {}
@@ -243,7 +216,7 @@ def _of_line(text: str) -> "dict[str, str | None]":
     words = text.split()
     if len(words) > 2:
         raise BadValue(f"{len(words)} words", cure="write a BMC, or a node and its BMC: node01 bmc01")
-    lists = [names_of(word) for word in words]
+    lists = [names_of(word, "BMC") for word in words]
     if len(lists) == 1:
         return dict.fromkeys(lists[0])
     nodes, bmcs = lists
@@ -264,32 +237,3 @@ def for_bmc(path: Path, door: Door, *, many: bool) -> Path:
     except OSError as error:
         raise CannotWork(f"{found.parent}: {(error.strerror or 'cannot be made').lower()}") from None
     return found
-
-
-def fold_names(names: Iterable[str]) -> str:
-    """Return names as Slurm writes a list of them.
-
-    >>> fold_names(["bmc001", "bmc002", "bmc003", "bmc007", "head"])
-    'bmc[001-003,007],head'
-    """
-    groups: dict[tuple[str, int, str], list[int]] = defaultdict(list)
-    for name in names:
-        match = None if ":" in name or re.fullmatch(r"[\d.]+", name) else re.fullmatch(r"(.*?)(\d{1,9})(\D*)", name)
-        key = (match[1], len(match[2]), match[3]) if match else (name, 0, "")
-        groups[key].append(int(match[2]) if match else 0)
-    return ",".join(_folded(key, sorted(set(numbers))) for key, numbers in groups.items())
-
-
-def _folded(key: tuple[str, int, str], numbers: list[int]) -> str:
-    before, wide, after = key
-    if not wide:
-        return before
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1][1:] = [number]
-        else:
-            runs.append([number])
-    shown = ["-".join(f"{each:0{wide}d}" for each in dict.fromkeys(run)) for run in runs]
-    inside = ",".join(shown)
-    return f"{before}[{inside}]{after}" if len(numbers) > 1 else f"{before}{inside}{after}"
