@@ -12,12 +12,12 @@ from advisor.host.node_lists import checked_names, nodes_of_partition
 from advisor.host.nodes import Reply, Way, ask_nodes
 from advisor.host.source import capture_from
 from advisor.model.fleet import CAPTURE_SUFFIX, KEPT, Answer, Outcome
+from advisor.model.node_sets import folded
 from advisor.model.value import is_name
 from advisor.work import SILENT, Observer
 from advisor.work.fleet.answers import AnswersFolder, checked_again, grouped, is_one_of
 from advisor.work.fleet.on_node import Brought, brought, errand, new_mark
 from advisor.work.machine import capture_script
-from advisor.work.node_names import fold_names
 
 _HOSTNAME: Final = "/proc/sys/kernel/hostname"
 
@@ -69,8 +69,8 @@ class Captured:
             "asked_now": self.asked_now,
             "answered": len(self.answered),
             "interrupted": self.interrupted,
-            "not_asked": fold_names(self.not_asked),
-            "outcomes": [{"is": str(is_), "count": len(names), "nodes": fold_names(names)} for is_, names in outcomes],
+            "not_asked": list(self.not_asked),
+            "outcomes": [{"is": str(is_), "count": len(names), "nodes": folded(names)} for is_, names in outcomes],
             "silent": [{"node": each.node, "is": str(each.outcome), "why": each.why} for each in self.silent],
             "other_names": [{"node": each.node, "seen_as": each.seen_as} for each in self.answered if _is_other(each)],
         }

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from advisor.cli import fleet_options as fleet
 from advisor.cli import node_options as nodes
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
@@ -33,16 +34,14 @@ def run(
     again: nodes.Again = None,
     timeout: nodes.Timeout = 60.0,
     fan_out: nodes.FanOut = 64,
-    fail_on_missing: Annotated[
-        bool, typer.Option("--fail-on-missing", help="Exit with status 1 where some nodes did not answer.")
-    ] = False,
+    fail_on_missing: fleet.FailOnMissing = False,
     json: opt.Json = False,
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
     """Capture many nodes."""
     from advisor.host.nodes import Way
-    from advisor.render.fleet_answers import captured_page
+    from advisor.render.fleet.answers import captured_page
     from advisor.work.fleet.answers import age
     from advisor.work.fleet.capture import CaptureOptions, capture_fleet
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from advisor.render.fleet_answers import captured_page, who_answered
+from advisor.render.fleet.answers import captured_page
 from tests.printing import printed
 
 TOLD: dict[str, Any] = {
@@ -10,7 +10,7 @@ TOLD: dict[str, Any] = {
     "asked": 1000,
     "asked_now": 12,
     "answered": 994,
-    "not_asked": "",
+    "not_asked": ["n0999"],
     "outcomes": [
         {"is": "answered", "count": 993, "nodes": "n[0001-1000]"},
         {"is": "timed out", "count": 4, "nodes": "n[0013-0016]"},
@@ -25,18 +25,14 @@ TOLD: dict[str, Any] = {
 }
 
 
-def test_the_first_line_says_who_answered_and_who_did_not() -> None:
-    """Folded, with the reason in a word."""
-    assert who_answered(3, 3, []) == "3 nodes asked, 3 answered"
-    assert who_answered(1, 0, [("refused", "n1")]) == "1 node asked, 0 answered (n1 refused)"
-
-
 def test_the_page_has_each_reason_once_and_how_to_go_on() -> None:
     """One node stands for all that gave the same reason."""
     assert printed(captured_page(TOLD, 100)).splitlines() == [
-        "1000 nodes asked, 994 answered (n[0013-0016] timed out, n[0300,0301] host key)",
+        "1000 nodes asked, 994 answered (n[0013-0016] timed out, n[0300-0301] host key, n0999 not asked:",
+        "  interrupted)",
         "timed out    n0013 and 3 more: no whole answer in time",
         "host key     n0300 and 1 more: Host key verification failed.",
         "Other names  n0007 is n0008",
+        "Then         advisor fleet audit 'my fleet'",
         "Again        advisor fleet capture --again failed -o 'my fleet'",
     ]
