@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor.work.node_names import fold_names, names_of
+from advisor.work.job.node_names import fold_names, names_of
 from tests.bmc.admin import WISH, Admin, Said
 from tests.bmc.imitation import PASSWORD, USER, Bmc
 from tests.bmc.machines import own

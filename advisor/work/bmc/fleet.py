@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
 from advisor.work import SILENT, Observer
 from advisor.work.bmc.door import Door
-from advisor.work.node_names import fold_names, names_of
+from advisor.work.job.node_names import fold_names, names_of
 
 AT_ONCE: Final = 32
 _LARGEST: Final = 1 << 20
