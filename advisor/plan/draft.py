@@ -66,6 +66,11 @@ class FirmwareState:
         known = self.registry.attributes.get(attribute) if self.registry else None
         return known is None or known.takes(value) or _chosen(known, value) is not None
 
+    def takes_again(self, attribute: str, now: Scalar) -> bool:
+        """Return whether a present value can be written again to the letter, as the way back does; True without a registry."""
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        return known is None or known.takes(now)
+
     def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
         """Return what changes along with a profile, as the vendor's sheet has it, of what this machine has and sees otherwise."""
         profiles = (lock for lock in self.locks if is_named(lock.attribute, attribute))

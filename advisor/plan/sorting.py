@@ -36,7 +36,7 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         if wish.done is False:
             lists.by_hand.append(_left(wish, "the BIOS says so already: a restart is due, or something overrides it"))
         return None
-    if now is not None and not ground.takes(place.attribute, now):
+    if now is not None and not ground.takes_again(place.attribute, now):
         lists.refused.append(
             _left(wish, f"it is set to {now}, which the attribute registry does not allow: it could not be undone")
         )

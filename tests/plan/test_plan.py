@@ -141,6 +141,14 @@ def test_what_stands_at_a_value_that_the_registry_refuses_is_not_written(now: An
     assert (written(made), reasons(made.refused)) == ([], [("MadtCoreEnumeration=Linear", why)])
 
 
+def test_a_value_in_another_spelling_than_the_registrys_has_no_way_back_either() -> None:
+    """A registry that has Enabled refuses Enable: the undo would be refused after the change went through."""
+    known = registry([choice("LogicalProc", "Enabled", "Disabled")])
+    made = plan([asks("c", "cpu.smt", "off")], bios={"LogicalProc": "Enable"}, registry=known)
+    why = "it is set to Enable, which the attribute registry does not allow: it could not be undone"
+    assert (written(made), reasons(made.refused)) == ([], [("LogicalProc=Disabled", why)])
+
+
 def test_an_older_firmware_is_answered_in_its_spelling() -> None:
     """Where the file says Enable, Disable is written, not Disabled."""
     made = plan([asks("a", "cpu.smt", "off")], {"cpu.smt": "on"}, "lenovo", bios={"Processors_HyperThreading": "Enable"})
