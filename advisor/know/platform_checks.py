@@ -1,7 +1,7 @@
 """What `advisor rules check` finds in platform sheets that are each well formed: what contradicts another, or cannot be meant."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
 from typing import Final
 
@@ -18,8 +18,9 @@ from advisor.sheets import Sheet, read_sheet
 
 def platform_mistakes() -> Iterator[BadSheet]:
     """Yield what is wrong in platform sheets, and between them."""
+    sheets = {platform.id: read_sheet(file_of(platform.id)) for platform in platforms()}
     for platform in platforms():
-        sheet = read_sheet(file_of(platform.id))
+        sheet = sheets[platform.id]
         yield from _recognised(platform, sheet)
         yield from _inherited_unseen(platform, sheet)
         yield from _uncited(platform, sheet)
@@ -29,8 +30,8 @@ def platform_mistakes() -> Iterator[BadSheet]:
             if (variant.flops_per_cycle, variant.channels, variant.memory_speed) == (None, None, None):
                 said = f"nothing differs in variant {variant.name}"
                 yield sheet.wrong(("variants", number), said, "add flops_per_cycle, channels or memory_speed, or take it out")
-    yield from _two_that_fit_one()
-    yield from _processors_of_two()
+    yield from _two_that_fit_one(sheets)
+    yield from _processors_of_two(sheets)
 
 
 _VENDORS: Final = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel", "HygonGenuine": "Hygon"}
@@ -182,7 +183,7 @@ _BYTES: Final = 8
 """What a channel of DDR carries in one transfer."""
 
 
-def _two_that_fit_one() -> Iterator[BadSheet]:
+def _two_that_fit_one(sheets: Mapping[str, Sheet]) -> Iterator[BadSheet]:
     """Yield platforms that are recognised by the same processors, neither of which refines the other."""
     for one, other in combinations(traits(), 2):
         first, second = one.match, other.match
@@ -191,18 +192,18 @@ def _two_that_fit_one() -> Iterator[BadSheet]:
         same = (first.vendor, first.family) == (second.vendor, second.family) and shared and not apart
         if same and (one.scheme, one.l3_per_die) != (other.scheme, other.l3_per_die):
             said = f"{one.id} and {other.id} are the same processors, and differ in scheme or l3_per_die"
-            yield read_sheet(file_of(other.id)).wrong(("match",), said, "a layout is read by them: write the same in both")
+            yield sheets[other.id].wrong(("match",), said, "a layout is read by them: write the same in both")
         if same and first.refines == second.refines:
             said = f"{one.id} and {other.id} both fit {first.vendor}, family {first.family}, model {shared[0]}"
             cure = "give match other models or steppings, or a refinement: l3, hbm or name"
-            yield read_sheet(file_of(other.id)).wrong(("match",), said, cure)
+            yield sheets[other.id].wrong(("match",), said, cure)
 
 
-def _processors_of_two() -> Iterator[BadSheet]:
+def _processors_of_two(sheets: Mapping[str, Sheet]) -> Iterator[BadSheet]:
     """Yield processors that two sheets list, or that do not bear the names of their platform."""
     seen: dict[str, str] = {}
     for platform in platforms():
-        sheet = read_sheet(file_of(platform.id))
+        sheet = sheets[platform.id]
         for name in platform.processors:
             place = ("processors", name)
             if not _named(platform, name):
@@ -212,7 +213,7 @@ def _processors_of_two() -> Iterator[BadSheet]:
             else:
                 seen[name] = platform.id
     for one, other in permutations(platforms(), 2):
-        sheet = read_sheet(file_of(one.id))
+        sheet = sheets[one.id]
         taken = next((name for name in other.processors if _named(one, name)), None)
         if taken and taken not in one.processors and other.id != one.inherits and one.id != other.inherits:
             yield sheet.wrong(("series",), f"{taken} of {other.id} is a name of this series too", "narrow series")

@@ -6,6 +6,7 @@ import pytest
 
 import advisor.know.platforms as sheets
 from advisor.errors import BadValue
+from advisor.know import platform_checks
 from advisor.know.platform_checks import platform_mistakes
 from advisor.know.platforms import match_platform, platform_by_id, platforms
 from advisor.model.audit.platform import Platform, best_cut, dies, offered
@@ -269,3 +270,15 @@ def test_naples_is_best_with_its_channels_interleaved() -> None:
     best = best_cut(naples, "hpl", dies(naples, 8), 2)
     assert best is not None
     assert (best.name, best.nodes) == ("channel-interleaving", 4)
+
+
+def test_each_sheet_is_read_once_however_many_there_are_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Platforms are compared with each other: reading a sheet for each pair was most of what `rules check` takes."""
+    read: list[Path] = []
+
+    def counting(path: Path) -> Sheet:
+        read.append(path)
+        return read_sheet(path)
+
+    monkeypatch.setattr(platform_checks, "read_sheet", counting)
+    assert (list(platform_mistakes()), sorted(read)) == ([], sorted(platform_traits.platform_files().values()))
