@@ -49,7 +49,7 @@ bench: packages $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.page $(ARGS)
 
 docs: $(VENV)/.installed-test
-	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs
 
 packages:
 	@sh prepare.sh packages

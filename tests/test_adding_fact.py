@@ -172,6 +172,9 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
         (FIELDS, "critical: Celsius", "critical: float", "sensors[].critical: a number without a unit"),
         (FIELDS, 'description="as it was read"', "", "sensors[].now: no description"),
         (FACTS, "Annotated[tuple[Sensor, ...] | None, Section.MACHINE]", "tuple[Sensor, ...] | None", "sensors: no section"),
+        (FACTS, "Section.MACHINE]", "Section.MACHINES]", "cannot be loaded: AttributeError: MACHINES; did you mean MACHINE?"),
+        (FIELDS, "critical: Celsius", "critical: Celcius", "cannot be loaded: NameError: name 'Celcius' is not defined"),
+        (FIELDS, "critical: Celsius", "critical Celsius", "cannot be loaded: SyntaxError: invalid syntax"),
         (SOURCE, '"Temperatures and where devices protect themselves (hwmon)."', '""', "sensors: about is empty"),
         (
             SOURCE,
@@ -193,7 +196,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, file: str, written: str, inst
     """Without a unit, description, section or key, or with half a source, `make docs` stops, and one line says what to write."""
     code = example()
     copy = with_example(tmp_path / "project", {**code, file: code[file].replace(written, instead)})
-    ran = python(copy, "-m", "docs.generate")
+    ran = python(copy, "-m", "docs")
     (line,) = ran.stderr.splitlines()
     place, number, rest = line.split(": ", 2)
     assert (ran.returncode, place, number[:5]) == (2, file, "line ")

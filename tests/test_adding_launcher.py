@@ -76,7 +76,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("copy")
     for name in ("advisor", "rules", "templates", "docs", "tests/machines", "tests/launch", "tests/place", "tests/model"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("pictures", "reference"))
-    for name in ("kernels", "README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
+    for name in ("kernels", "README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/examples.py"):
         (place / name).symlink_to(ROOT / name)
     for name, text in zip((MODULE, READER), examples(), strict=True):
         (place / name).write_text(text, encoding="utf-8")
@@ -249,6 +249,32 @@ def test_a_launch_that_returns_nothing_is_named_in_one_line(copy: Path) -> None:
     """A return that was forgotten stops bind with the file and what is expected."""
     said = broken(copy, "    return Launch(NAME,", "    Launch(NAME,", *BIND, "--launcher", "hpcrun", "--", "./app")
     assert said == "its launch returns no Launch with the words of a line"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said", "command"),
+    [
+        ("wish.command if slots", "wish.commnd if slots", "line 33: its launch fails: AttributeError: 'LaunchRequest'", "bind"),
+        ("str(total), *(", "str(total), *{}[0], *(", "line 43: its unbound fails: KeyError: 0", "openmpi"),
+        (
+            'programs=("hpcrun",)',
+            'programs=("hpcrun",), ranks=lambda made: 1 // 0',
+            "line 20: its LINES.ranks fails: ZeroDivisionError",
+            "hpcrun",
+        ),
+    ],
+)
+def test_a_slip_inside_of_a_launchers_own_function_is_named_in_one_line(
+    copy: Path, old: str, new: str, said: str, command: str
+) -> None:
+    """What is raised there names the file, the line and the function: no traceback ends bind or lint."""
+    lint = ("bind", "lint", "--from", "node.tar.gz", "--")
+    words = {
+        "bind": (*BIND, "--launcher", "hpcrun", "--", "./app"),
+        "openmpi": (*lint, "mpirun", "-np", "2", "--bind-to", "none", "./app"),
+        "hpcrun": (*lint, "hpcrun", "-n", "2", "./app"),
+    }
+    assert broken(copy, old, new, *words[command]).startswith(said)
 
 
 def test_a_line_without_binding_that_is_no_words_is_named_in_one_line(copy: Path) -> None:

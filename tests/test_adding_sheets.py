@@ -385,7 +385,6 @@ LACKING = [
 """What is written otherwise in the sheet of Venice, and what is said then; a generation alone may be the elder's."""
 
 
-@pytest.mark.slow
 def test_what_a_platform_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     texts = [VENICE.replace(old, new) for old, new, _ in LACKING]
@@ -524,7 +523,6 @@ VENDOR_LACKING = [
 """What is written otherwise in the sheet of Acme, and what is said then."""
 
 
-@pytest.mark.slow
 def test_what_a_vendor_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     text = acme(copy)
@@ -674,10 +672,15 @@ def test_a_rule_without_an_example_of_a_verdict_is_told(copy: Copy) -> None:
             "  cost: {gain: 13, of: bandwidth, basis: computed}\n  set: {",
             "a gain of 13 is more than all there is; write",
         ),
+        (
+            "  when: ",
+            '  only: kernel.clocksource != "acpi_pmm"\n  when: ',
+            "no example gives acpi_pmm, with which clocksource is compared; did you mean acpi_pm? Else give it in an example",
+        ),
     ],
 )
 def test_what_a_rule_says_without_effect_is_told(copy: Copy, old: str, new: str, says: str) -> None:
-    """A name that nothing asks for, a place beside a setting, more than all to be won: a line with the rule's own line."""
+    """What nothing asks for, a place beside a setting, more than all, a word like another: a line with the rule's own line."""
     copy.add("numa.yaml", RULE.replace("  where: os\n", "").replace(old, new))
     (line,) = copy.wrong()
     number = (copy.folder / "rules" / "numa.yaml").read_text().partition("- id: numa-drill")[0].count("\n") + 1

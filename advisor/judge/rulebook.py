@@ -1,7 +1,10 @@
 """Reads rule files into checked rules, gives their JSON Schema, and runs the examples that stand beside each rule."""
 
 import errno
-from collections.abc import Collection, Iterable, Mapping
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -213,3 +216,36 @@ def asked_of_example(rule: Rule, example: ExampleText, scope: Scope) -> tuple[As
     env = example_facts(example.given, scope)
     env["scope"] = asked_for
     return tuple(ask(rule, Case(scope=asked_for), env))
+
+
+def expressions(rule: Rule) -> tuple[str, ...]:
+    """Return the texts of a rule that are expressions."""
+    gain = rule.text.cost.gain if rule.text.cost else None
+    return tuple(text for text in (*rule.text.let.values(), rule.text.only, rule.text.when, gain) if text)
+
+
+_COMPARED: Final = re.compile(r'([a-z]\w*(?:\.\w+)+) (?:==|!=|in|not in) ("[^"]*"|\[[^\]]*\])')
+
+
+def _words_compared(rule: Rule) -> set[tuple[str, str]]:
+    """Return each word that a rule compares a fact with, after the fact's own name: driver, of cpu.driver and adapter.driver."""
+    found = (match for text in expressions(rule) for match in _COMPARED.findall(text))
+    return {(fact.rpartition(".")[2], word) for fact, words in found for word in re.findall(r'"([^"]*)"', words)}
+
+
+def words_like_others(rules: Iterable[Rule], every: Iterable[Rule]) -> Iterator[BadSheet]:
+    """Yield words that look like one that other rules compare the same fact with, and that no example shows to be meant.
+
+    Of a fact that is free text (a driver, a clock source) nothing else tells a word from its misspelling.
+    """
+    compared = {rule.id: _words_compared(rule) for rule in (*every, *rules)}
+    users = Counter(pair for pairs in compared.values() for pair in pairs)
+    for rule in rules:
+        shown = json.dumps([each.given for each in rule.text.tests], default=str)
+        for fact, word in sorted(compared[rule.id]):
+            if users[fact, word] == 1 and f'"{word}"' not in shown:
+                others = {each for name, each in users if name == fact} - {each for _, each in compared[rule.id]}
+                if near := did_you_mean(word, others, None, cutoff=0.7):
+                    said = f"{rule.id}: no example gives {word}, with which {fact} is compared"
+                    cure = f"{near} Else give it in an example"
+                    yield BadSheet(said, file=rule.file, place=f"line {rule.line}", cure=cure)

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from inspect import signature
 from string import Formatter
 from types import ModuleType, TracebackType
 from typing import Any, Final, cast
 
-from advisor.errors import BadInput
+from advisor.errors import BadInput, CannotWork
 from advisor.launch.launcher import (
     JOB_SCRIPTS,
     Dialect,
@@ -125,9 +126,20 @@ def _is_meaning(value: Any) -> bool:
     return spoken <= {str(position) for position in range(value[0])}
 
 
+@contextmanager
+def faults_of(name: str, part: str) -> Iterator[None]:
+    """Turn a slip in a launcher's own part into one line that names its file, the line in it, and the part."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError, ValueError) as error:
+        where = ": ".join(filter(None, (file_of(name), _line(error.__traceback__, file_of(name)))))
+        raise CannotWork(f"{where}: its {part} fails: {type(error).__name__}: {error}; {_CURE}") from error
+
+
 def carried_out(launcher: Launcher, placement: Placement, wish: LaunchRequest) -> Launch:
     """Return how a launcher carries a placement out; raise BadInput, in one line, of one that returns something else."""
-    made: object = launcher.launch(placement, wish)
+    with faults_of(launcher.NAME, "launch"):
+        made: object = launcher.launch(placement, wish)
     if not isinstance(made, Launch) or not made.argv or not _texts(made.argv):
         raise BadInput("its launch returns no Launch with the words of a line", file=file_of(launcher.NAME), cure=_CURE)
     return made
@@ -135,7 +147,8 @@ def carried_out(launcher: Launcher, placement: Placement, wish: LaunchRequest) -
 
 def without_binding(launcher: Launcher, total: int, hosts: Sequence[str]) -> tuple[str, ...] | None:
     """Return the words of a launcher's line whose ranks are not bound; raise BadInput, in one line, of what is none."""
-    words: object = launcher.unbound(total, hosts)
+    with faults_of(launcher.NAME, "unbound"):
+        words: object = launcher.unbound(total, hosts)
     if words is not None and not _texts(words):
         raise BadInput("its unbound returns no tuple of words, and not None", file=file_of(launcher.NAME), cure=_CURE)
     return cast("tuple[str, ...] | None", words)

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean, must_be_one_of
 from advisor.judge.rule import Rule, Words
-from advisor.judge.rulebook import ExampleResult, Rulebook, load_rules, rule_files, run_examples, verdicts_without_example
+from advisor.judge.rulebook import (
+    ExampleResult,
+    Rulebook,
+    expressions,
+    load_rules,
+    rule_files,
+    run_examples,
+    verdicts_without_example,
+    words_like_others,
+)
 from advisor.judge.scope import scope_with
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
@@ -96,9 +105,17 @@ def mistakes_between(rules: Iterable[Rule]) -> tuple[str, ...]:
 
     rules = tuple(rules)
     own = (rule for rule in rules if Path(rule.file).parent == rules_folder())
-    asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in _expressions(rule))
+    asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in expressions(rule))
     idle = (mistake for rule in rules for mistake in _without_effect(rule))
-    return tuple(str(mistake) for mistake in (*mistakes(asked), *idle, *_formats_for_nobody()))
+    return tuple(
+        str(mistake)
+        for mistake in (
+            *mistakes(asked),
+            *idle,
+            *words_like_others(rules, own_rules(examples=True).rules),
+            *_formats_for_nobody(),
+        )
+    )
 
 
 def _without_effect(rule: Rule) -> Iterator[BadSheet]:
@@ -129,11 +146,6 @@ def _formats_for_nobody() -> Iterator[BadSheet]:
             if word not in vendors():
                 cure = did_you_mean(word, vendors(), f"there are {', '.join(vendors())}")
                 yield BadSheet(f"there is no sheet of a vendor {word[:40]}", file=str(path), place="line 1", cure=cure)
-
-
-def _expressions(rule: Rule) -> tuple[str, ...]:
-    gain = rule.text.cost.gain if rule.text.cost else None
-    return tuple(text for text in (*rule.text.let.values(), rule.text.only, rule.text.when, gain) if text)
 
 
 class SheetsChecked(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
+from advisor.launch.launcher_parts import faults_of
 from advisor.launch.lint.command_line import binders
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
@@ -236,7 +237,8 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
         raise Unclear("which CPUs the machine has, is not known")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
-    found = launcher.LINES.ranks(made)
+    with faults_of(launcher.NAME, "LINES.ranks"):
+        found = launcher.LINES.ranks(made)
     if not made.line.inner:
         return found
     return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found)
