@@ -155,7 +155,7 @@ def _standing(setting: Setting, seen: tuple[Witness, ...], applied: Neutral | No
     """Return a standing: what the running system shows is in effect, what the BIOS says is believed where that shows nothing."""
     bios = () if applied is None else (Witness(by="BIOS", value=str(applied), sure="high", how=BIOS),)
     believed = next(iter((*seen, *bios)), None)
-    other = next((each for each in seen[1:] if each.value != seen[0].value and "auto" not in (each.value, seen[0].value)), None)
+    second = next(iter(sorted(seen[1:], key=lambda each: each.value == seen[0].value)), None)
     return Standing(
         name=setting.name,
         title=setting.heading,
@@ -166,8 +166,8 @@ def _standing(setting: Setting, seen: tuple[Witness, ...], applied: Neutral | No
         applied=None if applied is None else str(applied),
         pending=None if pending is None else str(pending),
         witnesses=(*seen, *bios),
-        against=other.value if other else None,
-        against_how=other.how if other else None,
+        second=second.value if second else None,
+        second_how=second.how if second else None,
     )
 
 

@@ -161,10 +161,11 @@ class Standing(Value):
     applied: str | None = Field(default=None, description="what the BIOS says is applied")
     pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
     witnesses: tuple[Witness, ...] = Field(default=(), description="who says what of it, who is believed first")
-    against: str | None = Field(
-        default=None, description="what another part of the running system says; None where all say the same"
+    second: str | None = Field(
+        default=None,
+        description="what another part of the running system shows, one that differs first; None where no other does",
     )
-    against_how: str | None = Field(default=None, description="how that is known")
+    second_how: str | None = Field(default=None, description="how that is known")
 
 
 class Case(Facts):
