@@ -22,13 +22,11 @@ _SESSIONS: Final = "/redfish/v1/SessionService/Sessions"
 ALL: Final = 600.0
 """Seconds for all answers of one BMC together: a slow one ends too."""
 _HOPS: Final = 3
-_REASONS: Final = {
-    **dict.fromkeys((301, 302, 303, 307, 308), "it redirects, and what is sent to it is not sent elsewhere"),
-    **dict.fromkeys((409, 429, 503), "it is busy; try again later"),
-    405: "it takes no such request there",
-    412: "somebody wrote meanwhile",
-    500: "an error of its own",
-}
+_REASONS: Final = (
+    dict.fromkeys((301, 302, 303, 307, 308), "it redirects, and what is sent to it is not sent elsewhere")
+    | dict.fromkeys((409, 429, 503), "it is busy; try again later")
+    | {401: "the session is no longer valid", 403: "this user may not", 404: "it is not there", 500: "an error of its own"}
+)
 _LARGE: Final = 1 << 16
 _LONGEST: Final = 300
 _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+|<[^>]{0,200}>")
@@ -46,15 +44,18 @@ class Address(NamedTuple):
     @property
     def url(self) -> str:
         """Return the address as a request needs it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{self._host}:{self.port}"
 
     @property
     def name(self) -> str:
         """Return the address as messages name it: without what is usual."""
         if self.scheme == "http":
             return self.url
-        return self.host if self.port == 443 else f"{self.host}:{self.port}"
+        return self._host if self.port == 443 else f"{self._host}:{self.port}"
+
+    @property
+    def _host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
 
 def address_of(text: str, *, insecure: bool = False) -> Address:
@@ -68,9 +69,10 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     except ValueError:
         port = -1
     host = parts.hostname or ""
-    fits = re.fullmatch(r"[A-Za-z0-9._:%-]{1,255}", host) and parts.scheme in ("http", "https") and port != -1
-    if not fits or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise BadValue(f"{text[:80]} is no address of a BMC", cure="write bmc01, bmc01:8443 or https://bmc01")
+    fits = re.fullmatch(r"[A-Za-z0-9._:%-]{1,255}", host) and parts.scheme in ("http", "https") and port not in (-1, 0)
+    odd = not text.isprintable() or " " in text  # urlsplit leaves a line's end out, and means another host
+    if odd or not fits or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise BadValue(f"{text[:80]} is no address of a BMC", cure="write bmc01, bmc01:8443, [fd00::1] or https://bmc01")
     if parts.scheme == "http" and not insecure:
         raise BadValue(f"{host}: http sends the password readable to everybody", cure="write https, or allow it with --insecure")
     return Address(parts.scheme, host, port or {"https": 443, "http": 80}[parts.scheme])
@@ -240,8 +242,8 @@ class Session:
         links = self.root.get("Links")
         sessions = links.get("Sessions") if isinstance(links, dict) else None
         answer = self.ask("POST", sessions or _SESSIONS, {"UserName": self._login.user, "Password": self._login.password})
-        given = answer.status in (200, 201, 202, 204) and "x-auth-token" in answer.headers
-        self._token = (Secret(answer.headers.pop("x-auth-token")) or None) if given else None
+        given = answer.status in (200, 201, 202, 204)
+        self._token = (Secret(answer.headers.pop("x-auth-token", "")) or None) if given else None
         if not self._token:
             if answer.status in (400, 401, 403) and not self._tells(answer, "PasswordChangeRequired"):
                 self.fail(f"it refuses this user and password (HTTP {answer.status}); nothing else is tried")
@@ -266,8 +268,7 @@ class Session:
         said = self.said(answer)
         if answer.status == 403 and self._tells(answer, "LicenseNotPassed"):
             return f"a licence is missing: {said}; with it, or by the vendor's own tool (Supermicro: sum -c GetCurrentBiosCfg)"
-        reasons = {401: "the session is no longer valid", 403: "this user may not", 404: "it is not there", **_REASONS}
-        return f"{doing} is refused (HTTP {answer.status}): {said or reasons.get(answer.status, 'it does not say why')}"
+        return f"{doing} is refused (HTTP {answer.status}): {said or _REASONS.get(answer.status, 'it does not say why')}"
 
     def _tells(self, answer: Answer, name: str) -> bool:
         return any(name in identity for identity, _ in self._messages(answer))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ROOM: Final = 14
 _LONGEST: Final = 200
+_MOST_LEFT: Final = 4000
 
 
 def _word(value: object) -> str:
@@ -238,4 +239,6 @@ def _fleet_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
         yield from wrapped(head, width, indent=wide + 1)
         yield from wrapped([(f"{'':{wide}} {plain(each['bmcs'], 4000)}", "dim")], width, indent=wide + 1)
     if told["left"]:
-        yield from labelled("Go on with", [(f"-w '{plain(told['left'], 4000)}'", "")], width, _ROOM)
+        left = plain(told["left"], len(told["left"]))
+        again = f"-w '{left}'" if len(left) <= _MOST_LEFT else "those that --json has in left: they are too many for a line"
+        yield from labelled("Go on with", [(again, "")], width, _ROOM)

@@ -41,7 +41,7 @@ def _of_environment() -> tuple[str | None, Secret | None]:
 
 def plain_name(bmc: str) -> str:
     """Return a BMC's name as part of a file's name."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", bmc.removeprefix("https://").removeprefix("http://")).strip("-.") or "bmc"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", bmc.removeprefix("https://").removeprefix("http://")).strip("-.") or "bmc"
 
 
 @dataclass(frozen=True)

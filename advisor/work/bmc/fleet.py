@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
 from advisor.work import SILENT, Observer
-from advisor.work.bmc.door import Door
+from advisor.work.bmc.door import Door, plain_name
 from advisor.work.job.node_names import fold_names, names_of
 
 AT_ONCE: Final = 32
@@ -169,6 +169,10 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
     }
     once = {_place(bmc, insecure=base.insecure): (bmc, node) for bmc, node in reversed(pairs.values())}
     found = tuple(reversed(once.values()))
+    files: dict[str, str] = {}
+    for name in (node or bmc for bmc, node in found):
+        if files.setdefault(plain_name(name), name) != name:
+            raise BadValue(f"{files[plain_name(name)]} and {name} would share their files", cure="ask one of them by itself")
     login = base.login(f"{len(found)} BMCs" if len(found) > 1 else found[0][0])
     known = replace(base, user=None, password_fd=None, login_file=None, given=(login.user, login.password))
     return tuple(replace(known, bmc=bmc, node=node) for bmc, node in found)
@@ -186,19 +190,21 @@ def _place(bmc: str, *, insecure: bool) -> object:
 
 
 def _chosen(known: "dict[str, str | None]", names: Sequence[str], file: Path) -> "dict[str, str | None]":
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise BadInput(f"does not have {unknown[0]}", file=str(file), cure="-w beside --hosts names lines of the file")
+    if unknown := next((name for name in names if name not in known), None):
+        raise BadInput(f"does not have {unknown}", file=str(file), cure="-w beside --hosts names lines of the file")
     return {name: known[name] for name in names}
 
 
 def _of_file(path: Path) -> "dict[str, str | None]":
     """Return what a file names: BMCs, or nodes each with its BMC (``node[01-16] bmc[01-16]``)."""
+    from advisor.work.bios import text_of
+
     found: dict[str, str | None] = {}
-    for number, line in enumerate(_lines(path), 1):
+    lines = text_of(path, _LARGEST, "any list of BMCs", absent="write one, a BMC a line").splitlines()
+    for number, line in enumerate(lines, 1):
         text = line.partition("#")[0].strip()
         try:
-            found |= _of_line(text) if text else {}
+            found |= _of_line(text, found) if text else {}
         except BadValue as error:
             raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
     if not found:
@@ -206,22 +212,16 @@ def _of_file(path: Path) -> "dict[str, str | None]":
     return found
 
 
-def _lines(path: Path) -> list[str]:
-    from advisor.work.bios import text_of
-
-    return text_of(path, _LARGEST, "any list of BMCs", absent="write one, a BMC a line").splitlines()
-
-
-def _of_line(text: str) -> "dict[str, str | None]":
+def _of_line(text: str, before: "dict[str, str | None]") -> "dict[str, str | None]":
     words = text.split()
     if len(words) > 2:
         raise BadValue(f"{len(words)} words", cure="write a BMC, or a node and its BMC: node01 bmc01")
-    lists = [names_of(word, "BMC") for word in words]
-    if len(lists) == 1:
-        return dict.fromkeys(lists[0])
-    nodes, bmcs = lists
+    nodes, *more = [names_of(word, "BMC") for word in words]
+    bmcs: Sequence[str | None] = more[0] if more else [None] * len(nodes)
     if len(nodes) != len(bmcs):
         raise BadValue(f"{len(nodes)} nodes and {len(bmcs)} BMCs", cure="write as many of the one as of the other")
+    if other := next((node for node, bmc in zip(nodes, bmcs, strict=True) if before.get(node, bmc) != bmc), None):
+        raise BadValue(f"{other} has another BMC above", cure="leave one of the two out")
     return dict(zip(nodes, bmcs, strict=True))
 
 

@@ -109,7 +109,7 @@ def _of_bmc(plan: "BiosPlan", reading: BiosReading, ground: "FirmwareState", job
 
 def _against(plan: "BiosPlan", reading: BiosReading, ground: "FirmwareState", jobs: "tuple[Job, ...]") -> Iterator[str]:
     then, here = plan.owner, reading.owner
-    if then.uuid is not None and then.uuid != here.uuid:
+    if then.uuid is not None and then.uuid.lower() != (here.uuid or "").lower():
         yield f"it is another server: UUID {here.uuid or 'not reported'}, and the plan is for {then.uuid}"
     if then.bios_version is not None and then.bios_version != here.bios_version:
         yield f"it runs another BIOS: {here.bios_version or 'not reported'}, and the plan is for {then.bios_version}"

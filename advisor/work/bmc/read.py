@@ -38,7 +38,8 @@ class BiosReading:
     @property
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
-        return f"read, {len(self.changes)} changes wait" if self.changes else "read"
+        many = len(self.changes)
+        return f"read, {many} change{'s wait' if many > 1 else ' waits'}" if many else "read"
 
     good = True
 

@@ -65,7 +65,7 @@ def restart_server(
         if not said:
             raise CannotWork(f"{reading.bmc}: nothing was restarted, for nobody said yes")
         _drained(host, name, reading.bmc, no_slurm=no_slurm)  # a job may have begun while somebody thought about it
-        first = (asked if asked is not None else {}).setdefault(reading.owner.uuid or door.bmc, door.bmc)
+        first = (asked if asked is not None else {}).setdefault((reading.owner.uuid or door.bmc).lower(), door.bmc)
         if first != door.bmc:
             raise CannotWork(f"{reading.bmc}: it is the same server as {first}, which is asked once")
         restart(session, reading.raw.system)

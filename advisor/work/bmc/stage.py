@@ -212,7 +212,7 @@ def same_owner(then: "Owner", here: "Owner", file: str, what: str) -> None:
         ("model", then.model, here.model),
         ("BIOS version", then.bios_version, here.bios_version),
     ):
-        if one is not None and one != other:
+        if one is not None and one.lower() != (other or "").lower():
             raise BadInput(
                 f"{what} is of {name} {one}, and here it is {other or 'not reported'}", file=file, cure="nothing was written"
             )

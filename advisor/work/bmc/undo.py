@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.errors import CannotWork
+from advisor.language.units import printable
 from advisor.work.bmc.door import Door
 from advisor.work.bmc.plan import ground_of
 from advisor.work.bmc.read import BiosReading, reading_of
@@ -41,7 +42,7 @@ def without_advisor(record: Path) -> str:
         raise CannotWork(
             f"{record}: of this BIOS no other way than its setup menus is known; the record has every value as it was"
         )
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _ground_of_record(record: "BiosRecord", reading: BiosReading) -> "FirmwareState":
@@ -66,27 +67,39 @@ def _back(record: "BiosRecord", reading: BiosReading, ground: "FirmwareState") -
     """Return what is to be written so that what was asked, and what moved along, is as it was; and what cannot be, and why."""
     values, left = dict[str, "Scalar"](), dict[str, str]()
     for name in record.asked:
-        saved = _saved(record, name)
+        saved = record.applied.get(name)
         if saved is None:
             left[name] = "what it was is not in the record"
+        elif why := _cannot(name, saved, reading, ground):
+            left[name] = why
         elif _differs(reading, ground, name, saved):
             values[name] = saved
-    moved = {name: saved for name in record.moves if name not in record.asked and (saved := _saved(record, name)) is not None}
+    also = (name for name in record.moves if name not in record.asked)
+    moved = {
+        name: was for name in also if (was := record.applied.get(name)) is not None and not _cannot(name, was, reading, ground)
+    }
     return _with_moved(values, moved, left, reading, ground)
 
 
-def _saved(record: "BiosRecord", name: str) -> "Scalar | None":
-    """Return what an attribute was; None where that is not known, or is out of reach."""
+def _cannot(name: str, saved: "Scalar", reading: BiosReading, ground: "FirmwareState") -> str | None:
+    """Return why an attribute cannot go back, whatever a record says that somebody may have edited; None where it can."""
     from advisor.model.audit.bios_change import out_of_reach
 
-    return None if out_of_reach(name) else record.applied.get(name)
+    known = ground.registry.attributes.get(name) if ground.registry else None
+    if what := out_of_reach(name, known.shown if known else None):
+        return f"{what}: out of reach of any record"
+    if name not in reading.raw.applied:
+        return "this BIOS does not have it"
+    now = reading.raw.applied[name]
+    if now is not None and type(now) is not type(saved):
+        return f"{saved} is of another kind than its present value, {now}"
+    return None
 
 
 def _differs(reading: BiosReading, ground: "FirmwareState", name: str, saved: "Scalar") -> bool:
-    """Return whether an attribute is, or will be after the next restart, another than it was."""
-    applied, waiting = reading.raw.applied, reading.raw.waiting
-    seen = [applied.get(name), *([waiting[name]] if name in waiting else [])]
-    return any(not ground.same(name, each, saved) for each in seen)
+    """Return whether an attribute will be another than it was after the next restart."""
+    to_be = {**reading.raw.applied, **reading.raw.waiting}
+    return not ground.same(name, to_be.get(name), saved)
 
 
 def _with_moved(
