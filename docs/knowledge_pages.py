@@ -73,16 +73,40 @@ def _fact(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator
     yield shown, f"{kind}{options}", unit.name if unit else "", text
 
 
+_WITNESSES = {
+    "system": "the system",
+    "register": "a register (`modprobe msr`, root)",
+    "firmware": "the firmware at run time (HSMP, ACPI)",
+    "BIOS": "the BIOS",
+}
+
+
 def setting_page() -> str:
     """Return the page of the settings: what each may be, how it is read, what makers call it."""
-    parts = [f"{NOTE}# Settings\n\nOne neutral name for each idea, whoever built the server.\n"]
+    bios = [each for each in settings().values() if each.where == "bios"]
+    told = sum(bool(each.read) for each in bios)
+    head = (
+        "One neutral name for each idea, whoever built the server.\n\n"
+        f"Of {len(bios)} settings of the BIOS {told} can be seen in a running system by root, without a BMC, on one processor or "
+        "another; each of the others says why not. A register shows what holds now, and the kernel or a tool may have written it "
+        "since boot: how sure it is stands beside it, and where two witnesses differ, that is a finding.\n"
+    )
+    parts = [f"{NOTE}# Settings\n\n{head}"]
     parts += [_setting(name, setting) for name, setting in settings().items()]
     return "\n".join(parts)
 
 
 def _setting(name: str, setting: Setting) -> str:
     values = "".join(f"- `{value}`: {meaning}\n" for value, meaning in setting.values.items())
-    reads = "".join(f"- {reading.how} ({reading.sure})\n" for reading in setting.read)
+    reads = "".join(f"- {_WITNESSES[reading.by]}: {reading.how} ({reading.sure})\n" for reading in setting.read)
+    if reads and setting.where == "bios":
+        reads += "- the BIOS itself: `advisor audit --bmc HOST` or `--bios FILE`; believed where the others say nothing\n"
+    ask = " Ask the BIOS: `advisor audit --bmc HOST` or `--bios FILE`." if setting.where == "bios" else ""
+    unseen = (
+        f"Nothing in a running system shows it: {setting.hidden}.{ask}\n"
+        if setting.hidden
+        else f"The operating system does not show it.{ask}\n"
+    )
     makers = "".join(
         f"- {vendor.name}: {', '.join(dict.fromkeys(entry.label for entry in vendor.settings[name]))}\n"
         for vendor in vendors().values()
@@ -96,7 +120,7 @@ def _setting(name: str, setting: Setting) -> str:
             f"\n## {name}\n",
             facts,
             values,
-            f"How it is read:\n\n{reads}" if reads else "The operating system does not show it.\n",
+            f"How it can be seen, who is believed first:\n\n{reads}" if reads else unseen,
             shown,
             f"What makers call it:\n\n{makers}" if makers else "",
         )

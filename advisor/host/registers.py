@@ -28,7 +28,7 @@ _PLACE = re.compile(rf"/dev/cpu/\d{{1,6}}/msr(?:/[^/]*)?|{HSMP}(?:/[^/]*){{0,2}}
 _CALL, _PARCEL = 0xC02CF800, "<IHH8IHxx"
 """_IOWR(0xF8, 0, struct hsmp_message) of Linux, asm/amd_hsmp.h: number, words sent and received, eight words, socket."""
 _BETWEEN = 0.002
-"""Seconds between two looks at a clock that moves."""
+"""Seconds between two looks at a clock that moves. Firmware that is silent, a tenth of a second, is asked nothing more."""
 _NO_SUCH = (errno.ENOMSG, errno.EINVAL, errno.ENODEV, errno.ENOTTY)
 """The driver's answers where it or the firmware does not know a message, or there is no such socket (Linux, amd/hsmp/hsmp.c)."""
 
@@ -39,6 +39,7 @@ class DeviceFiles:
     def __init__(self) -> None:
         self._shut: Why | None = None
         self._protocols: dict[int, int] = {}
+        self._silent: set[str] = set()
 
     @staticmethod
     def covers(path: str) -> bool:
@@ -67,6 +68,8 @@ class DeviceFiles:
         try:
             if register and register[3] in self._names_of(int(register[2])):
                 return self._register(register[1], int(register[3], 16))
+            if message and message[1] in self._silent:
+                return Reading(why=Why.FAILED)
             if message and path.rpartition("/")[2] in self.list(f"{HSMP}/{message[1]}"):
                 return self._answer(int(message[1]), path.rpartition("/")[2])
         except PermissionError:
@@ -75,6 +78,8 @@ class DeviceFiles:
         except FileNotFoundError:
             return Reading(why=Why.ABSENT)
         except OSError as error:  # EIO: no such register; ENXIO: a CPU that is offline
+            if message and error.errno == errno.ETIMEDOUT:
+                self._silent.add(message[1])
             return Reading(why=Why.ABSENT if error.errno in _NO_SUCH else Why.FAILED)
         return Reading(why=Why.ABSENT)
 

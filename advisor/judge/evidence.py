@@ -91,7 +91,7 @@ class Origins:
         return Lack(fact=fact, why="not in this input", help=f"run advisor on the machine itself{show}")
 
     def _unread(self, setting: str) -> Gap | None:
-        """Return what stood in the way of a register or message that shows a setting on this processor, where it can be removed."""
+        """Return what stood in the way of a register or message that shows a setting here, where it can be removed."""
         cpu = self._case.cpu
         if cpu is None or not cpu.vendor or cpu.family is None or cpu.model is None:
             return None

@@ -122,6 +122,13 @@ def test_an_error_of_the_driver_is_a_reason(number: int, why: str, tmp_path: Pat
     assert Answers(root, "/dev/hsmp/0/0x06").told == {"/dev/hsmp/0/0x06": [None, why]}
 
 
+def test_firmware_that_is_silent_is_asked_once(tmp_path: Path) -> None:
+    """Each silence lasts a tenth of a second: an audit does not wait for another."""
+    root = devices.lay(tmp_path / "root", MILAN, {0: AMD, 1: AMD}, {(0, 6, 0): (-errno.ETIMEDOUT,), (0, 7, 0): (280000,)})
+    told = Answers(root, "/dev/hsmp/0/0x06", "/dev/hsmp/0/0x07").told
+    assert told == {"/dev/hsmp/0/0x06": [None, "could not be read"], "/dev/hsmp/0/0x07": [None, "could not be read"]}
+
+
 @pytest.mark.parametrize(("identity", "protocol", "asked"), [(TURIN, 7, True), (TURIN, 5, False), (MILAN, 7, False)])
 def test_what_old_firmware_would_take_for_an_order_is_not_sent(identity: str, protocol: int, asked: bool, tmp_path: Path) -> None:
     """Bit 31 asks since version 7 on family 1Ah; what ignores it would set 0."""

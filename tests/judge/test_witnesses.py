@@ -1,4 +1,4 @@
-"""Who says what of a BIOS setting: registers, drivers, firmware and the BIOS; who is believed, and what is found where they differ."""
+"""Who says what of a BIOS setting: registers, drivers, firmware, BIOS; who is believed, and what is found where they differ."""
 
 from collections.abc import Callable
 from functools import cache
@@ -158,6 +158,11 @@ def test_every_setting_of_the_bios_is_seen_or_known_to_be_hidden() -> None:
     assert (len(bios), sum(not each.read for each in bios)) == (47 + _NEVER_SEEN, _NEVER_SEEN)
 
 
+def test_a_setting_that_nothing_shows_says_why() -> None:
+    """One that is shown says nothing of that."""
+    assert [name for name, each in settings().items() if each.where == "bios" and bool(each.read) == bool(each.hidden)] == []
+
+
 def test_every_register_and_message_names_settings_that_read_it() -> None:
     """The table of registers and the sheet of settings say the same of each other."""
     named = {
@@ -202,3 +207,22 @@ def test_a_witness_says_who_and_how() -> None:
             how="MSR 0x1a4 bit 0, of AMD 0xc0000108 bit 3, on every core; tools may have written it",
         ),
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("server", "name"),
+    [
+        (bare.rome, "Rome"),
+        (bare.milan, "Milan"),
+        (bare.turin, "Turin"),
+        (bare.ice_lake, "Ice Lake"),
+        (bare.sapphire_rapids, "Sapphire"),
+    ],
+)
+def test_the_manual_counts_as_an_audit_does(server: Server, name: str) -> None:
+    """Settings of the BIOS that a default audit asks for, and those that nothing shows."""
+    asked = [row for row in audit(server).audit.settings if row.where == "bios" and row.rules]
+    manual = (Path(__file__).parents[2] / "docs/bios.md").read_text()
+    row = next(line for line in manual.splitlines() if line.startswith("| ") and name in line).split("|")
+    assert (int(row[2]), int(row[4].split(":")[0])) == (len(asked), sum(each.current is None for each in asked))

@@ -91,6 +91,7 @@ class Setting(Value):
     set: Means | None = Field(default=None, description="how the operating system takes it")
     show: Said | None = Field(default=None, description="the command that shows the present value on Linux")
     read: tuple[Reading, ...] = ()
+    hidden: Said | None = Field(default=None, description="of one that nothing in a running system shows: why")
     sources: tuple[str, ...] = Field(default=(), description="ids of sources.yaml")
     note: str | None = None
 
