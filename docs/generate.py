@@ -24,6 +24,7 @@ from advisor.model.fact import declarations
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
+from advisor.model.race_result import RaceResult
 from advisor.model.value import Value
 from advisor.render import manpage
 from advisor.render.audit.findings import Asker
@@ -60,6 +61,7 @@ def pages() -> dict[str, str]:
         "launchers.md": launcher_page(),
         "machine.schema.json": schema(),
         "measurements.schema.json": json.dumps(Measurements.model_json_schema(mode="serialization"), indent=1) + "\n",
+        "tune.schema.json": json.dumps(RaceResult.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
         **knowledge_pages.pages(),
     }

@@ -88,7 +88,7 @@ def test_every_heading_of_the_help_has_a_command() -> None:
     assert [group for group in GROUPS if group not in {about.group for about in commands().values()}] == []
 
 
-PURE = ("change", "compare", "fleet", "imports", "judge", "language", "launch", "model", "place", "plan", "render")
+PURE = ("change", "compare", "fleet", "imports", "judge", "language", "launch", "model", "place", "plan", "render", "tune")
 """The rooms that turn values into values."""
 OUTSIDE = {
     "http",

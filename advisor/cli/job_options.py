@@ -71,6 +71,9 @@ Benchmark = Annotated[
     Literal["mbw_mr", "latency", "bw", "bibw", "stream"] | None,
     typer.Option("--benchmark", help="Print the commands of a benchmark, part by part."),
 ]
+LearnedFile = Annotated[
+    Path | None, typer.Option("--learned", metavar="FILE", help="Place as advisor tune found best for this program and machine.")
+]
 BindPer = Annotated[
     Literal["numa", "socket", "node"] | None, typer.Option("--per", help="With --benchmark: a command for each of these.")
 ]

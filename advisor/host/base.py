@@ -43,6 +43,8 @@ class Ran(NamedTuple):
     why: Why | None = None
     path: str | None = None
     """Where the program was found."""
+    seconds: float = 0.0
+    """How long a line of the user ran; 0 of what only reports."""
 
     @property
     def text(self) -> str | None:

@@ -114,9 +114,11 @@ class LiveHost:
             return Ran(why=Why.REFUSED)
         except (OSError, ValueError):
             return Ran(why=Why.FAILED)
+        begun_at = monotonic()
         try:
             with interruptible():
-                return _listen(process, program, hear, monotonic() + timeout)
+                ran = _listen(process, program, hear, begun_at + timeout)
+            return ran._replace(seconds=monotonic() - begun_at)
         finally:
             _end(process)
 

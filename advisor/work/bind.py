@@ -103,6 +103,11 @@ def bind(
     host_options = hosts or HostOptions()
     job_hosts = hosts_of_job(host_options, command, environment, observer)
     notes: list[str] = [*host_notes(job_hosts.hosts)]
+    if host_options.learned is not None:
+        from advisor.work.tune.task import with_learned
+
+        job, said = with_learned(host_options.learned, command, job or JobOptions(), job_hosts.machines[0])
+        notes.append(said)
     wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts)
     placement = place(wanted, job_hosts.machines, measured, allowed=job_hosts.affinity)
     if wanted.threads == 1 and (job is None or job.threads is None):

@@ -10,6 +10,7 @@ Group: Run a job
 Example: advisor bind --ranks 64 --threads 2 -- ./app
 Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 --threads 4 -o job -- ./app input
 Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
+Example: advisor bind --learned tune-app -- ./app
 Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
 """
 
@@ -34,6 +35,7 @@ def run(
     nodes: job.Nodes = None,
     assume: job.Assume = None,
     measurements: MeasurementsOption = None,
+    learned: job.LearnedFile = None,
     ranks: job.Ranks = None,
     ranks_per_node: job.PerNode = None,
     ranks_per: job.PerPart = None,
@@ -61,7 +63,7 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Place a job."""
-    there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()))
+    there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
     wanted = JobOptions(ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part, purpose)
     how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
     return _bind(command or [], (there, wanted, how), (benchmark, per), form, (svg, job.JobPage(line, quiet, explain)))

@@ -35,6 +35,8 @@ class HostOptions:
     """BIOS settings that the machines do not have yet: nps=4."""
     measurements: tuple[Path, ...] = ()
     """What advisor measure found on the first of them."""
+    learned: Path | None = None
+    """What advisor tune found for a program: a file, or a race's folder."""
 
 
 PARTS = ("numa", "l3", "socket", "core", "node")

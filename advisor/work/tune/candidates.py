@@ -1,0 +1,51 @@
+"""The lines that race: each strategy with each split of the job that gives its ranks something else."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from advisor.errors import BadValue
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import STRATEGIES, JobShape, Placement
+from advisor.place.place import place
+from advisor.tune.candidates import MOST, Candidate, Seats, distinct, splits
+
+_FIRST = ("auto", *STRATEGIES)
+
+
+def placements(
+    job: JobShape,
+    machines: Sequence[Machine],
+    allowed: CpuSet | None = None,
+    *,
+    split: bool = True,
+    smt: bool = False,
+    known: Sequence[Seats] = (),
+) -> tuple[list[Candidate], int]:
+    """Return the distinct placements of a job, at most as many as a race takes, and how many were left out.
+
+    ``split`` allows other numbers of ranks and threads with the same product, ``smt`` second hardware threads.
+    """
+    found = list(distinct(_every(job, machines, allowed, split=split, smt=smt), known))
+    return found[: MOST - 1], max(0, len(found) - MOST + 1)
+
+
+def _every(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None, *, split: bool, smt: bool) -> Iterator[Candidate]:
+    ranks = job.ranks or _as_many(job, machines, allowed)
+    shapes = splits(ranks, job.threads, max(1, len(job.hosts))) if split else ((ranks, job.threads),)
+    kinds = ("skip", "use") if smt and job.smt == "skip" else (job.smt,)
+    wishes = [(kind, shape, strategy) for kind in kinds for shape in shapes for strategy in _FIRST]
+    for kind, (count, threads), strategy in sorted(wishes, key=lambda wish: (wish[1] != shapes[0]) + (wish[2] != "auto")):
+        given = {"ranks": count, "threads": threads, "strategy": strategy, "smt": kind}
+        wanted = job.model_copy(update={**given, "ranks_per_node": None, "per": None, "purpose": None})
+        with suppress(BadValue):
+            yield _named(place(wanted, machines, allowed=allowed), wanted)
+
+
+def _as_many(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None) -> int:
+    return place(job, machines, allowed=allowed).size
+
+
+def _named(placed: Placement, job: JobShape) -> Candidate:
+    second = " smt" if job.smt == "use" else ""
+    return Candidate(f"{placed.strategy} {job.ranks}x{job.threads}{second}", job, placed)

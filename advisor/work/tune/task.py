@@ -1,0 +1,170 @@
+"""Tunes a line: what it was asked, from the command line or from a journal, the race, its result."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from advisor.errors import BadInput, BadValue, in_words
+from advisor.host.files import begin_file
+from advisor.language.units import plain
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import machine_mismatch
+from advisor.model.race_result import Learned
+from advisor.render.tune import PlannedRace
+from advisor.tune.candidates import what_ranks_get
+from advisor.work import SILENT, Observer
+from advisor.work.job.folder import checked, read_bytes
+from advisor.work.job.hosts import HostOptions, JobOptions, LauncherOptions
+from advisor.work.tune.budget import BLOCKS, Limits
+from advisor.work.tune.journal import read_journal
+from advisor.work.tune.line import Options, RaceField, lines_of
+from advisor.work.tune.race import race_lines
+from advisor.work.tune.result import LEARNED, Tuned, learned, tuned
+from advisor.work.tune.runs import metric_of
+
+_AT_BEST: Final = 10
+"""Blocks in which a clear winner among a dozen lines is proven, the warm-up counted."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be tuned, in words that a journal can hold."""
+
+    command: tuple[str, ...]
+    ranks: int | None = None
+    threads: int | None = None
+    hosts: str | None = None
+    near: str | None = None
+    smt: bool = False
+    split: bool = False
+    lines: int | None = None
+    launcher: str | None = None
+    version: str | None = None
+    metric: str | None = None
+    metric_file: str | None = None
+    better: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "command": list(self.command)}
+
+
+def field_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
+    """Return the lines that race."""
+    options = Options(
+        JobOptions(ranks=asked.ranks, threads=asked.threads, near=asked.near),
+        HostOptions(hosts=asked.hosts),
+        LauncherOptions(asked.launcher, asked.version),
+        asked.split,
+        asked.smt,
+        asked.lines,
+    )
+    return lines_of(asked.command, options, observer)
+
+
+def planned_race(asked: Asked, limits: Limits, observer: Observer = SILENT) -> PlannedRace:
+    """Return what would race, and how many runs that takes; nothing is run."""
+    metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better)
+    found = field_of(asked, observer)
+    many = len(found.lines)
+    rows = []
+    for line in found.lines:
+        placed = line.candidate.placement
+        gets = (
+            "; ".join(f"{key}: {text}" for key, text in what_ranks_get(placed).items()) if placed else "as the launcher places it"
+        )
+        rows.append((line.name, line.text, gets))
+    most = limits.runs or BLOCKS * many
+    return PlannedRace(rows, min(most, _AT_BEST * many), most + many, found.notes)
+
+
+def tune(
+    asked: Asked | None,
+    limits: Limits | None = None,
+    folder: Path | None = None,
+    *,
+    resume: bool = False,
+    observer: Observer = SILENT,
+) -> Tuned:
+    """Return what a race of the lines of a job showed; with ``resume`` the folder's race is gone on with.
+
+    The folder keeps the journal, the lines' files, and what advisor bind may learn from it.
+    """
+    limits = limits or Limits()
+    if resume:
+        asked, limits = _again(folder or Path(), limits)
+    if asked is None:
+        raise BadValue("no line to tune", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
+    place = checked(folder or Path(f"tune-{_name(asked.command)}"))
+    metric = metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better)
+    found = field_of(asked, observer)
+    raced = race_lines(found, metric, limits, place, asked=asked.document(), resume=resume, observer=observer)
+    if (proven := learned(raced)) is not None:
+        file = begin_file(place / LEARNED)
+        file.file.write((json.dumps(proven.model_dump(mode="json", by_alias=True), indent=1) + "\n").encode())
+        file.finish()
+    return tuned(raced, place)
+
+
+def _name(command: Sequence[str]) -> str:
+    """Return a word for a folder: the last one of a command that is a program's name."""
+    names = [Path(word).name for word in command if not word.startswith("-") and "=" not in word]
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in (names or ["line"])[-1])[:40]
+
+
+def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
+    """Return what the race of a folder was asked."""
+    head = read_journal(folder).head
+    try:
+        found = head["asked"]
+        asked = Asked(**{**found, "command": tuple(found["command"])})
+        return asked, Limits(float(head["worth"]), limits.minutes, limits.runs, limits.timeout, limits.busy_ok, int(head["seed"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput("the head of the race is damaged", file=str(folder), cure="begin a race with another -o DIR") from error
+
+
+def read_learned(file: Path) -> Learned:
+    """Return what a race found: of a file, or of a race's folder."""
+    name = str(file / LEARNED if file.is_dir() else file)
+    try:
+        return Learned.model_validate_json(read_bytes(name, "result of advisor tune"))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or None
+        raise BadInput(in_words(first["msg"])[:120], file=name, place=place, cure="give learned.json of advisor tune") from error
+
+
+def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: Machine) -> tuple[JobOptions, str]:
+    """Return a job placed as a race found best for this program on this kind of machine, and a note on it.
+
+    What the user asks for himself stays as it is; of another program or kind of machine nothing is taken.
+    """
+    found = read_learned(file)
+    program = Path(command[0]).name if command else ""
+    about = f"advisor tune found {plain(found.name, 60)} on {plain(found.date, 20)}"
+    other = machine_mismatch(found.machine.model_copy(update={"name": None}), machine)
+    if program != found.program:
+        return job, f"not used: {about}, for {plain(found.program, 60)} and not for {plain(program, 60)}"
+    if other is not None:
+        return job, f"not used: {about}, but it was {other}"
+    wanted = found.job
+    if job.strategy != "auto" or job.purpose or job.near:
+        return job, f"not used: {about}; the options say where ranks go"
+    taken = JobOptions(
+        ranks=job.ranks or (None if job.ranks_per_node or job.ranks_per else wanted.ranks),
+        ranks_per_node=job.ranks_per_node,
+        ranks_per=job.ranks_per,
+        threads=job.threads or wanted.threads,
+        strategy=wanted.strategy,
+        near=wanted.near,
+        smt=wanted.smt,
+        reserve=job.reserve,
+        part=job.part,
+    )
+    why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
+    under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""
+    return taken, f"{about}: {why}{under}"

@@ -1,0 +1,55 @@
+"""Intervals: they hold the truth, and never contradict the verdict."""
+
+from random import Random
+
+from advisor.tune.interval import hodges_lehmann, interval, median_interval, two_speeds
+from advisor.tune.sequential import proves
+
+LEVEL = 0.025
+
+
+def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
+    """Of 200 series that are stopped when something is proven, at least 95 % have an interval with the true difference."""
+    dice, inside = Random(2), 0  # noqa: S311
+    for _ in range(200):
+        values = [dice.gauss(0.03, 0.03) for _ in range(dice.choice((10, 14, 20)))]
+        found = interval(values, LEVEL)
+        inside += found is not None and found[0] <= 0.03 <= found[2]
+    assert inside >= 190
+
+
+def test_zero_is_outside_exactly_where_the_test_refuses_it() -> None:
+    """Whether all of the interval is above zero is what the test answers, in all of 100 series."""
+    dice, both = Random(5), []  # noqa: S311
+    for _ in range(100):
+        values = [dice.gauss(0.012, 0.02) for _ in range(14)]
+        found = interval(values, LEVEL)
+        assert found is not None
+        both.append((found[0] >= 0, proves(values, 0.0, LEVEL)))
+    assert [pair for pair in both if pair[0] != pair[1]] == []
+    assert {pair[0] for pair in both} == {True, False}
+
+
+def test_too_few_values_have_no_interval() -> None:
+    """Where no test can refuse anything yet there is no interval, rather than a narrow one."""
+    assert interval([0.01, 0.02, 0.03, 0.02], LEVEL) is None
+    assert interval([], LEVEL) is None
+    assert median_interval([1.0, 2.0, 3.0, 4.0, 5.0]) is None
+
+
+def test_the_medians_interval_is_that_of_the_tables() -> None:
+    """Of ten values the second and the ninth hold the median with at least 95 % (97.9 %)."""
+    assert median_interval([float(each) for each in range(1, 11)]) == (2.0, 9.0)
+
+
+def test_one_wild_value_moves_the_middle_little() -> None:
+    """The middle of differences is not that of an outlier."""
+    assert abs(hodges_lehmann([1.0, 1.1, 0.9, 1.05, 0.95, 50.0]) - 1.0) < 0.15
+
+
+def test_two_speeds_are_seen_and_one_is_not_made_two() -> None:
+    """A line that runs at two speeds shows both; one with a tail has one."""
+    dice = Random(1)  # noqa: S311
+    assert two_speeds([10 + dice.gauss(0, 0.05) + at % 2 for at in range(20)]) is not None
+    assert two_speeds([10 + dice.gauss(0, 0.05) for _ in range(20)]) is None
+    assert two_speeds([10.0] * 19 + [15.0]) is None
