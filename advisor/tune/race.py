@@ -10,6 +10,7 @@ All figures are logarithms of times, so that differences are ratios. Two stateme
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from math import ceil, inf, log, sqrt
 from statistics import NormalDist, median
@@ -20,8 +21,8 @@ from advisor.tune.sequential import SignWalk, gaussian_limits, student_above
 
 ALPHA: Final = 0.05
 """The chance of a false winner in a race where nothing is faster than the line it began with."""
-_LOOKS: Final = 200
-"""Blocks for which limits are computed; after them the last one holds, which is the strictest."""
+_LOOKS: Final = 60
+"""Limits are computed for so many blocks at a time."""
 _FIRST: Final = 3
 """Blocks before anybody is left out."""
 _FEW: Final = 8
@@ -168,7 +169,7 @@ class Race:
 
     def _limit(self, blocks: int) -> float:
         """Return the limit in standard errors, wider where the noise itself is known from few runs."""
-        normal = gaussian_limits(self._level, _LOOKS)[min(blocks, _LOOKS)]
+        normal = gaussian_limits(self._level, _LOOKS * ceil(blocks / _LOOKS))[blocks]
         return _as_student(normal, self._freedom)
 
     def _error(self, found: Sequence[float]) -> float:
@@ -245,6 +246,7 @@ def trimmed_mean(values: Sequence[float]) -> float:
     return sum(kept) / len(kept)
 
 
+@lru_cache(maxsize=4096)
 def _as_student(normal: float, freedom: int) -> float:
     """Return the value of Student's t that is as rare as a value of the normal distribution."""
     if freedom > 400:
