@@ -21,6 +21,8 @@ from advisor.tune.sequential import SignWalk, gaussian_limits, student_above
 
 ALPHA: Final = 0.05
 """The chance of a false winner in a race where nothing is faster than the line it began with."""
+OUT: Final = 0.025
+"""The chance, over all looks, that the line which is best by more than the worth is left out for another that is not."""
 _LOOKS: Final = 60
 """Limits are computed for so many blocks at a time."""
 _FIRST: Final = 3
@@ -169,7 +171,7 @@ class Race:
 
     def _limit(self, blocks: int) -> float:
         """Return the limit in standard errors, wider where the noise itself is known from few runs."""
-        normal = gaussian_limits(self._level, _LOOKS * ceil(blocks / _LOOKS))[blocks]
+        normal = gaussian_limits(OUT, _LOOKS * ceil(blocks / _LOOKS))[blocks]
         return _as_student(normal, self._freedom)
 
     def _error(self, found: Sequence[float]) -> float:
