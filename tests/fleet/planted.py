@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 from io import BytesIO
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def shape(name: str) -> Shape:
     return Shape(SORTS[name](), NOISE)
 
 
-def _changed_hca(spec: Spec, change: Callable[[Hca], Hca] | None = None, **device: int) -> Spec:
+def _changed_hca(spec: Spec, change: Callable[[Hca], Hca] | None = None, **device: Any) -> Spec:
     """Return a machine whose adapter is another, or sits elsewhere."""
 
     def other(one: Device) -> Device:
