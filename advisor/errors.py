@@ -62,12 +62,17 @@ def in_words(said: str) -> str:
 _Otherwise = TypeVar("_Otherwise", str, None)
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: _Otherwise, *, cutoff: float = 0.5) -> str | _Otherwise:
+def did_you_mean(name: str, known: Iterable[str], otherwise: _Otherwise, *, cutoff: float = 0.62) -> str | _Otherwise:
     """Return the cure for a name that is not known: the nearest one that is, or what is said where none is near."""
+    near = nearest(name, known, cutoff=cutoff)
+    return f"did you mean {near}?" if near else otherwise
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.62) -> str | None:
+    """Return the known name that is most like another; None where none is."""
     from difflib import get_close_matches  # only a mistake needs it
 
-    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 _PLAIN: Final = {

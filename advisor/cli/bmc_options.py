@@ -130,16 +130,23 @@ def _shared(
 
 def asks_bmcs(run: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say which BMCs are asked; it takes them as ``asked``."""
-    shared = inspect.signature(_shared).parameters
-    own = [each for name, each in inspect.signature(run).parameters.items() if name != "asked"]
+    return _with(run, "asked", _shared)
+
+
+def _with(run: Callable[..., Any], name: str, several: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that has several options in the place of one of its parameters, which takes what is made of them."""
+    shared = inspect.signature(several).parameters
+    options: list[inspect.Parameter] = []
+    for each in inspect.signature(run).parameters.values():
+        options += shared.values() if each.name == name else [each]
 
     def command(**given: Any) -> Any:
         """Run the command."""
-        asked = _shared(**{name: given.pop(name) for name in shared})
-        return run(**given, asked=asked)
+        made = several(**{each: given.pop(each) for each in shared})
+        return run(**given, **{name: made})
 
-    command.__signature__ = inspect.Signature([*own, *shared.values()])  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in (*own, *shared.values())}
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in options}
     command.__module__ = run.__module__
     return command
 
@@ -215,34 +222,63 @@ def staged_page(found: Any, width: int | None, *, asking: bool) -> "RenderableTy
     return staging_page(found.document(), found.owner, asking=asking, width=width)
 
 
-def door_of(bmc: str | None, login_file: Path | None, ca: Path | None, *, pin: bool, insecure: bool) -> Door:
-    """Return the door that the options of ``advisor audit`` mean; it asks at the terminal."""
-    return Door(bmc or "", login_file=login_file, ca=ca, pin=pin, insecure=insecure, ask=ask)
+@dataclass(frozen=True)
+class GivenBios:
+    """Where a command finds the BIOS of the machine it looks at: in files, or through a BMC."""
+
+    files: tuple[Path, ...] = ()
+    bmc: str | None = None
+    login_file: Path | None = None
+    ca: Path | None = None
+    pin: bool = False
+    insecure: bool = False
+
+    @property
+    def there(self) -> bool:
+        """Whether an option names it."""
+        return bool(self.files) or self.bmc is not None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options with which another command reads the same."""
+        files = {"--bios": self.files, "--login-file": (self.login_file,), "--ca": (self.ca,)}
+        named = tuple(word for option, paths in files.items() for path in paths if path for word in (option, str(path)))
+        return (*(("--bmc", self.bmc) if self.bmc else ()), *named, *(("--insecure",) if self.insecure else ()))
+
+    def read(self, observer: Terminal, *, here: bool) -> "Sequence[Path] | BiosInput":
+        """Return files, or what a BMC has: of this machine its own, where credentials for it are in the environment."""
+        door = Door(self.bmc or "", login_file=self.login_file, ca=self.ca, pin=self.pin, insecure=self.insecure, ask=ask)
+        if not door.bmc and (self.files or not here or not (door.login_file or all(door.given))):
+            return self.files
+        from advisor.work.bmc.own import own_bmc
+        from advisor.work.bmc.read import bios_input
+
+        try:
+            return bios_input(door if door.bmc else replace(door, bmc=own_bmc(), ask=ask if door.pin else nobody))
+        except AdvisorError as error:
+            if self.bmc is not None:
+                raise
+            observer.say(f"without the BIOS settings of its BMC: {error}")
+            return ()
 
 
-def given_bios(bios: "list[Path] | None", door: Door, *, here: bool, observer: Terminal) -> "Sequence[Path] | BiosInput":
-    """Return the BIOS of files, or what a BMC has: of this machine its own, where credentials for it are in the environment."""
-    opt.at_most_one({"--bmc": bool(door.bmc), "--bios": bool(bios)})
-    if not door.bmc and (bios or not here or not (door.login_file or all(door.given))):
-        return bios or ()
-    from advisor.work.bmc.own import own_bmc
-    from advisor.work.bmc.read import bios_input
-
-    if door.bmc:
-        return bios_input(door)
-    try:
-        return bios_input(replace(door, bmc=own_bmc(), ask=ask if door.pin else nobody))
-    except AdvisorError as error:
-        observer.say(f"without the BIOS settings of its BMC: {error}")
-        return ()
+NO_BIOS = GivenBios()
 
 
-def kept_bios(
-    bios: "list[Path] | None", given: "Sequence[Path] | BiosInput", bmc: str | None, observer: Terminal
-) -> "Sequence[Path]":
-    """Return the files that tell other commands the same BIOS; of what a BMC has just told, say how it gets into one."""
-    if bios or not given:
-        return bios or ()
-    whose = f"--bmc {bmc} " if bmc else ""
-    observer.say(f"for the commands that are named, save what the BMC said: advisor bios read {whose}-o bios.json")
-    return (Path("bios.json"),)
+def _bios_of(
+    *,
+    bios: opt.Bios = None,
+    bmc: AuditHost = None,
+    login_file: LoginFile = None,
+    ca: Ca = None,
+    pin: Pin = False,
+    insecure: Insecure = False,
+) -> GivenBios:
+    """Return where the BIOS is read."""
+    opt.at_most_one({"--bmc": bmc is not None, "--bios": bool(bios)})
+    return GivenBios(tuple(bios or ()), bmc, login_file, ca, pin, insecure)
+
+
+def reads_bios(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that looks at a machine --bios and --bmc; it takes them as ``bios``."""
+    return _with(run, "bios", _bios_of)

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 import advisor.cli.commands
 from advisor import __version__
-from advisor.cli.command import Command, terminal_width
+from advisor.cli.command import Command, better_cure, terminal_width
 from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
 from advisor.render.manual import About, CommandHelp, front_page, help_of, mistake
 
@@ -108,7 +108,7 @@ class CommandFolder(TyperGroup):
         if args and not args[0].startswith("-") and args[0] not in commands():
             _show_group(ctx, args)
             cure = did_you_mean(args[0], commands(), f"there are {', '.join(commands())}")
-            raise BadInput(f"No such command '{args[0][:40]}'", cure=cure)
+            raise BadInput(f"there is no command {args[0][:40]}", cure=cure)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -124,7 +124,7 @@ def _show_group(ctx: Any, args: list[str]) -> None:
         return
     if [each for each in args[1:] if each != "--help"]:
         cure = did_you_mean(" ".join(args[:2]), members, f"there are {', '.join(members)}")
-        raise BadInput(f"No such command '{' '.join(args[:2])[:40]}'", cure=cure)
+        raise BadInput(f"there is no command {' '.join(args[:2])[:40]}", cure=cure)
     typer.echo(front_page(members, GROUPS, terminal_width(), of=args[0]), nl=False)
     ctx.exit(0)
 
@@ -184,7 +184,7 @@ _INTERRUPTED = 130
 def status(arguments: list[str]) -> int:
     """Return the exit status of one command line; what went wrong is one line on standard error."""
     try:
-        result: Any = app(arguments, standalone_mode=False, prog_name="advisor")
+        result: Any = app(_as_options(arguments), standalone_mode=False, prog_name="advisor")
         sys.stdout.flush()
     except AdvisorError as error:
         return _complain(str(error))
@@ -206,6 +206,13 @@ def status(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _as_options(arguments: list[str]) -> list[str]:
+    """Return a command line in which `help` and `version`, as other programs have them, are the options that they mean."""
+    if arguments[:1] == ["help"]:
+        return [*arguments[1:], "--help"]
+    return ["--version"] if arguments == ["version"] else arguments
+
+
 def _forget_output() -> None:
     """Let nothing more be written to where it cannot be, not even at exit."""
     with contextlib.suppress(OSError, ValueError):
@@ -220,6 +227,7 @@ def _usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = " ".join(context.command_path.split()) if context else "advisor"
     problem, cure = mistake(error)
+    cure = better_cure(error, context) or cure
     return _complain(f"{problem}; {cure or f'see {command} --help'}", command)
 
 

@@ -11,6 +11,12 @@ from advisor.errors import BadValue
 from advisor.model.audit.platform import Scope
 from advisor.work import values
 
+
+def each_of(words: list[str] | None) -> list[str] | None:
+    """Return the words of an option that may be repeated, or holds several with commas between: --only 1,3."""
+    return [one for word in words for one in word.split(",") if one] if words else words
+
+
 From = Annotated[
     str | None,
     typer.Option(
@@ -29,7 +35,13 @@ Rules = Annotated[
 ]
 Topic = Annotated[
     list[str] | None,
-    typer.Option("--topic", metavar="TOPIC", help="Only rules of this topic; may be repeated.", autocompletion=values.topics),
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="Only rules of this topic; may be repeated.",
+        autocompletion=values.topics,
+        callback=each_of,
+    ),
 ]
 ScopeOption = Annotated[
     Scope, typer.Option("--scope", help="The kind of work to tune for; guides disagree because they mean different work.")
@@ -130,6 +142,7 @@ Only = Annotated[
         metavar="N|ID",
         help="Only this finding, by the audit's number or the rule's id; may be repeated.",
         autocompletion=values.findings,
+        callback=each_of,
     ),
 ]
 ChecklistVerbose = Annotated[

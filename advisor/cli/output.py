@@ -59,6 +59,7 @@ class Drawing(NamedTuple):
     """What was measured, which may have a chart of its own."""
 
 
+NO_DRAWING = Drawing(None, None, None, None)
 Shown = tuple[Path | None, Form, Drawing]
 """Where measurements are kept, what the answer looks like, and what is drawn."""
 
@@ -119,6 +120,8 @@ def show_saved(words: list[str], files: list[Path], source: str | None, before: 
     save, form, drawing = shown
     if before is not None:
         return _compare(before, words, form, alone=not (files or save or drawing.svg or drawing.png))
+    if words == ["show"] and not files:
+        raise BadValue("measure show needs a file", cure="write advisor measure show FILE, which measure --save wrote")
     if words and (words[0] != "show" or len(words) < 2 or files):
         raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
     named = files or [Path(word) for word in words[1:]]

@@ -68,6 +68,8 @@ def platform_by_id(name: str) -> Platform:
     known = tuple(platform_files())
     if wanted in known:
         return platform_sheet(wanted)
+    if re.search(r"\d{3}", name):
+        raise BadValue(f"{name[:40]!r} is no generation of processors", cure=f"name a processor with --cpu {name[:40]!r}")
     raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))
 
 

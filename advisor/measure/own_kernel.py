@@ -27,8 +27,8 @@ def kernel_called(what: str, others: Sequence[str]) -> KernelSheet:
     if what in kernels.sheets:
         raise BadValue(f"{what} runs under MPI", cure="advisor measure network and advisor measure hpl start such kernels")
     known = [*others, *(name for name in alone if name not in others)]
-    cure = did_you_mean(what, known, f"there are {', '.join(known)}")
-    raise BadValue(f"nothing to measure is called {what[:40]}", cure=cure)
+    cure = did_you_mean(what, known, f"there are {', '.join(known)}; --list says what each measures")
+    raise BadValue(f"there is no measurement {what[:40]}", cure="write --list" if what == "list" else cure)
 
 
 def kernel_as_it_is(sheet: KernelSheet, tasks: Tasks, wish: Request, groups: Iterable[CoreGroup]) -> Iterator[Task]:

@@ -129,6 +129,8 @@ def _one_of_each_distance(ground: Resources, home: CoreGroup) -> tuple[int, ...]
 
 def _matrix(tasks: Tasks, wish: Request) -> Iterator[Task]:
     """Yield cores of every NUMA node against memory of every one: bandwidth and latency."""
+    if wish.what == "matrix" and len(tasks.ground.pieces("numa")) < 2 and len(tasks.ground.memories) < 2:
+        return  # in the whole set it is the only latency of that one node
     patterns = wish.either(("load", "triad-nt"))
     for home in tasks.ground.pieces("numa"):
         for memory in tasks.ground.memories:
@@ -253,3 +255,25 @@ CHARTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """What can be drawn of a thing that was asked for; the first is drawn where no chart is named. A set needs a name."""
 SETS: Final = ("quick", "full")
+
+
+def charts_of_plan(tasks: Iterable[Task], what: str) -> tuple[str, ...]:
+    """Return those charts of a thing for which this machine has enough parts: one NUMA node makes no matrix."""
+    made = tuple(tasks)
+    rates = [task for task in made if task.kernel == "membw"]
+    own = {task.part for task in rates if task.purpose == "part" and task.distance in (None, "local", "spread")}
+    peaks = {task.part for task in made if task.purpose in ("peak", "roofline") and task.kernel != "membw"}
+    there = {
+        "parts": len(own - {"pair"}) > 1,
+        "bandwidth-matrix": _crosses(rates),
+        "latency-matrix": _crosses(task for task in made if task.kernel == "memlat"),
+        "roofline": bool(own & peaks),
+    }
+    purposes = {task.purpose for task in made}
+    return tuple(name for name in CHARTS.get(what, ()) if there.get(name, name in purposes))
+
+
+def _crosses(tasks: Iterable[Task]) -> bool:
+    """Return whether CPUs of one NUMA node meet the memory of another."""
+    found = [task for task in tasks if task.purpose == "matrix"]
+    return any(task.memory not in (None, task.index) for task in found)

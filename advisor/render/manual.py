@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from advisor.errors import did_you_mean, in_words
+from advisor.errors import did_you_mean, in_words, nearest
 
 NARROWEST, WIDEST = 40, 250
 _NAMES = 26
@@ -174,7 +174,9 @@ def mistake(error: Any) -> tuple[str, str | None]:
     kind, message = type(error).__name__, str(error.format_message()).rstrip(".")
     if kind == "NoSuchOption" and context is not None:
         names = [name for each in context.command.get_params(context) for name in (*each.opts, *each.secondary_opts)]
-        return f"no option {error.option_name[:40]}", did_you_mean(error.option_name, [n for n in names if n[0] == "-"], None)
+        words = {name.strip("-"): name for name in names if name[0] == "-"}  # the dashes that all have make none alike
+        near = nearest(error.option_name.strip("-"), words)
+        return f"no option {error.option_name[:40]}", f"did you mean {words[near]}?" if near else None
     if kind == "MissingParameter" and parameter is not None:
         name = _metavar(parameter) if parameter.param_type_name == "argument" else typed(parameter)
         about = f": {parameter.help[:1].lower()}{parameter.help[1:].rstrip('.')}" if parameter.help else ""

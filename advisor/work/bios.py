@@ -111,8 +111,8 @@ def _too_many(paths: Sequence[Path]) -> BadInput:
 
 
 def _text(path: Path) -> str:
-    absent = "advisor bios read --bmc HOST -o FILE writes one"
-    return text_of(path, _LARGEST, "any Bios resource", "save the answer of GET .../Bios unchanged", absent=absent)
+    writes = "write it with advisor bios read --bmc HOST -o FILE"
+    return text_of(path, _LARGEST, "any Bios resource", writes, absent=writes)
 
 
 def text_of(path: Path, largest: int, what: str, cure: str | None = None, *, absent: str | None = None) -> str:
@@ -130,7 +130,7 @@ def text_of(path: Path, largest: int, what: str, cure: str | None = None, *, abs
     except OSError as error:
         is_absent = isinstance(error, FileNotFoundError)
         raise BadInput(
-            (error.strerror or "cannot be read").lower(), file=str(path), cure=absent if is_absent else None
+            (error.strerror or "cannot be read").lower(), file=str(path), cure=absent if is_absent else cure
         ) from error
 
 

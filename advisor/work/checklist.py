@@ -114,9 +114,9 @@ def checklist(
     return _planned(_chosen(whole, result, only), given, _included(include), order=isinstance(source, Ordered))
 
 
-def checklist_of(result: "Judgement", given: "BiosInput") -> TuningChecklist:
-    """Return the tuning checklist of a machine that is judged already, in its own vendor's words."""
-    return _planned(listed(result, result.vendor, given), given)
+def checklist_of(result: "Judgement", given: "BiosInput", only: Sequence[str] = ()) -> TuningChecklist:
+    """Return the tuning checklist of a machine that is judged already, in its own vendor's words; of some findings alone."""
+    return _planned(_chosen(listed(result, result.vendor, given), result, only), given)
 
 
 def _planned(made: Made, given: "BiosInput", include: "Sequence[Include]" = (), *, order: bool = False) -> TuningChecklist:

@@ -119,7 +119,7 @@ def planned(machine: Machine, wish: Request) -> Plan:
 
 def _with_work(made: Plan, wish: Request) -> Plan:
     if not made.tasks:
-        why = made.left_out[0].why if made.left_out else "one core alone has nothing to compare"
+        why = made.left_out[0].why if made.left_out else "one core or NUMA node alone has nothing to compare"
         raise CannotWork(f"there is nothing to measure for {wish.what} here: {why}")
     return made
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from advisor.render.audit.explain import Told
     from advisor.render.audit.findings import Asker
     from advisor.work.audit import Audited
+    from advisor.work.bios import BiosInput
 
 SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
@@ -65,15 +66,35 @@ def own_rules(*, examples: bool = True) -> Rulebook:
     return load_rules(rule_files(rules_folder()), (), words(), examples=examples)
 
 
-def rules_named(site: Iterable[Path] = (), names: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the rules of some ids or topics with their examples, all where none is named; refuse a name that is none."""
+def must_be_rules(site: Iterable[Path], names: Iterable[str]) -> None:
+    """Refuse an id that no rule has, before a machine is read or measured; a finding's number is known only then."""
+    named = [name for name in names if not name.isdecimal()]
+    known = [each.id for each in rulebook(site).rules] if named else []
+    for name in named:
+        file = name not in known and Path(name).exists()
+        must_be_one_of(
+            "rule", name, () if file else known, f"name a machine with --from {name}" if file else "see advisor rules list"
+        )
+
+
+def rules_named(
+    site: Iterable[Path] = (), names: Iterable[str] = (), numbers: "Callable[[], Mapping[str, int]] | None" = None
+) -> tuple[Rule, ...]:
+    """Return the rules of some ids or topics with their examples, all where none is named; refuse a name that is none.
+
+    ``numbers`` audits a machine, where a name is the number that its audit gives a finding.
+    """
     every, asked = tuple(rulebook(site, examples=True).rules), tuple(names)
+    if numbers is not None and any(name.isdecimal() for name in asked):
+        found = {str(number): rule for rule, number in numbers().items()}
+        asked = tuple(found.get(name, name) for name in asked)
     for name in asked:
         if not any(name in (rule.id, rule.topic) for rule in every):
             known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
-            raise BadValue(
-                f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, "advisor rules list has them")
-            )
+            nearest = did_you_mean(name, known, "advisor rules list has them")
+            cure = f"name a file with --rules {name}" if Path(name).exists() else nearest
+            none = f"no finding {name[:20]}" if name.isdecimal() else f"there is no rule or topic {name[:64]}"
+            raise BadValue(none, cure="advisor audit numbers them; a rule's id works too" if name.isdecimal() else cure)
     return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)
 
 
@@ -251,18 +272,16 @@ def explain_rule(
     scope: "Scope" = "mpi",
     *,
     site: Sequence[Path] = (),
-    bios: Sequence[Path] = (),
+    bios: "Sequence[Path] | BiosInput" = (),
     measurements: Sequence[Path] = (),
     subject: str | None = None,
     observer: Observer = SILENT,
 ) -> Explained:
     """Return what a rule, or that of a finding by its number, says of a machine, and how it came to that."""
-    from advisor.errors import must_be_one_of
     from advisor.work.audit import judge_source
     from advisor.work.judgement import explained, rule_named
 
-    if not rule.isdecimal():
-        must_be_one_of("rule", rule, (each.id for each in rulebook(site).rules), "see advisor rules list")
+    must_be_rules(site, [rule])
     found = judge_source(source, scope, site=site, bios=bios, files=measurements, observer=observer)
     asked = rule_named(found.judgement, rule)
     return Explained(explained(found.judgement, asked, subject), found, asked.text, subject)
@@ -274,7 +293,7 @@ def explain(
     scope: "Scope" = "mpi",
     *,
     site: Sequence[Path] = (),
-    bios: Sequence[Path] = (),
+    bios: "Sequence[Path] | BiosInput" = (),
     measurements: Sequence[Path] = (),
     subject: str | None = None,
     observer: Observer = SILENT,

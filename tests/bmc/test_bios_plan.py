@@ -114,11 +114,14 @@ def test_an_audit_reads_the_bmc_at_once(rome: Bmc, node: Path, admin: Admin) -> 
     assert (said.status, rows["numa.nps"], rome.writes(), rome.closed) == (0, "1", [], 1)
 
 
-def test_the_commands_after_an_audit_through_a_bmc_know_its_bios_too(rome: Bmc, node: Path, admin: Admin) -> None:
-    """They are given as a file, and one line says how to make it: findings keep their numbers."""
-    said = admin.types("audit", "--from", node, "--width", "250", bmc=rome)
-    assert (said.status, said.lines, "--bios bios.json" in said.out) == (0, 1, True)
-    assert said.err.rstrip().endswith(f"advisor bios read --bmc {rome.url} -o bios.json")
+@pytest.mark.parametrize("command", [["explain", "1"], ["checklist"], ["report", "--as", "md"]])
+def test_the_commands_after_an_audit_through_a_bmc_read_it_too(command: list[str], rome: Bmc, node: Path, admin: Admin) -> None:
+    """The audit names them with --bmc, they take it, and nothing is written to the BMC."""
+    audited = admin.types("audit", "--from", node, "--width", "250", bmc=rome)
+    said = admin.types(*command, "--from", node, bmc=rome)
+    without = admin.types(*command, "--from", node)
+    assert (f"--bmc {rome.url}" in audited.out, audited.err, said.status, rome.writes()) == (True, "", 0, [])
+    assert said.out != without.out
 
 
 # the plan

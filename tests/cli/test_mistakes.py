@@ -86,17 +86,77 @@ MISTAKES = (
     "report node.tar.gz node.tar.gz node.tar.gz",
     "bios plan",
     "bios undo",
+    "audit node.tar.gz",
+    "audit --from noise.bin",
+    "audit --from nothing.json",
+    "audit --from empty",
+    "audit --from node.tar.gz --bios box.xml",
+    "audit --from node.tar.gz --bios empty",
+    "audit --from node.tar.gz --bmc bmc01 --bios bios.json",
+    "audit --from node.tar.gz -o node.tar.gz",
+    "audit --from node.tar.gz --measurements node.tar.gz",
+    "audit --from node.tar.gz --rules noise.bin",
+    "audit -h",
+    "--from node.tar.gz audit",
+    "explain node.tar.gz",
+    "explain 1 --platform rome",
+    "checklist 1 --from node.tar.gz",
+    "checklist --platform 'EPYC 7702'",
+    "checklist --platform box.xml",
+    "checklist --platform rome --as yaml",
+    "checklist --from node.tar.gz --only 1,99",
+    "capture node.tar.gz",
+    "capture new.tar.gz",
+    "capture --from node.tar.gz -o node.tar.gz",
+    "bind --from node.tar.gz -np 4 -- ./app",
+    "bind lint mpirun -np 8 ./app",
+    "measure list",
+    "measure show",
+    "measure membw --dry-run --from box.xml --chart bandwidth-matrix",
+    "measure --dry-run --from box.xml --png run.png --chart latency-matrix",
+    "measure matrix --dry-run --from box.xml",
+    "measure roofline --intensity 0.25GB",
+    "whatif --from node.tar.gz nps4",
+    "diff --from node.tar.gz node.tar.gz",
+    "rules show nosuch",
+    "rules show 1 --from nosuch.tar.gz",
+    "rules list --from node.tar.gz",
+    "rules check notes.txt",
+    "rules test --rules empty",
+    "report node.tar.gz -o node.html",
+    "report 1 -o node.html",
+    "report --from node.tar.gz --only 99 --as md",
+    "report --from node.tar.gz --only numa-nps-below-bst --as md",
+    "report --from node.tar.gz --only 1 --as json",
+    "report --from node.tar.gz -o node.pdf",
+    "verify box.xml",
+    "topology --from https://example.org/node.xml",
 )
+
+
+def _object(kind: str, number: int, cpus: int, inside: str = "") -> str:
+    sets = f'cpuset="{cpus:#x}" complete_cpuset="{cpus:#x}" nodeset="0x1" complete_nodeset="0x1"'
+    memory = ' local_memory="8589934592"' if kind == "NUMANode" else ""
+    return f'<object type="{kind}" os_index="{number}" {sets}{memory}>{inside}</object>'
+
+
+_CORES = "".join(_object("Core", number, 1 << number, _object("PU", number, 1 << number)) for number in range(2))
+_INSIDE = _object("NUMANode", 0, 3) + _object("Package", 0, 3, _CORES)
+BOX = f'<?xml version="1.0"?><topology version="2.0">{_object("Machine", 0, 3, _INSIDE)}</topology>'
+"""Two cores on one NUMA node, as lstopo writes them: there is no second node to compare with."""
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Go to a folder with a capture, a text, a JSON document that ends early, measurements of another machine, and no rules."""
+    """Go to a folder with a capture, texts that are none, a machine of one NUMA node, another's measurements, and no rules."""
     write_archive("a-r7425-2x7601-dell", tmp_path / NODE)
     (tmp_path / "notes.txt").write_text("Remember the milk.\n")
     (tmp_path / "torn.json").write_text('{"Attributes": {"NumaNodesPerSocket": ')
     (tmp_path / "other.json").write_text(of().model_dump_json())
     (tmp_path / "empty").mkdir()
+    (tmp_path / "nothing.json").touch()
+    (tmp_path / "noise.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "box.xml").write_text(BOX)
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
         if name.startswith(("SLURM_", "PBS_", "OMP_")):
@@ -164,6 +224,28 @@ def test_an_output_that_cannot_be_written_is_known_first(here: Path) -> None:
     if "No module named" in done.stderr or "can't open" in done.stderr:
         pytest.skip("nobody cannot read the checkout")
     assert (done.returncode, done.stderr) == (2, "advisor: empty/x.txt: permission denied; name another file to write\n")
+
+
+@pytest.mark.usefixtures("here")
+def test_words_of_other_programs_are_understood(capsys: Capture) -> None:
+    """`advisor help audit` and `advisor version` are the options that they mean; several findings stand behind one --only."""
+    assert said("help audit", capsys) == said("audit --help", capsys)
+    assert said("version", capsys) == said("--version", capsys)
+    assert said("checklist --from node.tar.gz --only 4,3", capsys) == said(
+        "checklist --from node.tar.gz --only 4 --only 3", capsys
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_a_rule_is_shown_by_the_number_of_its_finding(capsys: Capture) -> None:
+    """The number is that of the audit with the same options; ids and topics stand beside it."""
+    ended, shown, _ = said("rules show 2 --from node.tar.gz", capsys)
+    explained = said("explain 2 --from node.tar.gz", capsys)[1]
+    assert (ended, shown.split()[1] in explained, said("rules test 2 os-swappiness --from node.tar.gz", capsys)[0]) == (
+        0,
+        True,
+        0,
+    )
 
 
 FLAGS = ("--json", "--verbose", "--no-color")

@@ -50,6 +50,30 @@ def test_a_ticket_is_printed(node: str, capsys: Capture) -> None:
     assert (said.out.startswith(HEADS["md"]), "Nothing was measured" in said.out, said.err) == (True, True, "")
 
 
+@pytest.mark.parametrize("name", ["1", "numa-nps-below-best"])
+def test_a_ticket_may_be_about_one_finding(name: str, node: str, capsys: Capture) -> None:
+    """By its number in the audit or its rule's id: that finding, its setting, its plan and how to see the rest."""
+    assert status(["report", "--from", node, "--only", name, "--as", "md"]) == 0
+    said = capsys.readouterr().out
+    wanted = (
+        "## Finding 1 of 4",
+        "### 1. HIGH: NUMA partitioning",
+        "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4",
+        "| NPS | 1 | 4 |",
+    )
+    others = ("vm.swappiness", "Launch lines", "Checks:", "Nothing was measured", "Not seen")
+    assert ([each for each in wanted if each not in said], [each for each in others if each in said]) == ([], [])
+    assert said.rstrip().endswith(f"The whole report: `advisor report --from {node}`")
+
+
+def test_findings_of_a_report_keep_the_numbers_of_the_audit(node: str, capsys: Capture) -> None:
+    """Number 4 is number 4 on a page of its own too, and two are chosen with a comma."""
+    assert status(["report", "--from", node, "--only", "4,1", "--as", "md"]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("##")][:3]
+    assert heads == ["## Finding 1, 4 of 4", "### 1. HIGH: NUMA partitioning is NPS1; EPYC 7002 (Rome) with 8 dies offers NPS4",
+                     "### 4. INFO: vm.swappiness is 60; guides for latency want 10 at most"]  # fmt: skip
+
+
 def test_a_report_is_for_some_work(node: str, capsys: Capture) -> None:
     """Every scope can be asked for, and stands on the page and in the commands to go on with."""
     assert status(["report", "--from", node, "--scope", "latency", "--as", "md"]) == 0
@@ -78,6 +102,16 @@ WRONG = {
     "format": (["report", "--as", "odt"], "there is no format of reports: odt; there are html, md, json"),
     "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; make it first"),
     "one side": (["report", "a.json", "-o", "x.html"], "a change has two sides; give two captures, BEFORE and AFTER"),
+    "its name alone": (
+        ["report", "rome-nps1.tar.gz", "-o", "x.html"],
+        "rome-nps1.tar.gz is one machine; write advisor report --from",
+    ),
+    "a finding": (["report", "1", "-o", "x.html"], "1 is no capture; a finding is chosen with --only 1"),
+    "no such finding": (["report", "--from", "rome-nps1.tar.gz", "--only", "99", "--as", "md"], "no finding 99: this audit has"),
+    "nothing found": (
+        ["report", "--from", "rome-nps1.tar.gz", "--only", "cpu-smt-on", "--as", "md"],
+        "cpu-smt-on found nothing on this machine; see why: advisor explain cpu-smt-on",
+    ),
     "one measured": (
         ["report", "rome-nps1.tar.gz", "rome-nps4.tar.gz", "--as", "md", "--measurements", "rome-nps1.measured.json"],
         "of two machines there are two measurements, or none",

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.errors import BadValue, CannotWork
 from advisor.measure.kernel_tasks import Request
-from advisor.measure.plan import PLANS, Plan, plan
+from advisor.measure.plan import CHARTS, PLANS, Plan, charts_of_plan, plan
 from advisor.model.cpuset import CpuSet
 from tests.conftest import Golden
 from tests.machines.catalogue import MACHINES
@@ -112,3 +112,21 @@ def test_wrong_wishes_are_one_line() -> None:
         planned(ROME, "membw", cpus=CpuSet.parse("0,200"))
     with pytest.raises(CannotWork, match="none of these"):
         planned(ROME, "membw", cpus=CpuSet.parse("200"))
+
+
+def test_a_chart_that_needs_several_nodes_is_not_promised_on_one() -> None:
+    """Of the quick set one NUMA node gives no matrix, and two nodes give every chart: known from the plan, before measuring."""
+    one, many = (charts_of_plan(planned(name).tasks, "quick") for name in ("numa-off", NAPLES))
+    assert (one, many) == (("parts", "map", "roofline"), CHARTS["quick"])
+
+
+@pytest.mark.parametrize("what", CHARTS)
+def test_two_nodes_give_every_chart_of_a_thing(what: str) -> None:
+    """What the table of charts promises is planned where there is something to compare."""
+    assert charts_of_plan(planned(NAPLES, what).tasks, what) == CHARTS[what]
+
+
+def test_a_matrix_of_one_node_is_refused() -> None:
+    """It would be one number; in the whole set it stays, the only latency of that node."""
+    assert [task for task in planned("numa-off", "full").tasks if task.purpose == "matrix"] != []
+    assert planned("numa-off", "matrix").tasks == ()

@@ -168,13 +168,12 @@ def test_little_known_is_said_beside_a_fix_too(rome: Report) -> None:
 
 
 def test_launch_lines_are_those_of_the_usual_shapes(rome: Report, folder: Path) -> None:
-    """One rank per core, L3 group, NUMA node and socket; where there are GPUs, one for each."""
+    """One rank per core, L3 group, NUMA node and socket, in one line where they have the same cores; for each GPU one."""
     near = "--bind-to core -x OMP_NUM_THREADS={0} -x OMP_PLACES=cores -x OMP_PROC_BIND=close ./app"
     assert [(line.shape, line.command) for line in rome.content.launches] == [
         ("One rank per core", "mpirun -np 128 --map-by core --bind-to core ./app"),
         ("One rank per L3 group, 4 threads each", f"mpirun -np 32 --map-by ppr:1:l3cache:PE=4 {near.format(4)}"),
-        ("One rank per NUMA node, 64 threads each", f"mpirun -np 2 --map-by ppr:1:numa:PE=64 {near.format(64)}"),
-        ("One rank per socket, 64 threads each", f"mpirun -np 2 --map-by ppr:1:package:PE=64 {near.format(64)}"),
+        ("One rank per NUMA node = socket, 64 threads each", f"mpirun -np 2 --map-by ppr:1:numa:PE=64 {near.format(64)}"),
     ]
     gpus = made("turin-4-gpus", folder).content.launches
     assert [line.shape for line in gpus][-1] == "One rank per GPU, 16 threads each"

@@ -21,8 +21,8 @@ Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
 import sys
 from typing import TYPE_CHECKING, Any
 
-from advisor.cli import bmc_options as bmc_opt
 from advisor.cli import options as opt
+from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,18 +31,14 @@ if TYPE_CHECKING:
     from advisor.work.audit import Audited, MeasureNow
 
 
+@reads_bios
 def run(
     *,
     source: opt.From = None,
     scope: opt.ScopeOption = "mpi",
     topic: opt.Topic = None,
     rules: opt.Rules = None,
-    bios: opt.Bios = None,
-    bmc: bmc_opt.AuditHost = None,
-    login_file: bmc_opt.LoginFile = None,
-    ca: bmc_opt.Ca = None,
-    pin: bmc_opt.Pin = False,
-    insecure: bmc_opt.Insecure = False,
+    bios: GivenBios = NO_BIOS,
     measurements: opt.MeasurementsOption = None,
     measure: opt.AuditMeasure = True,
     network: opt.AuditNetwork = None,
@@ -63,12 +59,10 @@ def run(
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok)
     _together(asked, {"--from": source is not None, "--no-measure": not measure})
     observer = Terminal(details=sys.stderr.isatty())
-    door = bmc_opt.door_of(bmc, login_file, ca, pin=pin, insecure=insecure)
-    given = bmc_opt.given_bios(bios, door, here=source is None, observer=observer)
-    now, files, site = asked if measure else None, measurements or (), rules or ()
+    given, files, site = bios.read(observer, here=source is None), measurements or (), rules or ()
+    now = asked if measure else None
     found = audit(source, scope, site=site, bios=given, measurements=files, measure=now, topics=topic or (), observer=observer)
-    kept = {"--rules": rules, "--bios": bmc_opt.kept_bios(bios, given, bmc, observer), "--measurements": found.measured.files}
-    again = opt.same_view(source, scope, kept)
+    again = (*opt.same_view(source, scope, {"--rules": rules, "--measurements": found.measured.files}), *bios.words)
     tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
     show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))

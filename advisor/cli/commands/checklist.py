@@ -20,12 +20,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from advisor.cli import options as opt
+from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.output import Form, Terminal, emit, emit_json, say
 from advisor.errors import BadValue
 from advisor.host.files import write_file
 from advisor.work.checklist import Ordered, TuningChecklist, checklist, formats_told, template_of
 
 
+@reads_bios
 def run(
     *,
     source: opt.From = None,
@@ -34,7 +36,7 @@ def run(
     vendor: opt.VendorName = None,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
-    bios: opt.Bios = None,
+    bios: GivenBios = NO_BIOS,
     measurements: opt.MeasurementsOption = None,
     form: opt.Format = "txt",
     include: opt.Include = None,
@@ -47,22 +49,21 @@ def run(
 ) -> None:
     """Print the tuning checklist."""
     if form == "help":
-        say("".join(f"{name:<16} {what}\n" for name, what in formats_told().items()))
-        return
-    order = platform is not None or cpu is not None
+        return say("".join(f"{name:<16} {what}\n" for name, what in formats_told().items()))
+    template_of(form)  # a format that is none is refused before the machine is read
+    order, observer = platform is not None or cpu is not None, Terminal()
     if order:
         _alone(source, measurements)
-    template_of(form)  # a format that is none is refused before the machine is read
     found = checklist(
         Ordered(platform, cpu) if order else source,
         scope,
         vendor=vendor,
         site=rules or (),
-        bios=bios or (),
+        bios=bios.read(observer, here=source is None and not order),
         measurements=measurements or (),
         include=include or (),
         only=only or (),
-        observer=Terminal(),
+        observer=observer,
     )
     found = replace(found, again=_again({"--from": source, "--platform": platform, "--cpu": cpu}))
     _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)

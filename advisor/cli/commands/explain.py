@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from advisor.cli.options import Bios, From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
+from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
+from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
 from advisor.cli.output import Form, Terminal, show
 from advisor.work import values
 from advisor.work.rules import Explained, explain_rule
@@ -29,6 +30,7 @@ Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with
 WhyNot = Annotated[bool, typer.Option("--why-not", help="Show only what decided where there is no finding.")]
 
 
+@reads_bios
 def run(
     rule: Annotated[
         str, typer.Argument(help="A finding's number in the audit, or the id of a rule.", autocompletion=values.findings)
@@ -37,7 +39,7 @@ def run(
     source: From = None,
     scope: ScopeOption = "mpi",
     rules: Rules = None,
-    bios: Bios = None,
+    bios: GivenBios = NO_BIOS,
     measurements: MeasurementsOption = None,
     subject: Subject = None,
     trace: Trace = False,
@@ -48,18 +50,11 @@ def run(
     no_color: NoColor = False,
 ) -> None:
     """Say all of a finding on one page."""
-    found = explain_rule(
-        rule,
-        source,
-        scope,
-        site=rules or (),
-        bios=bios or (),
-        measurements=measurements or (),
-        subject=subject,
-        observer=Terminal(),
-    )
+    observer, files, site = Terminal(), measurements or (), rules or ()
+    given = bios.read(observer, here=source is None)
+    found = explain_rule(rule, source, scope, site=site, bios=given, measurements=files, subject=subject, observer=observer)
     form = Form(output, json, width, not no_color)
-    again = same_view(source, scope, {"--rules": rules, "--bios": bios, "--measurements": measurements})
+    again = (*same_view(source, scope, {"--rules": rules, "--measurements": measurements}), *bios.words)
     show(form, found.document, lambda: _page(found, again, width, trace=trace, why_not=why_not))
 
 

@@ -21,20 +21,14 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import job_options as job
 from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
-from advisor.cli.output import Drawing, Form, Shown, Terminal, show, show_kernels, show_measured, show_saved
+from advisor.cli.output import NO_DRAWING, Drawing, Form, Shown, Terminal, show, show_kernels, show_measured, show_saved
 from advisor.errors import BadValue
 from advisor.work.machine import read_machine
-from advisor.work.measure import (
-    MeasureOptions,
-    build_all,
-    measure_machine,
-    plan_document,
-    planned,
-    wished,
-)
+from advisor.work.measure import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
 
 if TYPE_CHECKING:
     from advisor.measure.kernel_tasks import Request
+    from advisor.measure.plan import Plan
 
 
 def run(
@@ -94,22 +88,26 @@ def _plan(wish: "Request", source: str | None, form: Form) -> int:
     return 0
 
 
-def _check_drawing(drawing: Drawing, what: str) -> None:
-    """Refuse before measuring a chart that it does not give, an intensity that is none, or charts without matplotlib."""
-    if drawing.chart is None and drawing.intensity is None and drawing.svg is None and drawing.png is None:
-        return
-    from advisor.measure.plan import CHARTS, SETS
+def _check_drawing(drawing: Drawing, what: str, made: "Plan | None" = None) -> None:
+    """Refuse before measuring a chart that it, or this machine, does not give, an intensity that is none, no matplotlib."""
+    from advisor.measure.plan import CHARTS, SETS, charts_of_plan
     from advisor.render.charts.chart import must_be_drawable
 
     drawn = drawing.svg is not None or drawing.png is not None
-    must_be_drawable(drawing.chart, drawing.intensity, CHARTS.get(what, ()), drawn=drawn, several=what in SETS)
+    charts = CHARTS.get(what, ()) if made is None else charts_of_plan(made.tasks, what)
+    must_be_drawable(drawing.chart, drawing.intensity, charts, drawn=drawn, several=what in SETS)
 
 
 def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Shown, *, verbose: bool, dry: bool) -> int:
-    _check_drawing(shown[2], wish.what)
-    if dry:
-        return _plan(wish, source, shown[1])
-    if source is not None:
+    machine, (save, form, drawing) = None, shown
+    if drawing != NO_DRAWING:
+        _check_drawing(drawing, wish.what)
+    if source is not None and not dry:
         raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
-    done, (save, form, drawing) = measure_machine(wish, how, observer=Terminal(verbose=verbose)), shown
+    if drawing != NO_DRAWING:
+        machine = read_machine(source, Terminal())
+        _check_drawing(drawing, wish.what, planned(machine, wish))
+    if dry:
+        return _plan(wish, source, form)
+    done = measure_machine(wish, how, machine=machine, observer=Terminal(verbose=verbose))
     return show_measured(done, (), save, form, drawing=drawing._replace(what=wish.what))

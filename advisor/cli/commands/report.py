@@ -6,70 +6,71 @@ with its source. It is one file without script that loads nothing, for screen, d
 measured first, in under a minute, as by audit; --no-measure, --full, --hpl and --network as there. --from, --bios and
 --measurements take what was captured elsewhere. With BEFORE and AFTER, two captures or two reports written with --as json,
 it says what changed, what that brought, and how sure that is; of --measurements the first is then of BEFORE, the second of
-AFTER. --as md is for tickets, --as json for programs: diff, audit and report read it again.
+AFTER. --only 1 is about one finding, for a ticket of its own; --as md is for tickets, --as json for programs: diff, audit
+and report read it again.
 
 Group: Look at a machine
 Example: sudo advisor report -o node.html
 Example: advisor report --from node.tar.gz --measurements full.json -o node.html
-Example: advisor report --from node.tar.gz --as md
+Example: advisor report --from node.tar.gz --only 1 --as md
 Example: advisor report before.json after.json -o change.html
 """
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from advisor.cli import options as opt
+from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.output import Terminal, say
-from advisor.errors import BadValue, must_be_one_of
 from advisor.host.files import write_file
-
-if TYPE_CHECKING:
-    from advisor.work.report.single import ReportForm
 
 Two = Annotated[
     list[str] | None, typer.Argument(metavar="[BEFORE AFTER]", help="Two captures, or two reports as JSON; '-' is this machine.")
 ]
-ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 
 
+@reads_bios
 def run(
     two: Two = None,
     *,
     source: opt.From = None,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
-    bios: opt.Bios = None,
+    bios: GivenBios = NO_BIOS,
     measurements: opt.MeasurementsOption = None,
     measure: opt.AuditMeasure = True,
     network: opt.AuditNetwork = None,
     hpl: opt.AuditHpl = False,
     full: opt.AuditFull = False,
     busy_ok: opt.BusyOk = False,
+    only: opt.Only = None,
     form: opt.ReportFormat = None,
     output: opt.Output = None,
 ) -> int:
     """Write the report."""
     from advisor.work.audit import MeasureNow
-    from advisor.work.report.change import change_report
-    from advisor.work.report.single import report
+    from advisor.work.report.change import change_report, two_machines
+    from advisor.work.report.single import form_of, report
 
-    names = _both(two) if two else None
-    kind, watcher = _kind(form, output), Terminal(details=sys.stderr.isatty())
-    more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
-    still = {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)}
-    _apart(more, still)
+    names = two_machines(two) if two else None
+    kind, watcher = form_of(form, output), Terminal(details=sys.stderr.isatty())
+    _apart(
+        {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
+        {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)},
+    )
     _apart({"--full": full}, {"--measurements": bool(measurements)})
+    _apart({"--only": bool(only)}, {"BEFORE and AFTER": bool(two), "--as json": kind == "json"})
+    files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if names:
-        _apart({"--from": source is not None, "--bios": bool(bios)}, {"BEFORE and AFTER": True})
-        changed = change_report(*names, scope, site=rules or (), measurements=measurements or (), observer=watcher)
-        _put(changed.text(kind), output)
+        _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
+        _put(change_report(*names, scope, **files).text(kind), output)
         return 0
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
-    files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
-    made = report(source, scope, **files, measure=asked, observer=watcher)
+    given = bios.read(watcher, here=source is None)
+    made = report(source, scope, bios=given, measure=asked, only=only or (), again=bios.words, **files)
     _put(made.text(kind), output)
     return 130 if made.audited.measured.interrupted else 0
 
@@ -79,27 +80,6 @@ def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
     for name, given in some.items():
         for other, is_other in others.items():
             opt.at_most_one({other: is_other, name: given})
-
-
-def _both(words: list[str]) -> tuple[str | None, str | None]:
-    """Return the two machines that are compared; '-' is this one."""
-    if len(words) != 2:
-        raise BadValue("a change has two sides", cure="give two captures, BEFORE and AFTER; one machine alone is named by --from")
-    one, other = (None if word == "-" else word for word in words)
-    return one, other
-
-
-def _kind(form: str | None, output: Path | None) -> "ReportForm":
-    """Return the format: as asked, else as the file's name ends; a page for a browser is not for a terminal."""
-    ending = ENDINGS.get(output.suffix.lower()) if output is not None else None
-    name = form or ending
-    if name is None and output is not None:
-        raise BadValue(f"{output} ends as no report does", cure="take .html, .md or .json, or say which with --as")
-    if name is None:
-        raise BadValue("a report is a file", cure="name it with -o node.html; --as md prints one for a ticket")
-    found: ReportForm = "html" if name == "html" else "md" if name == "md" else "json"
-    must_be_one_of("format of reports:", name, ("html", "md", "json"), "there are html, md, json")
-    return found
 
 
 def _put(text: str, output: Path | None) -> None:

@@ -57,7 +57,7 @@ def resource_of(text: str, file: str) -> dict[str, Any]:
         resource = json.loads(text)
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
-        cure = "save the answer of GET .../Bios unchanged"
+        cure = "write it with advisor bios read --bmc HOST -o FILE"
         raise BadCapture("not JSON", file=file, place=place, cure=cure) from error
     if not isinstance(resource, dict):
         raise BadCapture("no Bios resource: an object is expected", file=file)
@@ -85,7 +85,9 @@ def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | No
     if "Attributes" not in resource and is_settings(resource):
         return {}  # Supermicro and AMI leave it out while nothing waits
     if not isinstance(attributes, dict):
-        raise BadCapture("no Bios resource: it has no Attributes", file=file, cure="save the answer of GET .../Bios unchanged")
+        raise BadCapture(
+            "no Bios resource: it has no Attributes", file=file, cure="write it with advisor bios read --bmc HOST -o FILE"
+        )
     if len(attributes) > _MOST:
         raise BadCapture(f"{len(attributes)} attributes", file=file, cure=f"at most {_MOST}")
     values = {name: _value(value) for name, value in attributes.items() if not _private(name)}

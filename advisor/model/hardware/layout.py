@@ -124,8 +124,8 @@ def _key(name: str) -> str:
         return key
     near = get_close_matches(key, _VALUES, n=1, cutoff=0.5)
     shown = ", ".join(key.replace("_", "-") for key in _VALUES)
-    cure = f"did you mean {near[0].replace('_', '-')}?" if near else f"there are {shown}"
-    raise BadValue(f"{name[:40]!r} is nothing that can be assumed", cure=cure)
+    cure = f"write {near[0].replace('_', '-')}={next(iter(_VALUES[near[0]]))}, or another value" if near else f"there are {shown}"
+    raise BadValue(f"there is no setting {name[:40]!r} whose change can be predicted", cure=cure)
 
 
 def _word(name: str, value: object) -> str:

@@ -85,7 +85,7 @@ def must_be_drawable(kind: str | None, intensity: float | None, charts: Sequence
         raise BadValue("one file holds one chart", cure=f"choose with --chart: {', '.join(charts)}")
     if (drawn or kind) and kind not in (None, *charts):
         has = f"there {'is' if len(charts) == 1 else 'are'} {', '.join(charts)}" if charts else "nothing of it can be drawn"
-        raise BadValue(f"what is measured here has nothing for the chart {kind}", cure=f"{has}; advisor measure --help")
+        raise BadValue(f"the chart {kind} cannot be made of what is measured here", cure=has)
     if drawn and not charts:
         raise BadValue("nothing of what is measured here can be drawn", cure="leave --svg and --png out")
     if intensity is not None and "roofline" not in charts:

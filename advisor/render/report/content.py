@@ -53,6 +53,8 @@ class ReportContent:
     version: str
     made: str
     """When: 2026-11-22 14:05."""
+    only: frozenset[str] = frozenset()
+    """The rules whose findings the report is about; all where it is empty."""
 
 
 def plan_lines(plan: Plan, found: Collection[str]) -> Iterator[tuple[str, Sequence[Any]]]:

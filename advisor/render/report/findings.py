@@ -1,6 +1,6 @@
 """The first page in words: the verdict, the fixes, what to consider, the figures that matter beside what is published."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -79,14 +79,17 @@ class Card:
     sources: tuple[Source, ...]
 
 
-def numbered(audit: Audit, *, minor: bool) -> list[tuple[int, tuple[Finding, ...]]]:
-    """Return the findings that do harm, or those that are only worth knowing, by their number."""
-    return [(number, own) for number, own in enumerate(audit.by_rule, 1) if (own[0].severity == "info") == minor]
+def numbered(audit: Audit, *, minor: bool, only: Collection[str] = ()) -> list[tuple[int, tuple[Finding, ...]]]:
+    """Return the findings that do harm, or those that are only worth knowing, by their number; of some rules alone."""
+    named = ((number, own) for number, own in enumerate(audit.by_rule, 1) if not only or own[0].id in only)
+    return [(number, own) for number, own in named if (own[0].severity == "info") == minor]
 
 
-def verdict(audit: Audit) -> Verdict:
-    """Return the verdict in words."""
+def verdict(audit: Audit, only: Collection[str] = ()) -> Verdict:
+    """Return the verdict in words; of some findings alone, which those are."""
     harmful = numbered(audit, minor=False)
+    if only:
+        return _verdict_of_some(audit, only)
     answered, waiting = answered_and_open(audit)
     rest = f"; {count(waiting, 'check')} need{'s' if waiting == 1 else ''} more facts" if waiting else ""
     known = f"{answered} of {answered + waiting} checks could be answered"
@@ -98,13 +101,20 @@ def verdict(audit: Audit) -> Verdict:
         gain = f": {cost_words(first.cost)}" if first.cost else ""
         after = f"; one {needs}" if needs else ""
         but = f". Little is known: {known}" if little else ""
-        things = "1 thing" if len(harmful) == 1 else f"{len(harmful)} things"
-        return Verdict("bad", f"Fix {things}", f"{change}{gain}{after}{but}")
+        return Verdict("bad", f"Fix {count(len(harmful), 'thing')}", f"{change}{gain}{after}{but}")
     if little:
         return Verdict("little", "Little is known", f"{known}; no fault found in what is known")
     return Verdict(
         "good", "Nothing to fix", f"{count(answered, 'check')} answered for {SCOPES.get(audit.scope, audit.scope)} work{rest}"
     )
+
+
+def _verdict_of_some(audit: Audit, only: Collection[str]) -> Verdict:
+    """Return what a report of some findings is about."""
+    bad, minor = numbered(audit, minor=False, only=only), numbered(audit, minor=True, only=only)
+    head = f"Finding {', '.join(str(number) for number, _ in (*bad, *minor))} of {len(audit.by_rule)}"
+    says = (_change(audit, own[0]) or plain(own[0].claim or own[0].title, 200) for _, own in (*bad, *minor))
+    return Verdict("bad" if bad else "little", head, "; ".join(says))
 
 
 def _change(audit: Audit, finding: Finding) -> str:

@@ -1,7 +1,7 @@
 """The machine drawn with what is wrong marked on it: sockets, NUMA nodes, memory channels, links, adapters, GPUs."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,9 +19,11 @@ Numbered = Sequence[tuple[int, Sequence[Finding]]]
 """Findings by the number that the audit gives their rule."""
 
 
-def marked(picture: Picture, machine: Machine, audit: Audit, measured: MeasuredFacts | None) -> Picture:
+def marked(
+    picture: Picture, machine: Machine, audit: Audit, measured: MeasuredFacts | None, only: Collection[str] = ()
+) -> Picture:
     """Return the picture with memory channels, links between sockets, and the number of each finding at what it is about."""
-    found = list(enumerate(audit.by_rule, 1))
+    found = [(number, own) for number, own in enumerate(audit.by_rule, 1) if not only or own[0].id in only]
     modules = tuple(machine.memory.dimms or ()) if machine.memory else ()
     sockets = {each.socket: each for each in (machine.memory.sockets or () if machine.memory else ())}
     names = _names(machine)

@@ -1,6 +1,6 @@
 """A report as one page for a browser, and as Markdown for a ticket: what the templates fill in."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -48,11 +48,13 @@ def markdown_report(content: ReportContent, template: str) -> str:
 
 def values(content: ReportContent, *, drawn: bool = True) -> dict[str, Any]:
     """Return what the templates may use."""
-    audit, machine = content.audit, content.machine
-    harmful, minor = numbered(audit, minor=False), numbered(audit, minor=True)
+    audit, machine, only = content.audit, content.machine, content.only
+    harmful, minor = numbered(audit, minor=False, only=only), numbered(audit, minor=True, only=only)
+    if only:  # whoever asks for a finding by its number wants all of it, however little it weighs
+        harmful, minor = [*harmful, *minor], []
     cards = [card(number, own, content.plan, content.publications) for number, own in harmful]
     rest = [card(number, own, content.plan, content.publications) for number, own in minor]
-    seen = marked(picture(machine, content.layout), machine, audit, content.measured)
+    seen = marked(picture(machine, content.layout), machine, audit, content.measured, only)
     on_picture = places(seen)
     first = _first_page(content, seen.title, cards)
     found = {
@@ -62,14 +64,15 @@ def values(content: ReportContent, *, drawn: bool = True) -> dict[str, Any]:
         "exhibits": exhibits(content.measurements if drawn else None, content.measured, machine),
         "elsewhere": not content.asker.live,
         "again": " ".join(("advisor report", *map(word, content.asker.words))),
-        "settings": _settings(audit, content.publications),
+        "settings": _settings(audit, content.publications, only),
         "plan": content.plan,
         "by_hand": [
             (heading, lines) for heading, lines in plan_lines(content.plan, frozenset(each.id for each in (*cards, *rest)))
         ],
         "commands": _commands(content),
         "scripts": content.scripts,
-        "launches": content.launches,
+        "launches": () if only else content.launches,
+        "only": bool(only),
         "launch_notes": _shared([line.notes for line in content.launches]),
         "not_seen": _not_seen(audit),
         "every": [_Shown(**each.__dict__, shown=at < FIXES and each in cards) for at, each in enumerate((*cards, *rest))],
@@ -91,16 +94,18 @@ def _first_page(content: ReportContent, name: str, cards: Sequence[Card]) -> dic
         "version": plain(content.version, 40),
         "platform": plain(audit.platform or "", 80),
         "vendor": plain(content.vendor, 60),
-        "verdict": verdict(audit),
+        "verdict": verdict(audit, content.only),
         "cards": cards[:FIXES],
         "more": cards[FIXES:],
-        "considered": considered(audit),
+        "considered": [] if content.only else considered(audit),
         "pending": [_pending(row) for row in audit.settings if row.pending is not None and row.pending != row.current],
         "waived": _claims(audit, "waived"),
         "tally": ", ".join(tally(audit)),
         "figures": figures(content.measured),
         "comparisons": comparisons(content.measured, content.publications),
-        "unseen": [
+        "unseen": []
+        if content.only
+        else [
             f"{count(number, 'check')}: {way}{f' {THERE}' if elsewhere(way, content.asker) else ''}"
             for way, number in open_checks(audit, content.asker)
         ],
@@ -116,7 +121,7 @@ class _Shown(Card):
 
 def _sources(content: ReportContent, cards: Iterable[Card], rest: Iterable[Card]) -> list[Source]:
     """Return every publication that the page cites, each once."""
-    rows = [row for group in _settings(content.audit, content.publications) for row in group.rows if group.open]
+    rows = [row for group in _settings(content.audit, content.publications, content.only) for row in group.rows if group.open]
     cited = [one for part in (*cards, *rest) for one in part.sources]
     cited += [row.source for row in comparisons(content.measured, content.publications)]
     cited += [one for row in rows for one in row.sources]
@@ -175,11 +180,12 @@ _STATES: Final = (
 )
 
 
-def _settings(audit: Audit, publications: Mapping[str, Publication]) -> list[SettingGroup]:
+def _settings(audit: Audit, publications: Mapping[str, Publication], only: Collection[str]) -> list[SettingGroup]:
     told = (finding for finding in audit.findings if finding.verdict in ("finding", "waived"))
     harm = {finding.id: finding.severity != "info" for finding in told}
     refs = {finding.id: finding.refs for finding in audit.findings}
-    rows = sorted(audit.settings, key=lambda row: WHERES.index(row.where))
+    own_rows = (row for row in audit.settings if not only or not frozenset(row.rules).isdisjoint(only))
+    rows = sorted(own_rows, key=lambda row: WHERES.index(row.where))
     groups = []
     for states, title, is_open in _STATES:
         own = tuple(_setting(row, harm, refs, publications) for row in rows if state(row, harm) in states)

@@ -48,6 +48,19 @@ class ChangeReport:
         return self.html() if form == "html" else self.markdown()
 
 
+def two_machines(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the two machines that are compared; '-' is this one."""
+    if len(words) == 1 and Path(words[0]).exists():
+        raise BadValue(f"{words[0]} is one machine", cure=f"write advisor report --from {words[0]}, or name two: BEFORE AFTER")
+    if len(words) == 1 and not {".", "/"} & set(words[0]):
+        name = words[0][:60]
+        raise BadValue(f"{name} is no capture", cure=f"a finding is chosen with --only {name}, a machine with --from")
+    if len(words) != 2:
+        raise BadValue("a change has two sides", cure="give two captures, BEFORE and AFTER; one machine alone is named by --from")
+    one, other = (None if word == "-" else word for word in words)
+    return one, other
+
+
 def change_report(
     before: str | None,
     after: str | None,

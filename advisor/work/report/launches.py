@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError
+from advisor.model.cpuset import CpuSet
 
 if TYPE_CHECKING:
     from advisor.model.hardware.machine import Machine
@@ -31,10 +32,14 @@ def _shapes(machine: "Machine") -> Iterator[tuple[str, dict[str, Any]]]:
         ("socket", [package.cpuset for package in topology.packages]),
     )
     names = {"core": "core", "l3": "L3 group", "numa": "NUMA node", "socket": "socket"}
+    alike: dict[frozenset[CpuSet], list[str]] = {}
     for part, sets in parts:
-        threads = min((sum(bool(core.cpuset & each) for core in topology.cores) for each in sets), default=0)
+        alike.setdefault(frozenset(sets), []).append(part)
+    for own, kinds in alike.items():
+        threads = min((sum(bool(core.cpuset & each) for core in topology.cores) for each in own), default=0)
         if threads:
-            yield _named(f"One rank per {names[part]}", threads), {"ranks_per": (part, 1), "threads": threads}
+            shape = " = ".join(names[kind] for kind in kinds)
+            yield _named(f"One rank per {shape}", threads), {"ranks_per": (kinds[0], 1), "threads": threads}
     if machine.gpus:
         threads = max(1, len(topology.cores) // len(machine.gpus))
         yield (

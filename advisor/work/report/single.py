@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from advisor import __version__
+from advisor.errors import BadValue, must_be_one_of
 from advisor.paths import template
 from advisor.work import SILENT, Observer
 from advisor.work.report.launches import launch_lines
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from advisor.model.audit.platform import Scope
     from advisor.render.report.content import ReportContent, Script
     from advisor.work.audit import Audited, MeasureNow
+    from advisor.work.bios import BiosInput
     from advisor.work.checklist import TuningChecklist
 
 ReportForm = Literal["html", "md", "json"]
@@ -54,22 +56,56 @@ class Report:
         return self.html() if form == "html" else self.markdown()
 
 
+_ENDINGS: Final = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+
+
+def form_of(asked: str | None, output: Path | None) -> ReportForm:
+    """Return the format: as asked, else as the file's name ends; a page for a browser is not for a terminal."""
+    name = asked or (_ENDINGS.get(output.suffix.lower()) if output is not None else None)
+    if name is None and output is not None:
+        raise BadValue(f"{output} ends as no report does", cure="take .html, .md or .json, or say which with --as")
+    if name is None:
+        raise BadValue("a report is a file", cure="name it with -o node.html; --as md prints one for a ticket")
+    found: ReportForm = "html" if name == "html" else "md" if name == "md" else "json"
+    must_be_one_of("format of reports:", name, ("html", "md", "json"), "there are html, md, json")
+    return found
+
+
 def report(
     source: str | None = None,
     scope: "Scope" = "mpi",
     *,
     site: Sequence[Path] = (),
-    bios: Sequence[Path] = (),
+    bios: "Sequence[Path] | BiosInput" = (),
     measurements: Sequence[Path] = (),
     measure: "MeasureNow | None" = None,
+    only: Sequence[str] = (),
+    again: Sequence[str] = (),
     observer: Observer = SILENT,
 ) -> Report:
-    """Return the report of a machine; ``source`` None is this one. Nothing is measured unless ``measure`` says what."""
-    from advisor.work.audit import audit
+    """Return the report of a machine; ``source`` None is this one. Nothing is measured unless ``measure`` says what.
 
+    ``only`` keeps some findings, each by its number in the audit or its rule's id. ``again`` are the words
+    with which a command line gives the same ``bios``.
+    """
+    from advisor.work.audit import audit
+    from advisor.work.judgement import rule_named
+    from advisor.work.rules import must_be_rules
+
+    must_be_rules(site, only)
     files = tuple(measurements) or _inside(source)
     audited = audit(source, scope, site=site, bios=bios, measurements=files, measure=measure, observer=observer)
-    return Report(audited, content_of(audited, source, bios, tuple(measurements)))
+    chosen = [rule_named(audited.judgement, name).id for name in only]
+    for name in (name for name in chosen if name not in audited.numbers):
+        raise BadValue(f"{name} found nothing on this machine", cure=f"see why: advisor explain {name}")
+    return Report(audited, content_of(audited, source, again or _named(bios), tuple(measurements), chosen))
+
+
+def _named(bios: "Sequence[Path] | BiosInput") -> tuple[str, ...]:
+    """Return the options that give the same files again."""
+    from advisor.work.bios import BiosInput
+
+    return () if isinstance(bios, BiosInput) else tuple(word for file in bios for word in ("--bios", str(file)))
 
 
 def _inside(source: str | None) -> tuple[Path, ...]:
@@ -85,7 +121,9 @@ def _inside(source: str | None) -> tuple[Path, ...]:
     return (Path(source),) if isinstance(found, dict) and isinstance(found.get("measurements"), dict) else ()
 
 
-def content_of(audited: "Audited", source: str | None, bios: Sequence[Path], given: tuple[Path, ...]) -> "ReportContent":
+def content_of(
+    audited: "Audited", source: str | None, again: Sequence[str], given: tuple[Path, ...], only: Sequence[str] = ()
+) -> "ReportContent":
     """Return what the report of an audit is made of, with the plan and the launch lines."""
     from advisor.know.vendors import publications
     from advisor.render.audit.findings import Asker
@@ -93,10 +131,9 @@ def content_of(audited: "Audited", source: str | None, bios: Sequence[Path], giv
     from advisor.work.checklist import checklist_of
 
     judgement, scope = audited.judgement, audited.audit.scope
-    steps = checklist_of(judgement, audited.given)
+    steps = checklist_of(judgement, audited.given, only)
     words = [*(("--from", source) if source is not None else ()), *(("--scope", scope) if scope != "mpi" else ())]
-    options = (("--bios", bios), ("--measurements", given))
-    words += [word for option, files in options for file in files for word in (option, str(file))]
+    words += [*again, *(word for file in given for word in ("--measurements", str(file)))]
     return ReportContent(
         machine=audited.machine,
         layout=judgement.layout,
@@ -110,6 +147,7 @@ def content_of(audited: "Audited", source: str | None, bios: Sequence[Path], giv
         publications=publications(),
         asker=Asker(tuple(words), bios=audited.given.bios is not None),
         version=__version__,
+        only=frozenset(only),
         made=datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"),
     )
 
