@@ -68,11 +68,15 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: _Otherwise, *, cuto
     return f"did you mean {near}?" if near else otherwise
 
 
+_SHORT: Final = 2
+
+
 def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.62) -> str | None:
     """Return the known name that is most like another; None where none is."""
     from difflib import get_close_matches  # only a mistake needs it
 
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
+    half = min(cutoff, 0.5) if len(name) <= _SHORT else cutoff  # one letter of two is half of the name
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=half)), None)
 
 
 _PLAIN: Final = {

@@ -142,7 +142,7 @@ def test_rules_may_ask_for_the_fact(answers: dict[str, str]) -> None:
     """A site's rule runs over the sensors, its examples are tested, and its finding is in the audit."""
     claims = [each["claim"] for each in json.loads(answers["judged"])["findings"] if each["id"] == "site-sensor-low"]
     assert "Tctl of k10temp protects itself at 95" in claims
-    assert answers["rules"] == "3 of 3 examples of 1 rules as expected\n"
+    assert answers["rules"] == "3 of 3 examples of 1 rule as expected\n"
 
 
 def test_an_anonymised_capture_keeps_what_is_public(answers: dict[str, str]) -> None:

@@ -635,7 +635,7 @@ def test_a_rule_is_one_entry(copy: Copy) -> None:
     """It is checked, tested, listed, asked of a machine that was ordered, and has its page."""
     copy.add("numa.yaml", RULE)
     assert copy.wrong() == []
-    assert copy.run("-m", "advisor", "rules", "test", "numa-drill").stdout == "3 of 3 examples of 1 rules as expected\n"
+    assert copy.run("-m", "advisor", "rules", "test", "numa-drill").stdout == "3 of 3 examples of 1 rule as expected\n"
     assert "numa-drill" in copy.asks("checklist", "--platform", "rome", "--as", "json")
     page = copy.tells("import json; from docs.knowledge_pages import pages; print(json.dumps(list(pages().values())))")
     assert isinstance(page, list)

@@ -55,7 +55,7 @@ def test_the_rule_of_the_readme_works(tmp_path: Path, capsys: pytest.CaptureFixt
     file.write_text(example[1])
     name = example[1].split()[2]
     assert status(["rules", "test", name, "--rules", str(file)]) == 0
-    assert capsys.readouterr().out == "3 of 3 examples of 1 rules as expected\n"
+    assert capsys.readouterr().out == "3 of 3 examples of 1 rule as expected\n"
     assert len(re.findall(r"^  \w+:", example[1], re.MULTILINE)) <= 15
 
 

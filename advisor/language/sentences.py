@@ -2,9 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.language.expression import Scope, parse
@@ -145,6 +146,8 @@ def written_value(value: Any, how: str = "", *, name: Callable[[str], str] = pla
         return "?"
     if isinstance(value, (tuple, list)):
         between, inner = (",", "") if how == LISTED else (", ", how)
+        if how == "" and len(value) > _RUN and all(type(each) is int for each in value) and _consecutive(value):
+            return f"{value[0]}-{value[-1]}"
         return between.join(_option(each, name) or written_value(each, inner, name=name) for each in value) or "none"
     if how:
         return FORMATS[how](value)
@@ -157,6 +160,14 @@ def written_value(value: Any, how: str = "", *, name: Callable[[str], str] = pla
     if isinstance(value, Mapping):
         return ", ".join(f"{name(str(key))}: {written_value(each, name=name)}" for key, each in value.items()) or "none"
     return name(str(value)) if value != "" else "''"
+
+
+_RUN: Final = 3
+
+
+def _consecutive(numbers: Sequence[int]) -> bool:
+    """Return whether whole numbers follow one another, as those of NUMA nodes do."""
+    return all(one + 1 == other for one, other in pairwise(numbers))
 
 
 def _option(value: Any, name: Callable[[str], str]) -> str | None:

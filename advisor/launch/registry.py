@@ -159,11 +159,11 @@ def choose(
         here = scheduler in launcher.JOB.schedulers
         job = f"{_job(scheduler)}, and no mpirun is on this machine" if here else "of launchers it alone is here"
         return Choice(launcher, tool.version, f"{_said(tool)}: {job}")
-    looked = "no launcher is on this machine" if tools is not None else "which launcher the machine has, is not known"
+    looked = "no launcher is on this machine" if tools is not None else "no launcher is known here"
     if own := next((each for each in launchers().values() if scheduler in (each.JOB.schedulers or ())), None):
         return Choice(own, version, f"{_job(scheduler)}, and {looked}")
     given = ", the version was given" if version else ""
-    return Choice(find(_SUPPOSED, version), version, f"{looked}: Open MPI is supposed{given}")
+    return Choice(find(_SUPPOSED, version), version, f"Open MPI assumed (--launcher), {looked}{given}")
 
 
 def _job(scheduler: str | None) -> str:

@@ -73,8 +73,8 @@ def test_a_name_that_is_none_gets_the_nearest() -> None:
         ((SLURM,), "slurm", "srun", "22.05.8", "slurm 22.05.8: this is a Slurm job, and no mpirun is on this machine"),
         ((Tool(name="ucx"),), "slurm", "srun", None, "this is a Slurm job, and no launcher is on this machine"),
         ((Tool(name="prrte", version="3.0.2"),), None, "openmpi5", None, "prrte 3.0.2 is on this machine"),
-        ((), None, "openmpi5", None, "no launcher is on this machine: Open MPI is supposed"),
-        (None, None, "openmpi5", None, "which launcher the machine has, is not known: Open MPI is supposed"),
+        ((), None, "openmpi5", None, "Open MPI assumed (--launcher), no launcher is on this machine"),
+        (None, None, "openmpi5", None, "Open MPI assumed (--launcher), no launcher is known here"),
     ],
 )
 def test_the_machine_says_which(

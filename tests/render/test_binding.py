@@ -57,10 +57,10 @@ def test_a_launch_script_knows_its_folder() -> None:
 
 
 def test_many_ranks_are_folded() -> None:
-    """Of many ranks the first sixteen and the last are listed; all on request."""
+    """Of many ranks the first eight and the last are listed; all on request."""
     many = placed("a-r7425-2x7601-dell", ranks_per_node=32, hosts=("a", "b"))
     lines = ["".join(text for text, _ in line) for line in rank_table(many, 80)]
-    assert len(lines) == 1 + 16 + 2
+    assert len(lines) == 1 + 8 + 2
     assert (lines[-2].split(), lines[-1].split()[:2]) == (["..."], ["63", "b"])
     assert len(rank_table(many, 80, whole=True)) == 65
 

@@ -1,7 +1,7 @@
 """Find what is misconfigured or broken, what it costs, how to fix it, and how that is known.
 
-Prints the machine in three lines, its settings beside the recommended ones, the findings by their cost, and what could
-not be seen. An idle machine is measured first with small kernels, in under a minute, so that costs are its own;
+Prints one screen: the machine, what to fix first and how, what to consider, what was measured beside what is published,
+and what was not seen. An idle machine is measured first with small kernels, in under a minute, so that costs are its own;
 --no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two hosts,
 --full everything: all of advisor measure, HPL in most of the memory, and messages where a second host is named or the job
 has one. --measurements reads earlier measurements, and --hpl and --network add to them. --verbose prints everything:

@@ -66,7 +66,7 @@ def run(
         observer=observer,
     )
     found = replace(found, again=_again({"--from": source, "--platform": platform, "--cpu": cpu}))
-    _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
+    return _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
 
 
 def _again(asked: dict[str, str | None]) -> tuple[str, ...]:

@@ -186,7 +186,7 @@ _FOUR = re.compile(r"dist\b|board|cpu-?list:ordered", re.IGNORECASE)
 
 
 def open_mpi_claim(words: Words, tools: frozenset[str]) -> int:
-    """Return how surely a line is Open MPI's: by its words or the machine; where nothing tells, it is supposed."""
+    """Return how surely a line is Open MPI's: by its words or the machine; where nothing tells, it is assumed."""
     own = ("--mca", "-mca", "--map-by", "--bind-to", "--report-bindings", "-x", "--host", "-rf", "--rankfile", "--npernode")
     said = any(word in own for word in words.rest) or any(name.startswith(("OMPI_", "PRTE_")) for name in words.environment)
     return 4 if said or "openmpi" in tools or words.launcher not in ("mpirun", "mpiexec") else 1
@@ -211,4 +211,4 @@ def which_open_mpi(words: Words, number: str | None, name: str | None, tools: Se
     four = {"-rf", "--novm", "rmaps_dist_device", "rmaps_rank_file_physical", "--cpu-list", "--cpu-set", "--npernode"} & set(rest)
     if four or any(_FOUR.match(word) for word in rest) or any(each.startswith("OMPI_MCA_rmaps") for each in words.environment):
         return "openmpi4", None, "words of Open MPI 4"
-    return "openmpi5", None, "nothing: the newest is supposed; say --launcher-version"
+    return "openmpi5", None, "nothing: the newest is assumed; say --launcher-version"

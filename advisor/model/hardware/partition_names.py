@@ -196,7 +196,7 @@ def _fixed(view: View, nodes: int) -> Cut:
 def _whole(view: View, nodes: int) -> Cut:
     del view
     if nodes == 1:
-        return _cut("none", nodes, "high", _per_socket(nodes), "this processor is not cut")
+        return _cut("none", nodes, "high", _per_socket(nodes), "this processor has no NUMA partitioning")
     return _cut("unknown", nodes, "low", _per_socket(nodes), "this processor is not known to be cut")
 
 

@@ -17,7 +17,7 @@ from advisor.render.lines import Line, Page, cut, wrapped
 
 PLAN_SCHEMA: Final = "advisor-plan/1"
 
-FIRST: Final = 16
+FIRST: Final = 8
 """So many ranks are listed, and the last."""
 
 _RIGHT: Final = ("rank", "distance")

@@ -2,9 +2,10 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 from advisor.language.units import count, plain, printable
 from advisor.model.audit.checklist import CERTIFICATE, CURL, Mark
@@ -155,7 +156,17 @@ def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Itera
     if plan.look_up_with:
         yield f"look up first, all at once: {CURL} https://BMC{redfish.bios}"
     for heading, lines in untouched(plan):
-        yield from (f"{heading}: {line}" for line in lines)
+        yield f"{heading}: {_named(lines)}"
+
+
+_NAMES: Final = 6
+
+
+def _named(lines: Sequence[str]) -> str:
+    """Return lines by their titles alone: the checklist has all of each."""
+    titles = [line.partition(" (")[0].partition(": ")[0] for line in lines]
+    more = f" and {len(titles) - _NAMES} more (advisor checklist)" if len(titles) > _NAMES else ""
+    return f"{', '.join(titles[:_NAMES])}{more}"
 
 
 def _staged(plan: Plan, redfish: Redfish, output: Path | None) -> Iterator[str]:

@@ -94,8 +94,11 @@ def to_come(sheet: Sheet) -> tuple[Place, ...]:
     found = []
     for group in sheet.checklist.groups:
         items = [item for item in group.items if group.where != "bios" or item.setting is None]
-        steps = tuple(_step(item) for item in sorted(items, key=lambda item: item.setting is None))
-        found += [Place(group.where, group.heading, steps)] if steps else []
+        steps: dict[str, Step] = {}
+        for one in map(_step, sorted(items, key=lambda item: item.setting is None)):
+            if one.what not in steps or one.mark == "todo":  # several rules may want the same: it is done once
+                steps[one.what] = one
+        found += [Place(group.where, group.heading, tuple(steps.values()))] if steps else []
     return tuple(found)
 
 
@@ -112,7 +115,9 @@ def order_lines(sheet: Sheet, width: int, *, verbose: bool) -> Iterator[Line]:
         yield ((place.heading.upper(), "heading"),)
         for each in place.steps:
             yield from _short(each, width)
-            yield from facts_below(each.item, sheet.checklist, width) if verbose else ()
+            alike = [item for item in sheet.checklist.items if item.title == each.item.title or item is each.item]
+            for item in alike if verbose else ():
+                yield from facts_below(item, sheet.checklist, width)
 
 
 def _after_table(sheet: Sheet, rows: Sequence[Row], width: int) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from advisor.model.audit.checklist import HEADINGS, Checklist, Item, Mark
 from advisor.model.audit.plan import LOOK_UP_WITH, Plan, value_text
 from advisor.model.audit.setting import Where
 from advisor.model.audit.vendor import Vendor
+from advisor.render.commandline import word
 
 BOXES: Final[dict[Mark, str]] = {
     "todo": "[ ]", "consider": "( )", "unknown": "[?]", "done": "[x]", "not-here": "[-]", "waived": "[~]",
@@ -193,7 +194,8 @@ class Sheet:
     def _command(self, way: str) -> tuple[str, str]:
         if way == _BIOS:
             menus = "" if self.vendor.redfish else "; without a BMC that has Redfish look in the menus"
-            return "advisor bios read --bmc BMC -o bios.json", f"then this list with --bios bios.json{menus}"
+            command = " ".join(("advisor checklist", *map(word, self.again), "--bmc HOST"))
+            return command, f"through its BMC, or with --bios FILE{menus}"
         if way == "capture" and "--from" in self.again:
             return "sudo advisor capture -o node.tar.gz", "on the machine, then this list with --from node.tar.gz"
         return ("sudo advisor checklist", "") if way == "capture" else (plain(way, 300), "")

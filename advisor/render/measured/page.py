@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.console import RenderableType
 
-from advisor.language.units import UNKNOWN, count, duration, plain
+from advisor.language.units import count, duration, plain
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import NETWORK, Conditions, Identity, Measurements, Missing, Purpose, Result
@@ -56,8 +56,8 @@ def _built(told: Conditions, kinds: Iterable[str]) -> str:
     got = " and ".join(sorted(plain(kind, 20) for kind in kinds))
     parts = [
         built,
-        f"governor {plain(told.governor, 80) if told.governor else UNKNOWN}",
-        f"transparent hugepages {plain(told.hugepages, 40) if told.hugepages else UNKNOWN}",
+        f"governor {plain(told.governor, 80)}" if told.governor else "",
+        f"transparent hugepages {plain(told.hugepages, 40)}" if told.hugepages else "",
         f"memory came in {got} pages" if got else "",
     ]
     return "; ".join(part for part in parts if part)

@@ -74,7 +74,8 @@ class Exhibits:
 def exhibits(measurements: Measurements | None, facts: MeasuredFacts | None, machine: Machine) -> Exhibits:
     """Return what can be shown; nothing that is empty."""
     there = _worth_drawing(measurements) if measurements else ()
-    lacking = dict.fromkeys((kind.title.partition(":")[0], kind.command) for kind in _KINDS if kind.chart not in there)
+    never = _impossible(machine)
+    lacking = dict.fromkeys((kind.title.partition(":")[0], kind.command) for kind in _KINDS if kind.chart not in (*there, *never))
     missing = tuple(NotMeasured(title, command) for title, command in lacking)
     if measurements is None:
         return Exhibits(missing=missing)
@@ -85,6 +86,12 @@ def exhibits(measurements: Measurements | None, facts: MeasuredFacts | None, mac
     except CannotWork as error:
         return Exhibits((), missing, told, text, str(error))
     return Exhibits(charts, missing, told, text)
+
+
+def _impossible(machine: Machine) -> tuple[str, ...]:
+    """Return the charts that no measurement of this machine can give: of one NUMA node, of an adapter where none is."""
+    one = machine.topology is not None and len(machine.topology.nodes) == 1
+    return (*(("bandwidth-matrix", "latency-matrix") if one else ()), *(("messages",) if machine.hcas == () else ()))
 
 
 _POINTS: Final = 3
@@ -177,9 +184,11 @@ def _far(ways: tuple[Way, ...] | None, *, bandwidth: bool) -> str:
     for way in ways or ():
         published = f" (published {percent(way.published)}, {way.ref})" if bandwidth and way.published else ""
         value = (
-            (percent(way.bandwidth) if way.bandwidth else "") if bandwidth else f"{way.latency:.2g} times" if way.latency else ""
+            (f"{percent(way.bandwidth)} of" if way.bandwidth else "")
+            if bandwidth
+            else (f"{way.latency:.2g} times" if way.latency else "")
         )
-        told += [f"{_AWAY.get(way.distance, way.distance)}: {value} of local{published}"] if value else []
+        told += [f"{_AWAY.get(way.distance, way.distance)}: {value} local{published}"] if value else []
     return ", ".join(told)
 
 

@@ -211,7 +211,7 @@ def test_what_cannot_be_translated_is_named() -> None:
     assert all("where ranks go" in each.lost[0] for each in unknown)
 
 
-SUPPOSED = "nothing: the newest is supposed; say --launcher-version"
+SUPPOSED = "nothing: the newest is assumed; say --launcher-version"
 
 
 @pytest.mark.parametrize(
