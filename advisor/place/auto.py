@@ -125,7 +125,7 @@ def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
     used = union(slot.cpus for slot in plan.slots)
     idle = [seat for seat in field.cores if not seat.cpus & used]
     if idle:
-        yield f"{len(idle)} of {_count(len(field.cores), 'core')} stay idle"
+        yield f"{len(idle)} of {_count(len(field.cores), 'core')} {'stays' if len(idle) == 1 else 'stay'} idle"
     sharing = Counter(seat.core for seat in field.cores for slot in plan.slots if seat.cpus & slot.cpus)
     shared = sum(1 for ranks in sharing.values() if ranks > 1)
     if shared:
@@ -249,7 +249,7 @@ def _by_number(field: JobCores, ranks: int, hosts: int, measured: Measured | Non
     del hosts
     nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, l3_in_node, core))
     if ranks >= cores:
-        yield "compact", f"{ranks} ranks take every core, so neighbours are side by side"
+        yield "compact", f"{_count(ranks, 'rank')} {'takes' if ranks == 1 else 'take'} every core, so neighbours are side by side"
     if nodes < caches and (nodes < ranks <= caches or ranks % caches == 0):
         gain = measured.one_core_per_l3 if measured else None
         if gain is None:
@@ -258,13 +258,14 @@ def _by_number(field: JobCores, ranks: int, hosts: int, measured: Measured | Non
             yield "spread-l3", f"{_caches(ranks, caches)}; measured: one core each gives {gain:.2f} times the bandwidth of all"
     if ranks <= nodes or (ranks % nodes == 0 and caches <= nodes):
         what = "a memory of its own for each" if ranks <= nodes else f"{ranks // nodes} in each"
-        yield "spread-numa", f"{ranks} ranks, {nodes} NUMA nodes: {what}"
-    yield "balanced", f"{ranks} ranks, {nodes} NUMA nodes, {caches} L3 groups: spread over the nodes, in each over its groups"
+        yield "spread-numa", f"{_count(ranks, 'rank')}, {_count(nodes, 'NUMA node')}: {what}"
+    counted = f"{_count(ranks, 'rank')}, {_count(nodes, 'NUMA node')}, {_count(caches, 'L3 group')}"
+    yield "balanced", f"{counted}: spread over the nodes, in each over its groups"
 
 
 def _caches(ranks: int, caches: int) -> str:
     each = "one each at most" if ranks <= caches else f"{ranks // caches} in each"
-    return f"{ranks} ranks, {caches} L3 groups: {each}"
+    return f"{_count(ranks, 'rank')}, {_count(caches, 'L3 group')}: {each}"
 
 
 def _always(field: JobCores, ranks: int, hosts: int, measured: Measured | None) -> Iterator[Reason]:

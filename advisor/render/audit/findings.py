@@ -133,7 +133,9 @@ def fix_rows(head: Finding, planned: Planned, vendor: str | None, asker: Asker) 
     command = planned.changes[0].command if planned.changes else None
     menus = fix_words(head).removeprefix("BIOS: ")
     if command is not None and len(head.fix) == 1:
-        yield "fix", f"{command}{then}"
+        own = any(line.split()[0] == command.split()[0] for line in head.fix[0].apply)
+        # a restart alone changes nothing where the vendor's tool must commit what is staged, and that line restarts at once
+        yield "fix", f"{command}, then commit it, which restarts the machine (see explain)" if own else f"{command}{then}"
         yield "or", menus
         return
     commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
