@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cli.said import printed
 from tests.cli.test_checklist import lines_of
 
 Capture = pytest.CaptureFixture[str]
@@ -19,3 +20,12 @@ def test_soldered_memory_has_no_line_about_modules(platform: str, capsys: Captur
     """Nobody mirrors it, chooses its speed or its refresh rate."""
     found = {item["setting"] for item in lines_of(capsys, "--platform", platform)}
     assert found & {"memory.mirroring", "memory.speed", "memory.refresh_rate"} == set()
+
+
+@pytest.mark.parametrize("platform", ["rome", "sapphire-rapids"])
+def test_what_several_rules_want_of_a_machine_to_come_is_one_line(platform: str, capsys: Capture) -> None:
+    """Slurm's node definition is looked at once, however many ways there are to get it wrong."""
+    text = printed(capsys, "checklist", "--platform", platform, "--width", "250")
+    steps = [block.splitlines() for block in text.split("\n\n") if "\n[ ] " in block and "BIOS SETTINGS" not in block]
+    twice = [line for block in steps for line in set(block) if block.count(line) > 1]
+    assert (len(steps) > 4, twice, text.count("ThreadsPerCore as slurmd -C prints")) == (True, [], 1)

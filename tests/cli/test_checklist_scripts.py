@@ -164,7 +164,7 @@ def test_hostile_values_of_a_file_run_nothing(capsys: Capture, tmp_path: Path) -
 
 
 def test_a_redfish_body_says_beside_it_how_to_go_back(capsys: Capture, tmp_path: Path) -> None:
-    """The body has what is written alone; the way back is a body too, on standard error."""
+    """The body has what is written alone; the way back is a body too, on standard error, where each thing is said once."""
     file = tmp_path / "bios.json"
     file.write_text(json.dumps({"Attributes": {**DAPC}}))
     assert status(["checklist", "--platform", "ice-lake", "--vendor", "dell", "--bios", str(file), "--as", "redfish"]) == 0
@@ -172,6 +172,8 @@ def test_a_redfish_body_says_beside_it_how_to_go_back(capsys: Capture, tmp_path:
     assert json.loads(said.out)["Attributes"] == {"SysProfile": "PerfOptimized"}
     back = '{"Attributes": {"SysProfile": "PerfPerWattOptimizedDapc"}, "@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}}'
     assert f"undo, as a body: {back}" in said.err
+    heads = [line.split(": ")[1] for line in said.err.splitlines()]
+    assert [head for head in heads if heads.count(head) > 1] == []
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,14 @@ def test_every_format(how: str, number: float, expected: str) -> None:
     assert (said(f"{{a:{how}}}", a=number), how in FORMATS) == (expected, True)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [((4, 5, 6, 7), "4-7"), ((2, 3), "2, 3"), ((0, 2, 4, 6), "0, 2, 4, 6"), ((1, 1, 1, 1), "1, 1, 1, 1")]
+)
+def test_whole_numbers_that_follow_one_another_are_a_range(numbers: tuple[int, ...], expected: str) -> None:
+    """Sixteen NUMA nodes are two numbers to read; what is no run stays a list."""
+    assert written_value(numbers) == expected
+
+
 def test_values_stand_in_their_places() -> None:
     """A sentence has plain words and values; a colon inside a text is no format."""
     facts = {

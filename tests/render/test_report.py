@@ -16,6 +16,7 @@ from advisor.render.report.content import ReportContent
 from advisor.render.report.drawings import PALETTE, dark_rules, embedded
 from advisor.render.report.findings import comparisons, figures, verdict
 from advisor.render.report.machine import marked
+from advisor.render.report.measured import exhibits
 from advisor.render.topology.elements import Picture
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
@@ -177,6 +178,13 @@ def test_launch_lines_are_those_of_the_usual_shapes(rome: Report, folder: Path) 
     ]
     gpus = made("turin-4-gpus", folder).content.launches
     assert [line.shape for line in gpus][-1] == "One rank per GPU, 16 threads each"
+
+
+def test_a_report_asks_for_no_measurement_that_cannot_be(folder: Path) -> None:
+    """On a laptop there is no second NUMA node and no adapter: neither a matrix nor messages are called not measured."""
+    there, lacking = ({each.command for each in exhibits(None, None, made(name, folder).content.machine).missing}
+                      for name in ("rome-nps1", "laptop"))  # fmt: skip
+    assert there - lacking == {"advisor measure matrix", "advisor measure network --hosts A,B"}
 
 
 def test_modules_whose_socket_is_not_known_are_drawn_below(folder: Path) -> None:

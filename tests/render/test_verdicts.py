@@ -132,3 +132,20 @@ def test_a_task_of_an_unknown_kernel_has_its_name() -> None:
     """A site's own kernel is called as it calls itself."""
     task = Task(name="gups/x", kernel="gups", purpose="kernel", variants=("update",), part="core", index=2, cpus=(2,), seconds=1)
     assert in_words(task) == "gups of core 2"
+
+
+@pytest.mark.parametrize(("past", "said"), [(130e9, "30 % more; the read that they save is worth 33 % at most"),
+                                            (160e9, "60 % more, and save a third at most: measure again, idle")])  # fmt: skip
+def test_more_than_stores_past_the_cache_can_save_is_no_gain(past: float, said: str) -> None:
+    """Beyond a third the two were not measured alike: the verdict asks for another measurement."""
+    rows = [made.result("triad", (0, 1), 100e9, part="machine"), made.result("triad-nt", (0, 1), past, part="machine")]
+    page = " ".join(printed(measured_page(made.of(*rows)), 200).split())
+    assert f"stores past the cache give triad {said}" in page
+
+
+def test_a_governor_that_is_not_known_is_not_named() -> None:
+    """The conditions are what is known, without question marks."""
+    found = made.of(made.result("triad", (0,), 1e10))
+    blank = found.model_copy(update={"conditions": found.conditions.model_copy(update={"governor": None, "hugepages": None})})
+    page = printed(measured_page(blank), 200)
+    assert ("governor" in page, "transparent" in page) == (False, False)
