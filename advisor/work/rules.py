@@ -68,22 +68,17 @@ def own_rules(*, examples: bool = True) -> Rulebook:
 
 def must_be_rules(site: Iterable[Path], names: Iterable[str]) -> None:
     """Refuse an id that no rule has, before a machine is read or measured; a finding's number is known only then."""
-    named = [name for name in names if not name.isdecimal()]
-    known = [each.id for each in rulebook(site).rules] if named else []
-    for name in named:
-        file = name not in known and Path(name).exists()
-        must_be_one_of(
-            "rule", name, () if file else known, f"name a machine with --from {name}" if file else "see advisor rules list"
-        )
+    for name in (name for name in names if not name.isdecimal()):
+        known = [each.id for each in rulebook(site).rules]
+        if name not in known and Path(name).exists():
+            raise BadValue(f"there is no rule {name[:64]}", cure=f"name a machine with --from {name}")
+        must_be_one_of("rule", name, known, "see advisor rules list")
 
 
 def rules_named(
     site: Iterable[Path] = (), names: Iterable[str] = (), numbers: "Callable[[], Mapping[str, int]] | None" = None
 ) -> tuple[Rule, ...]:
-    """Return the rules of some ids or topics with their examples, all where none is named; refuse a name that is none.
-
-    ``numbers`` audits a machine, where a name is the number that its audit gives a finding.
-    """
+    """Return the rules of ids, topics or findings, whose ``numbers`` an audit gives, with examples; all where none is named."""
     every, asked = tuple(rulebook(site, examples=True).rules), tuple(names)
     if numbers is not None and any(name.isdecimal() for name in asked):
         found = {str(number): rule for rule, number in numbers().items()}
@@ -91,10 +86,10 @@ def rules_named(
     for name in asked:
         if not any(name in (rule.id, rule.topic) for rule in every):
             known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
-            nearest = did_you_mean(name, known, "advisor rules list has them")
-            cure = f"name a file with --rules {name}" if Path(name).exists() else nearest
-            none = f"no finding {name[:20]}" if name.isdecimal() else f"there is no rule or topic {name[:64]}"
-            raise BadValue(none, cure="advisor audit numbers them; a rule's id works too" if name.isdecimal() else cure)
+            if name.isdecimal():
+                raise BadValue(f"no finding {name[:20]}", cure="advisor audit numbers them; a rule's id works too")
+            last = f"name a file with --rules {name}" if Path(name).exists() else "advisor rules list has them"
+            raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, last))
     return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)
 
 
