@@ -1,8 +1,10 @@
-"""How often a property is tried: in the fast suite a fifth of what CI tries, for its seconds are those of whoever waits."""
+"""How often a law is tried: the fast suite takes a fifth of CI's examples and a third of its machines, for somebody waits."""
 
 import os
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
+import pytest
 from hypothesis import settings
 
 ALL: Final = os.environ.get("ADVISOR_EXAMPLES") == "all"
@@ -12,3 +14,8 @@ ALL: Final = os.environ.get("ADVISOR_EXAMPLES") == "all"
 def examples(count: int) -> settings:
     """Return the settings of a property that CI tries so often; without a limit of time, for machines are busy."""
     return settings(max_examples=count if ALL else max(count // 5, 10), deadline=None)
+
+
+def a_third(values: Iterable[Any]) -> list[Any]:
+    """Return values to parametrise with, of which the fast suite takes every third, and CI all."""
+    return [pytest.param(value, marks=[pytest.mark.slow] if number % 3 else []) for number, value in enumerate(values)]

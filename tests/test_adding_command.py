@@ -30,6 +30,7 @@ def copy(tmp_path: Path) -> Path:
         "pyproject.toml",
         "tests/__init__.py",
         "tests/conftest.py",
+        "tests/examples.py",
         "tests/test_machines.py",
         "tests/test_house.py",
         "tests/printing.py",

@@ -20,8 +20,8 @@ from advisor.work.machine import read_machine
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml
-from tests.machines.catalogue import MACHINES, write_root
-from tests.machines.read import machine
+from tests.machines.catalogue import MACHINES
+from tests.machines.read import machine, seen_by_lstopo
 
 CUT_LOW = {"numa-nps-below-best": 1}
 NO_COD = {"numa-cod-off": 1}
@@ -85,7 +85,7 @@ def test_nps1_costs_what_the_article_measured_and_is_mended_by_dells_attribute()
 def test_an_hwloc_xml_alone_leaves_most_rules_unknown(scratch: Path) -> None:
     """What nobody read is neither found nor passed: kernel, DIMMs, BIOS attributes, firmware tables."""
     file = scratch / "alone.xml"
-    file.write_text(hwloc_xml.xml(write_root("b-c6525-2x7702-nps1", scratch / "root")) or "")
+    file.write_text(seen_by_lstopo("b-c6525-2x7702-nps1") or "")
     verdicts = judged(read_machine(str(file))).audit.findings
     count = Counter(finding.verdict for finding in verdicts)
     assert count["unknown"] > count["finding"] + count["pass"]
@@ -201,7 +201,7 @@ def first_screen(found: Judgement, width: int = 80) -> list[str]:
     return [text_of(line).rstrip() for line in screen(shown, seen, width)]
 
 
-@pytest.mark.parametrize("width", [80, 132])
+@pytest.mark.parametrize("width", [80, pytest.param(132, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", sorted(MACHINES))
 def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str, width: int) -> None:
     """At most 24 lines; after the machine comes how much there is to fix, as many things as rules found harm."""

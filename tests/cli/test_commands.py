@@ -13,8 +13,8 @@ from defusedxml.ElementTree import fromstring
 from advisor.cli.main import status
 from advisor.host.privacy.secrets import BOOT_OPTIONS, any_of
 from tests.cli import said
-from tests.machines.catalogue import write_archive, write_root
-from tests.machines.hwloc_xml import xml
+from tests.machines.catalogue import write_archive
+from tests.machines.read import seen_by_lstopo
 
 Capture = pytest.CaptureFixture[str]
 NAME = "a-r7425-2x7601-dell"
@@ -186,9 +186,9 @@ def test_an_anonymous_capture_has_the_same_topology(archive: Path, tmp_path: Pat
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
 
 
-def test_hwloc_xml_of_the_same_machine(archive: Path, tmp_path: Path, scratch: Path, capsys: Capture) -> None:
+def test_hwloc_xml_of_the_same_machine(archive: Path, tmp_path: Path, capsys: Capture) -> None:
     """The XML that lstopo makes of the root gives the same counts, cut and numbering."""
-    text = xml(write_root(NAME, scratch), disallowed=True)
+    text = seen_by_lstopo(NAME)
     if text is None:
         pytest.skip("lstopo is not installed (Debian: hwloc)")
     file = tmp_path / "x.xml"

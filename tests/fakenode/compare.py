@@ -9,14 +9,13 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.placement import Placement
 from tests.fakenode.lab import workshop
 from tests.fakenode.run import Observed
-from tests.machines.catalogue import write_root
-from tests.machines.hwloc_xml import xml
+from tests.machines.read import seen_by_lstopo
 
 
 @cache
 def described(name: str) -> tuple[Path, Machine]:
     """Return a test machine's hwloc XML, its cgroup in it, and the Machine that is read from it."""
-    text = xml(write_root(name, workshop() / "roots" / name), disallowed=True)
+    text = seen_by_lstopo(name)
     if text is None:
         raise RuntimeError("lstopo is not installed")
     file = workshop() / f"{name}.xml"

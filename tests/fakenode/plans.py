@@ -9,8 +9,8 @@ from advisor.errors import BadValue
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
-from tests.machines.catalogue import MACHINES, write_root
-from tests.machines.hwloc_xml import xml
+from tests.machines.catalogue import MACHINES
+from tests.machines.read import seen_by_lstopo
 
 SEEDS = tuple(name for name in MACHINES if name[:2] in ("a-", "b-", "c-", "d-"))
 
@@ -31,8 +31,7 @@ def file_of(name: str) -> Path:
     global _FOLDER  # noqa: PLW0603 - one folder for the run
     _FOLDER = _FOLDER or tempfile.TemporaryDirectory(prefix="advisor-plans-")
     made = Path(_FOLDER.name) / f"{name}.xml"
-    with tempfile.TemporaryDirectory(prefix="advisor-root-") as root:
-        text = xml(write_root(name, Path(root)), disallowed=True)
+    text = seen_by_lstopo(name)
     assert text is not None
     made.write_text(text)
     return made

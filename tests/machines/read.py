@@ -1,5 +1,7 @@
 """Machines as the collectors read them: each once for all tests of a process, for a Machine is a value."""
 
+import os
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +12,8 @@ from advisor.host.tree import Link, MemoryStore
 from advisor.model.hardware.machine import Machine
 from advisor.work.machine import read_machine
 from tests.machines import tree as files
-from tests.machines.catalogue import tree
+from tests.machines.catalogue import tree, write_root
+from tests.machines.hwloc_xml import xml
 
 
 def hosted(made: files.Tree, name: str) -> Host:
@@ -26,6 +29,14 @@ def hosted(made: files.Tree, name: str) -> Host:
 def machine(name: str) -> Machine:
     """Return a machine of the catalogue."""
     return collect_machine(hosted(tree(name), name))
+
+
+@cache
+def seen_by_lstopo(name: str) -> str | None:
+    """Return the hwloc XML of a machine of the catalogue, what a cgroup hides in it too; None where lstopo is not installed."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory, prefix="advisor-test-") as folder:
+        return xml(write_root(name, Path(folder)), disallowed=True)
 
 
 @cache

@@ -12,8 +12,8 @@ from advisor.errors import BadValue
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering, ordered
 from advisor.model.hardware.topology import SharedL2, Topology
-from tests.machines.catalogue import MACHINES, write_root
-from tests.machines.hwloc_xml import xml
+from tests.machines.catalogue import MACHINES
+from tests.machines.read import seen_by_lstopo
 from tests.model.shapes import shape
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))
@@ -62,7 +62,7 @@ def check(file: Path) -> None:
 @pytest.mark.parametrize("name", MANY)
 def test_numbers_of_a_test_machine_are_those_of_hwloc(name: str, scratch: Path) -> None:
     """Cores and threads of every test machine have hwloc's logical numbers, inside its cgroup."""
-    text = xml(write_root(name, scratch / "root"), disallowed=True)
+    text = seen_by_lstopo(name)
     assert text is not None
     file = scratch / "machine.xml"
     file.write_text(text)

@@ -14,7 +14,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import STRATEGIES, JobShape, Placement, Slice
 from advisor.place.place import place
-from tests.examples import examples
+from tests.examples import a_third, examples
 from tests.machines.catalogue import MACHINES
 from tests.model import shapes
 from tests.place.samples import machine
@@ -194,7 +194,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", a_third(MACHINES))
 def test_catalogue(name: str) -> None:
     """On every machine every strategy gives a plan that holds, or one line that says why not."""
     for strategy in (*STRATEGIES, "auto"):
