@@ -234,6 +234,10 @@ TWICE = """cuts:
 LACKING = [
     ("models: [80-95]", "models: [200]", ""),
     ("generation: 6 ", "# ", "line 1: generation is missing; which of its family, as the vendor counts: 2 for EPYC 7002"),
+    ("name: EPYC 9006 (Venice)", "name: EPYC 9005 (Turin)", "line 2: turin has the name EPYC 9005 (Turin) too; write what its"),
+    ("family: epyc  ", "family: xeon  ", "line 5: family xeon is of Intel, and match is of AMD; write the product line of its"),
+    ("flops_per_cycle: 32 ", "flops_per_cycle: 33 ", "line 11: a core with 33 double-precision FLOP in a cycle is not known"),
+    ("memory_kind: DDR5", "memory_kind: ddr5", "line 13: memory_kind ddr5 is not written as elsewhere; write it in capitals"),
     ("family: epyc  ", "#", "line 1: family is missing; the product line, in small letters: epyc"),
     (
         "family: epyc",
@@ -451,6 +455,15 @@ def test_a_vendor_that_leaves_a_setting_or_a_platform_out_is_told(copy: Copy) ->
         f"rules/vendors/acme.yaml: line 5: no generation of Acme {said} not_covered",
         f"rules/vendors/acme.yaml: line 9: Acme says nothing of numa.nps; {cure}",
     ]
+
+
+def test_the_settings_that_a_new_vendor_says_nothing_of_are_one_line_to_copy_from(copy: Copy) -> None:
+    """Whoever begins with one setting gets the names of all others as a list, not a line each."""
+    text = acme(copy)
+    names = text.partition("settings: [")[2].partition("]")[0]
+    copy.add("vendors/acme.yaml", text.replace(f"settings: [{names}]", "settings: [numa.nps]"))
+    (line,) = copy.wrong_sheets()
+    assert f": Acme says nothing of {names.removeprefix('numa.nps, ')}; add their place under settings, or list" in line
 
 
 VENDOR_LACKING = [

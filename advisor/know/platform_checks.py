@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
+from math import log2
 from typing import Final
 
 from advisor.errors import BadSheet, did_you_mean
@@ -25,6 +26,7 @@ def platform_mistakes() -> Iterator[BadSheet]:
         yield from _inherited_unseen(platform, sheet)
         yield from _uncited(platform, sheet)
         yield from _misnamed_cuts(platform, sheet)
+        yield from _unlike_others(platform, sheet)
         yield from _implausible(platform, sheet)
         for number, variant in enumerate(platform.variants):
             if (variant.flops_per_cycle, variant.channels, variant.memory_speed) == (None, None, None):
@@ -151,6 +153,24 @@ _PLAUSIBLE: Final = {
     "ratio": (0.01, 1.1, "%"),
 }
 """Between what a figure of its unit lies, and how it is usually written: a slipped prefix is out by a thousand."""
+
+
+def _unlike_others(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
+    """Yield a name that is another platform's, a family of another maker, and figures that no core and no memory has."""
+    others = [each for each in platforms() if each.id != platform.id]
+    if twin := next((each.id for each in others if each.name == platform.name), None):
+        yield sheet.wrong(("name",), f"{twin} has the name {platform.name} too", "write what its maker calls this one")
+    makers = {each.vendor for each in others if each.family == platform.family}
+    if makers and platform.vendor not in makers:
+        said = f"family {platform.family} is of {', '.join(sorted(makers))}, and match is of {platform.vendor}"
+        yield sheet.wrong(("family",), said, "write the product line of its own maker")
+    flops = platform.flops_per_cycle
+    if "flops_per_cycle" in sheet.data and flops and log2(flops) % 1:
+        said = f"a core with {flops:g} double-precision FLOP in a cycle is not known"
+        yield sheet.wrong(("flops_per_cycle",), said, "write lanes times units times 2: 16, 32")
+    if "memory_kind" in sheet.data and not re.match(r"[A-Z]{2,}", platform.memory_kind or "DDR"):
+        said = f"memory_kind {platform.memory_kind} is not written as elsewhere"
+        yield sheet.wrong(("memory_kind",), said, "write it in capitals: DDR5, LPDDR5X, HBM3")
 
 
 def _implausible(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:

@@ -162,12 +162,13 @@ _ENDED: Final = ("xeon-e5",)
 
 
 def _settings_not_said(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
-    """Yield settings of the BIOS of which a vendor's sheet says nothing."""
+    """Yield the settings of the BIOS of which a vendor's sheet says nothing, in one line to take them from."""
     said = {*vendor.settings, *(name for absent in vendor.absent for name in absent.settings)}
-    for name, setting in settings().items():
-        if setting.where == "bios" and name not in said:
-            cure = "add its place under settings, or list it under absent with offered: no or unknown, and why"
-            yield sheet.wrong(("settings",), f"{vendor.name} says nothing of {name}", cure)
+    unsaid = [name for name, setting in settings().items() if setting.where == "bios" and name not in said]
+    if unsaid:
+        its, it = ("its", "it") if len(unsaid) == 1 else ("their", "them")
+        cure = f"add {its} place under settings, or list {it} under absent with offered: no or unknown, and why"
+        yield sheet.wrong(("settings",), f"{vendor.name} says nothing of {', '.join(unsaid)}", cure)
 
 
 def _not_said_once(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
