@@ -4,6 +4,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from advisor.collect.system.registers import LOAD_MSR
 from advisor.model.audit.findings import Audit, Evidence, Fix, Lack, Row, Want
 from advisor.model.audit.measured_facts import Compared, MeasuredFacts, Speed
 from advisor.model.cpuset import CpuSet
@@ -235,6 +236,9 @@ REMEDIES = {
     "in no job": (Asker(), MESSAGES, "advisor measure network --hosts A,B (14)"),
     "in a job of three": (Asker(hosts=("n1", "n2", "n3")), MESSAGES, "advisor measure network --hosts n1,n2 (14)"),
     "in a job of one": (Asker(hosts=("n1",)), MESSAGES, "advisor measure network --hosts A,B (14)"),
+    "no module": (Asker(), LOAD_MSR, "sudo modprobe msr (14)"),
+    "no module, root already": (Asker(root=True), LOAD_MSR, "modprobe msr (14)"),
+    "no module there": (ELSEWHERE, LOAD_MSR, "on that machine sudo modprobe msr (14)"),
     "no command": (Asker(), "see the data sheet", "by other means, see -v (14)"),
     "no sheet": (Asker(), "add it to rules/platforms", "no data for this processor (14)"),
 }
