@@ -178,7 +178,7 @@ def collect_core_kinds(host: Host) -> Machine:
     kinds = _intel(reader) or _arm(reader)
     if len(kinds) < 2:
         return Machine()
-    reader.found("cpu.kinds", _CPUINFO if "CPU part" in (reader.text(_CPUINFO) or "") else next(iter(INTEL)))
+    reader.found("cpu.kinds", _CPUINFO if reader.view(_CPUINFO, _arm_parts) else next(iter(INTEL)))
     return Machine(cpu=Cpu(kinds=kinds), sources=reader.sources)
 
 
@@ -189,19 +189,29 @@ def _intel(reader: Reader) -> tuple[CoreKind, ...]:
 
 def _arm(reader: Reader) -> tuple[CoreKind, ...]:
     """Return the CPUs by part, in the order of their first; a part without a name by its number."""
+    return tuple(
+        CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(numbers))
+        for (maker, part), numbers in reader.view(_CPUINFO, _arm_parts)
+    )
+
+
+_ArmParts = tuple[tuple[tuple[int | None, int | None], tuple[int, ...]], ...]
+"""Implementer and part, and the CPUs of such cores."""
+
+
+def _arm_parts(text: str) -> _ArmParts:
+    if "CPU part" not in text:
+        return ()
     cpus: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
     cpu, implementer = None, None
-    for key, value in _ARM_LINES.findall(reader.text(_CPUINFO) or ""):
+    for key, value in _ARM_LINES.findall(text):
         if key == "processor":
             cpu, implementer = number(value), None
         elif key == "CPU implementer":
             implementer = number(value)
         elif cpu is not None and 0 <= cpu < 1 << 20:
             cpus[implementer, number(value)].append(cpu)
-    return tuple(
-        CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(numbers))
-        for (maker, part), numbers in cpus.items()
-    )
+    return tuple((kind, tuple(numbers)) for kind, numbers in cpus.items())
 
 
 _ROOT = "/sys/class/powercap"

@@ -9,7 +9,7 @@ from posixpath import dirname
 from typing import NamedTuple
 
 from advisor.collect.gpu_state import THROTTLE_QUERY, gpu_watches
-from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS
+from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, part
 from advisor.host.base import Host, Why, expand
 from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
 from advisor.model.hardware.machine import Gap, Source
@@ -85,12 +85,16 @@ class Looks(NamedTuple):
 def look(host: Host) -> Counters:
     """Return what the counters say now."""
     found = {}
-    for pattern in TWICE:
-        for path in expand(host, pattern):
-            text = host.read(path).text
-            if text is not None:
-                found[path] = text.strip()
+    for path in part(host, _counted):
+        text = host.read(path).text
+        if text is not None:
+            found[path] = text.strip()
     return found
+
+
+def _counted(host: Host) -> tuple[str, ...]:
+    """Return the files that count."""
+    return tuple(path for pattern in TWICE for path in expand(host, pattern))
 
 
 def watched(host: Host, first: Counters, last: Counters | None = None, seconds: float | None = None) -> Watch:

@@ -83,7 +83,11 @@ def _cpus(reader: Reader, index: int) -> CpuSet:
 
 
 def _memory(reader: Reader, index: int) -> int | None:
-    text = reader.text(f"{NODES}/node{index}/meminfo") or ""
+    return reader.view(f"{NODES}/node{index}/meminfo", memory_total)
+
+
+def memory_total(text: str) -> int | None:
+    """Return the bytes of a meminfo, whose other lines change by themselves."""
     match = re.search(r"MemTotal:\s*(\d{1,15}\s*kB)", text, re.ASCII)
     return size(match[1]) if match else None
 

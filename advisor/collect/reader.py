@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, PublicText, Why
@@ -10,6 +10,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine, Source
 from advisor.model.value import is_name, number
 
+V = TypeVar("V")
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
@@ -42,6 +43,12 @@ class FactSource(NamedTuple):
     """What an anonymised capture keeps: lines of a file (by its pattern) or of a command that match an expression whole."""
 
 
+def part(host: Host, make: Callable[[Host], V]) -> V:
+    """Return what a function learns of a host; of one that keeps what was learnt of its like, perhaps from another."""
+    shared: Callable[[Callable[[Host], V]], V] | None = getattr(host, "part", None)
+    return shared(make) if shared else make(host)
+
+
 class Reader:
     """A host as one source sees it; ``sources`` and ``gaps`` grow as it reads."""
 
@@ -68,6 +75,13 @@ class Reader:
         """Note that a fact could not be learnt, and what would change that."""
         self._gaps.setdefault(fact, Gap(fact=fact, why=why, help=help))
 
+    def takes(self, sources: Iterable[Source], gaps: Iterable[Gap]) -> None:
+        """Note what another reader of the same host found and lacked."""
+        for source in sources:
+            self.found(source.fact, source.where)
+        for gap in gaps:
+            self._gaps.setdefault(gap.fact, gap)
+
     def matching(self, fact: str, folder: str, pattern: re.Pattern[str], first: str) -> list[str] | None:
         """Return the names in a folder that match, [] where there are none, both noted; None where it may not be looked at.
 
@@ -89,6 +103,14 @@ class Reader:
         elif fact:
             self.found(fact, path)
         return None if reading.why else (reading.text or "").strip().rstrip("\0")
+
+    def view(self, path: str, view: Callable[[str], V]) -> V:
+        """Return what a function makes of a file's text, the empty text where there is none; it looks at nothing else.
+
+        Of a file of which most lines are another on each node a memo keeps what was made of it, not the file.
+        """
+        seen: Callable[[str, Callable[[str], V]], V] | None = getattr(self.host, "view", None)
+        return seen(path, view) if seen else view(self.text(path) or "")
 
     def missed(self, fact: str, path: str, why: Why) -> None:
         """Note that a path did not give a fact, with the help that fits the reason."""

@@ -204,14 +204,21 @@ def counters() -> tuple[str, ...]:
     return fault_counters.TWICE
 
 
-def collect_machine(host: Host, step: Callable[[str], None] = lambda _: None) -> Machine:
+def asked(source: FactSource, host: Host) -> Machine:
+    """Return what a source learns of a host."""
+    with bounded_sets():
+        return source.collect(host)
+
+
+def collect_machine(
+    host: Host, step: Callable[[str], None] = lambda _: None, ask: Callable[[FactSource, Host], Machine] = asked
+) -> Machine:
     """Return everything the sources learnt of a host; raise if not even its CPUs are known; ``step`` hears their names."""
     parts, failures = [], []
     for source in sources():
         step(source.name)
         try:
-            with bounded_sets():
-                parts.append(source.collect(host))
+            parts.append(ask(source, host))
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from advisor.collect.numa_nodes import GPUS, NODES, distances, numa_nodes
-from advisor.collect.reader import FactSource, Reader
+from advisor.collect.numa_nodes import GPUS, NODES, distances, memory_total, numa_nodes
+from advisor.collect.reader import FactSource, Reader, part
 from advisor.collect.system import process
 from advisor.errors import BadCapture, BadInput
 from advisor.host.base import Host
 from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.machine import Gap, Machine, Source
 from advisor.model.hardware.topology import L3, Core, Die, NumaNode, Package, SharedL2, Topology
 from advisor.model.value import size
 
@@ -170,20 +171,28 @@ def _named(reader: Reader) -> CpuSet:
 
 def _is_knights_landing(reader: Reader) -> bool:
     """Return whether an L3 of size 0 is none at all: Knights Landing and Mill list one for want of a name for MCDRAM."""
-    info = (reader.text("/proc/cpuinfo") or "")[:4096]
+    return reader.view("/proc/cpuinfo", _of_knights_landing)
+
+
+def _of_knights_landing(text: str) -> bool:
+    info = text[:4096]
     model = re.search(r"^model\s*:\s*(\d{1,3})$", info, re.ASCII | re.MULTILINE)
     return "GenuineIntel" in info and model is not None and int(model[1]) in (87, 133)
 
 
 def _has_compute_units(reader: Reader) -> bool:
     """Return whether pairs of cores are listed as thread siblings: AMD family 15h (Bulldozer to Excavator) on x86."""
-    info = reader.text("/proc/cpuinfo") or ""
-    family = re.search(r"^cpu family\s*:\s*(\d{1,3})$", info[:4096], re.ASCII | re.MULTILINE)
-    if "AuthenticAMD" not in info[:4096] or not family or int(family[1]) != 0x15:
+    if not reader.view("/proc/cpuinfo", _of_family_15h):
         return False
     # Where a stored tree does not say what architecture it is from, siblings are taken at the kernel's word, as hwloc takes them.
     architecture = (reader.host.run(UNAME).text or "") + (reader.text("/proc/hwloc-nofile-info") or "")
     return "x86_64" in architecture or "i686" in architecture
+
+
+def _of_family_15h(text: str) -> bool:
+    info = text[:4096]
+    family = re.search(r"^cpu family\s*:\s*(\d{1,3})$", info, re.ASCII | re.MULTILINE)
+    return "AuthenticAMD" in info and family is not None and int(family[1]) == 0x15
 
 
 PATHS = (
@@ -222,30 +231,65 @@ PATHS = (
 COMMANDS = (UNAME,)
 
 
-def collect(host: Host) -> Machine:
-    """Return the topology of the host's /sys, with the part that the process's cgroup allows."""
+class _Processors(NamedTuple):
+    """What the folders of the CPUs tell: most of the files, and the same on all nodes of a kind."""
+
+    online: CpuSet
+    possible: CpuSet = CpuSet()
+    packages: tuple[Package, ...] = ()
+    dies: tuple[Die, ...] = ()
+    cores: tuple[Core, ...] = ()
+    l3: tuple[L3, ...] = ()
+    shared_l2: tuple[SharedL2, ...] = ()
+    own_caches: tuple[int, ...] = ()
+    sources: tuple[Source, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+def _processors(host: Host) -> _Processors:
     reader = Reader(host)
     online = online_cpus(reader)
     if not online:
         if not host.list(CPU):
             reader.lacks("topology", f"no {CPU} in this input", "give a capture, or an XML written by lstopo --of xml")
+        return _Processors(online, gaps=reader.gaps)
+    tree = CpuTree(reader, online)
+    packages, cores = tree.packages(), tree.cores()
+    found = _Processors(
+        online,
+        possible_cpus(reader),
+        packages,
+        tree.dies(packages),
+        cores,
+        tree.l3(),
+        tree.shared_l2(cores),
+        tree.own_caches(cores),
+    )
+    return found._replace(sources=reader.sources, gaps=reader.gaps)
+
+
+def collect(host: Host) -> Machine:
+    """Return the topology of the host's /sys, with the part that the process's cgroup allows."""
+    reader = Reader(host)
+    cpus = part(host, _processors)
+    reader.takes(cpus.sources, cpus.gaps)
+    online = cpus.online
+    if not online:
         return Machine(gaps=reader.gaps)
-    cpus = CpuTree(reader, online)
     nodes = numa_nodes(reader, online)
     known = nodes or (_whole_machine(reader, online),)
     numbers = CpuSet(node.os_index for node in known)
     allowed, allowed_nodes = process.cpuset_allowed(reader)
-    packages, cores = cpus.packages(), cpus.cores()
     topology = Topology(
-        packages=packages,
-        dies=cpus.dies(packages),
+        packages=cpus.packages,
+        dies=cpus.dies,
         nodes=known,
-        l3=cpus.l3(),
-        shared_l2=cpus.shared_l2(cores),
-        cores=cores,
-        own_caches=cpus.own_caches(cores),
+        l3=cpus.l3,
+        shared_l2=cpus.shared_l2,
+        cores=cpus.cores,
+        own_caches=cpus.own_caches,
         pus=online,
-        missing=possible_cpus(reader) - online,
+        missing=cpus.possible - online,
         allowed=online if allowed is None else allowed & online,
         allowed_nodes=numbers if allowed_nodes is None else allowed_nodes & numbers,
         distances=distances(reader, known) if nodes else None,
@@ -257,9 +301,7 @@ def collect(host: Host) -> Machine:
 
 def _whole_machine(reader: Reader, online: CpuSet) -> NumaNode:
     """Return the one node that stands for a machine without NUMA information."""
-    text = reader.text("/proc/meminfo") or ""
-    match = re.search(r"MemTotal:\s*(\d{1,15}\s*kB)", text, re.ASCII)
-    return NumaNode(os_index=0, cpuset=online, near=online, memory=size(match[1]) if match else None)
+    return NumaNode(os_index=0, cpuset=online, near=online, memory=reader.view("/proc/meminfo", memory_total))
 
 
 SOURCES = (

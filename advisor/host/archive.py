@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Callable
 from io import BytesIO
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from zlib import adler32
 
 from advisor.errors import BadCapture
@@ -103,20 +103,38 @@ _PASSED_OVER = b"346gVD"
 
 def unpack(data: bytes, file: str) -> dict[str, Entry]:
     """Return what a tar archive, compressed or not, holds: ``/top/sys/...`` and what lies there; folders only where named."""
-    return _Tar(decompressed(data, file), file).nodes()
+    return Tar(decompressed(data, file), file).nodes()
 
 
 def is_tar(data: bytes) -> bool:
     """Tell whether decompressed data begins as a tar archive does."""
-    return len(data) >= BLOCK and (data[:BLOCK] == _END or _checksum_holds(data[:BLOCK]))
+    return len(data) >= BLOCK and (data[:BLOCK] == _END or checksum_holds(data[:BLOCK]))
 
 
-class _Tar:
+class Member(NamedTuple):
+    """Where a member's header lies, of what kind it is, how long its content, and where it is unpacked to."""
+
+    position: int
+    kind: int
+    size: int
+    path: str | None
+
+
+def laid_out(data: bytes, file: str) -> tuple[dict[str, Entry], list[Member]]:
+    """Return what an archive that is not compressed holds, and how it is laid out."""
+    tar = Tar(data, file)
+    return tar.nodes(), tar.members
+
+
+class Tar:
+    """An archive, read from its first byte to its end."""
+
     def __init__(self, data: bytes, file: str) -> None:
         self._data, self._file = data, file
         self._nodes: dict[str, Entry] = {}
         self._long: dict[str, str] = {}
         self._place = ""
+        self.members: list[Member] = []
 
     def nodes(self) -> dict[str, Entry]:
         """Return every member by its path."""
@@ -130,23 +148,25 @@ class _Tar:
                 raise self._bad("ends early: it was cut short", cure="copy it again")
             if count > MEMBERS:
                 raise self._bad(f"more than {MEMBERS} members")
-            if not _checksum_holds(header):
+            if not checksum_holds(header):
                 raise self._bad("broken header", cure="copy it again")
             kind, start = header[156], position + BLOCK
             size = 0 if kind in _WITHOUT_DATA else self._size(header)
             if start + size > len(data):
                 raise self._bad("ends early: it was cut short", cure="copy it again")
-            self._take(kind, header, data[start : start + size])
+            path = self._take(kind, header, data[start : start + size])
+            self.members.append(Member(position, kind, size, path))
             position = start + size + -size % BLOCK
         return self._nodes
 
-    def _take(self, kind: int, header: bytes, content: bytes) -> None:
+    def _take(self, kind: int, header: bytes, content: bytes) -> str | None:
+        """Take a member; return its path, None of what only tells of the next one."""
         if kind == _EXTENDED:
             self._pax(content)
-            return
+            return None
         if kind in (_LONG_NAME, _LONG_LINK):
             self._long["path" if kind == _LONG_NAME else "linkpath"] = self._text(content.partition(b"\0")[0])
-            return
+            return None
         name = self._long.get("path")
         name = self._text(_field_name(header)) if name is None else name
         path = self._path(name)
@@ -161,6 +181,7 @@ class _Tar:
         self._nodes.pop("", None)  # the folder itself: ./
         if self._long:
             self._long = {}
+        return path
 
     def _link(self, kind: int, path: str, header: bytes) -> None:
         target = self._long.get("linkpath")
@@ -191,7 +212,7 @@ class _Tar:
 
     def _size(self, header: bytes) -> int:
         text = self._long.get("size")
-        size = _number(header[124:136]) if text is None else _decimal(text)
+        size = number_in(header[124:136]) if text is None else _decimal(text)
         if not 0 <= size <= MEMBER:
             raise self._bad(f"a member larger than {MEMBER >> 20} MiB" if size > MEMBER else "a size that is not a number")
         return size
@@ -222,16 +243,16 @@ def _field_name(header: bytes) -> bytes:
     return name
 
 
-def _checksum_holds(header: bytes) -> bool:
+def checksum_holds(header: bytes) -> bool:
     """Tell whether the header's bytes add up to what it says, its own field counted as eight spaces.
 
     The low half of Adler-32 is one more than the sum, modulo 65521: forty times faster than adding in Python.
     """
     field = header[148:156]
-    return ((adler32(header) & 0xFFFF) - 1 - sum(field) + 256 - _number(field)) % 65521 == 0
+    return ((adler32(header) & 0xFFFF) - 1 - sum(field) + 256 - number_in(field)) % 65521 == 0
 
 
-def _number(field: bytes) -> int:
+def number_in(field: bytes) -> int:
     """Return an octal number, or GNU's binary one; -1 if it is neither."""
     if field[0] & 0x80:
         return int.from_bytes(field[1:], "big") if field[0] == 0x80 else -1

@@ -20,6 +20,7 @@ A path in gaps answers so. A path that was looked for and is not there was absen
 
 import re
 from collections.abc import Iterator
+from copy import copy
 
 from advisor.errors import BadCapture
 from advisor.host.base import ENVIRONMENT_PREFIXES, WILD, PathPatterns, Ran, Reading, SecondLook, Why, any_match
@@ -62,6 +63,14 @@ class CaptureHost(TreeHost):
         self._gaps = self._read_gaps()
         self._closed = MemoryStore(dict.fromkeys(self._gaps))
         self._ran = self._read_commands()
+
+    def alike(self, store: Store, name: str) -> "CaptureHost":
+        """Return the host of a capture with the same files, folders, links, patterns and gaps, and other contents."""
+        self._was_looked_in("/")  # what holds for all of them is found once
+        other = copy(self)
+        other.name, other._capture, other._store = name, store, store.below("/root")  # noqa: SLF001 - of its own class
+        other.about, other._ran = dict(other._pairs("about", ": ")), other._read_commands()  # noqa: SLF001 - as above
+        return other
 
     def read(self, path: str) -> Reading:
         """Return what a file held, or why that is not known."""

@@ -116,6 +116,14 @@ _HEAD = 1 << 16
 
 def open_host(path: str) -> Host:
     """Return the machine that a capture, a /sys + /proc root or an hwloc XML holds."""
+    data = contents(path)
+    return (
+        host_of_data(data, Path(path)) if data is not None else host_of_store(DiskStore(path), Path(path).resolve().name or path)
+    )
+
+
+def contents(path: str) -> bytes | None:
+    """Return what a file holds, decompressed; None of a folder."""
     place = Path(path)
     if not path:
         raise BadInput("the empty text is not a path", cure="give the path of a capture, a root or an hwloc XML")
@@ -123,7 +131,7 @@ def open_host(path: str) -> Host:
         mode = place.stat().st_mode
         if stat.S_ISDIR(mode):
             next(place.iterdir(), None)  # says whether it may be read
-            return _from_store(DiskStore(path), place.resolve().name or path)
+            return None
         if not stat.S_ISREG(mode):
             raise BadInput("is not a regular file", file=path, cure="give a file or a folder")
         with open_here(place) as file:
@@ -133,7 +141,7 @@ def open_host(path: str) -> Host:
         raise BadInput(problem, file=path, cure="give the path of a capture, a root or an hwloc XML") from error
     if len(data) > LIMIT:
         raise BadInput(f"is larger than {LIMIT >> 20} MiB", file=path, cure=_CURE)
-    return _from_data(decompressed(data, place.name), place)
+    return decompressed(data, place.name)
 
 
 def capture_from(data: bytes, name: str) -> CaptureHost | None:
@@ -143,15 +151,17 @@ def capture_from(data: bytes, name: str) -> CaptureHost | None:
     return None if store is None else CaptureHost(store, name)
 
 
-def _from_data(data: bytes, place: Path) -> Host:
+def host_of_data(data: bytes, place: Path) -> Host:
+    """Return the machine that a file's decompressed data hold."""
     if is_tar(data):
-        return _from_store(MemoryStore(unpack(data, place.name), place.name), place.name)
+        return host_of_store(MemoryStore(unpack(data, place.name), place.name), place.name)
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return XmlHost(_modern(data, place), place.name)
     raise BadInput(_NONE_OF_THESE, file=str(place), cure=_CURE)
 
 
-def _from_store(store: Store, name: str) -> Host:
+def host_of_store(store: Store, name: str) -> Host:
+    """Return the machine that a tree of files holds."""
     capture = capture_in(store)
     if capture is not None:
         return CaptureHost(capture, name)

@@ -63,6 +63,12 @@ class MemoryStore:
         part._top = self._top + place  # noqa: SLF001 - a store makes another of its own class
         return part
 
+    def with_files(self, files: Mapping[str, bytes]) -> "MemoryStore":
+        """Return a store with other contents of some of its files; what lies where is the same."""
+        part = copy(self)
+        part._nodes = {**self._nodes, **files}  # noqa: SLF001 - as above
+        return part
+
     def _enter(self, path: str) -> None:
         """Note a path in its folder, and each folder that is new in the one above."""
         while path:

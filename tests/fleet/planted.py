@@ -70,13 +70,13 @@ def shape(name: str) -> Shape:
     return Shape(SORTS[name](), NOISE)
 
 
-def _changed_hca(spec: Spec, change: Callable[[Hca], Hca] | None = None, **device: Any) -> Spec:
+def _changed_hca(spec: Spec, change: Callable[[Hca], Hca] = lambda hca: hca, node: int | None = None) -> Spec:
     """Return a machine whose adapter is another, or sits elsewhere."""
 
     def other(one: Device) -> Device:
         if not one.hcas:
             return one
-        return replace(one, hcas=tuple(change(each) if change else each for each in one.hcas), **device)
+        return replace(one, hcas=tuple(map(change, one.hcas)), node=one.node if node is None else node)
 
     return replace(spec, devices=tuple(other(one) for one in spec.devices))
 

@@ -190,7 +190,7 @@ def _architecture(reader: Reader) -> str | None:
     if name:
         reader.found("architecture", " ".join(_UNAME))
         return name
-    derived = derive_architecture(reader.text(CPUINFO) or "")
+    derived = reader.view(CPUINFO, derive_architecture)
     if derived:
         reader.found("architecture", CPUINFO)
     return derived

@@ -68,6 +68,10 @@ class _Cpus(NamedTuple):
         return [value for text in set(self.each(file, fact).values()) if (value := number(text)) is not None]
 
 
+def _model_name(text: str) -> str:
+    return first_cpu(text).get("model name", "")
+
+
 def collect_power(host: Host) -> Machine:
     """Return how the CPUs are clocked and put to sleep."""
     reader = Reader(host)
@@ -120,7 +124,7 @@ def _base(cpus: _Cpus) -> int | None:
         if clock:
             reader.found("cpu.base_hz", path)
             return clock * unit
-    named = clock_of_name(first_cpu(reader.text(CPUINFO) or "").get("model name", ""))
+    named = clock_of_name(reader.view(CPUINFO, _model_name))
     if named:
         reader.found("cpu.base_hz", f"model name in {CPUINFO}")
     else:

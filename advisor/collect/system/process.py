@@ -221,12 +221,16 @@ def _answer(ran: Ran) -> str | None:
 
 def _flag(reader: Reader) -> bool | None:
     """Return whether the CPU says that a hypervisor runs it; None off x86, where no flag shows it."""
-    flags = first_cpu(reader.text(CPUINFO) or "").get("flags")
+    flags = reader.view(CPUINFO, _flags)
     if not flags:
         return None
     privileged = "control_d" in (reader.text(_XEN) or "")
     # The first domain of Xen runs on the real machine and configures it, though Xen shows it the flag.
     return "hypervisor" in flags.split() and not privileged
+
+
+def _flags(text: str) -> str | None:
+    return first_cpu(text).get("flags")
 
 
 def _named(reader: Reader, *, real_possible: bool) -> str | None:

@@ -3,7 +3,7 @@
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor.collect.fault_counters import look, watched
+from advisor.collect.memo import CaptureReader
 from advisor.errors import AdvisorError, BadInput
 from advisor.fleet.assemble import Judged
 from advisor.fleet.essence import digest_of
@@ -122,13 +123,14 @@ class Reader:
 
     def __init__(self, book: Book) -> None:
         self._book = book
+        self._captures = CaptureReader()
         self._judgements: dict[str, Judgement] = {}
         self.distinct: dict[str, Distinct] = {}
 
     def read(self, entry: Entry) -> Record:
         """Return what a capture tells, or why it cannot be read."""
         try:
-            machine, about, watch = _opened(entry.file)
+            machine, about, watch = self._opened(entry.file)
         except BadInput as error:
             return Record(entry.node, error="truncated" if "cut short" in error.problem else error.problem[:120])
         except (AdvisorError, OSError) as error:
@@ -141,6 +143,14 @@ class Reader:
             self.distinct[digest] = Distinct(fold(machine), tuple(map(_told, found)))
         added = self._on_counters(self._judgements[digest], watch) if watch else ()
         return Record(entry.node, digest, None, machine.name, about.get("advisor"), about.get("time"), tuple(map(_told, added)))
+
+    def _opened(self, file: Path) -> tuple[Machine, dict[str, str], Watch | None]:
+        """Return the machine of a file, what its capture says of itself, and its counters."""
+        data = json_data(str(file))
+        if data is not None:
+            return machine_from_json(data, str(file)), {}, None
+        machine, host, sharing = self._captures.read(file)
+        return machine, host.about if isinstance(host, CaptureHost) else {}, _watch(host, sharing)
 
     def _on_counters(self, judgement: Judgement, watch: Watch) -> Iterator[Finding]:
         """Yield the findings on counters of faults."""
@@ -161,25 +171,8 @@ def _told(finding: Finding) -> Judged:
     return Judged(finding.id, finding.severity, finding.title, finding.claim or "", fix)
 
 
-def _opened(file: Path) -> tuple[Machine, dict[str, str], Watch | None]:
-    """Return the machine of a file, what its capture says of itself, and its counters."""
-    from advisor.collect.sources import collect_machine
-    from advisor.host.source import open_host
-
-    data = json_data(str(file))
-    if data is not None:
-        return machine_from_json(data, str(file)), {}, None
-    host = open_host(str(file))
-    return collect_machine(host), host.about if isinstance(host, CaptureHost) else {}, _watch(host)
-
-
-def _watch(host: Host) -> Watch | None:
+def _watch(host: Host, sharing: Host) -> Watch | None:
     if host.kind == "hwloc xml":
         return None
-    second, first = second_look(host), look(host)
+    second, first = second_look(host), look(sharing)
     return watched(host, first) if second is None else watched(host, first, look(second.host), second.seconds)
-
-
-def measured_in(files: Iterable[Path]) -> None:
-    """Read measurements."""
-    del files
