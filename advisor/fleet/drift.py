@@ -98,7 +98,7 @@ def _joined(values: list[Value]) -> list[Value]:
     """Return the values with amounts that are nearly the same as one."""
     kept: list[Value] = []
     for value in values:
-        near = next((each for each in kept if _alike(each.fact.size, value.fact.size)), None)
+        near = next((each for each in kept if alike(each.fact.size, value.fact.size)), None)
         if near is None:
             kept.append(value)
         else:
@@ -106,7 +106,8 @@ def _joined(values: list[Value]) -> list[Value]:
     return sorted(kept, key=lambda value: -len(value.nodes))
 
 
-def _alike(one: int | None, other: int | None) -> bool:
+def alike(one: int | None, other: int | None) -> bool:
+    """Return whether two amounts of bytes are the same but for what a kernel keeps for itself."""
     return one is not None and other is not None and abs(one - other) <= _ALIKE * max(one, other)
 
 
