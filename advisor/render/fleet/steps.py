@@ -16,7 +16,8 @@ def _kind(kind: dict[str, Any], width: int) -> Iterator[Line]:
     yield from wrapped([(f"Kind {kind['name']}: {plain(kind['hardware'], 300)}", "heading")], width)
     for step in kind["steps"]:
         share = f"{'all' if step['count'] == step['of'] else step['count']} of {step['of']}"
-        what = f"{step['term'] or step['title']}: {step['now'] or 'not known'} -> {step['wanted']}"
+        change = f"{step['term']}: {step['now'] or 'not known'} -> {step['wanted']}" if step["term"] else ""
+        what = change or step["claim"] or step["title"]
         yield from wrapped([("[ ] ", ""), (printable(what), "title"), (f"   {share}: {step['nodes']}", "")], width, indent=4)
         for text in step["steps"]:
             yield from wrapped([(f"      {printable(text)}", "dim")], width, indent=6)

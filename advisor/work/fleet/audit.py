@@ -1,5 +1,6 @@
 """Audits many nodes: reads what differs, judges what differs, and says it of sets of nodes."""
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from advisor import __version__
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
 from advisor.fleet.assemble import Nodes, assemble
 from advisor.fleet.slow import Figure, Figures
@@ -39,6 +41,14 @@ class AuditedFleet:
         from advisor.render.fleet.screen import fleet_document
 
         return fleet_document(self.fleet)
+
+    def html(self, scope: Scope = "mpi") -> str:
+        """Return the page of ``advisor fleet report``."""
+        from advisor.paths import template
+        from advisor.render.fleet.report import fleet_report
+
+        about = {"scope": scope, "version": __version__, "made": time.strftime("%Y-%m-%d %H:%M")}
+        return fleet_report(self.fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
 
     def wrong_named(self, word: str) -> Wrong | None:
         """Return the finding of a number on the screen, or the first of a rule; None where the word is neither."""
