@@ -12,11 +12,11 @@ from advisor.model.measurement import Conditions
 
 MOMENT: Final = 1.0
 """Seconds between the two looks before anything is measured."""
-_SHARE: Final = 0.08
+SHARE: Final = 0.08
 """Of all CPUs together: below it, repeated runs of one thing agree to 3 %."""
-_MOST: Final = 1.0
+MOST: Final = 1.0
 """CPUs: on a large machine a single core that streams takes a tenth of a socket's bandwidth."""
-_LEAST: Final = 0.1
+LEAST: Final = 0.1
 _PROCESS: Final = 0.25
 """Of one CPU: what a daemon takes in passing is less."""
 _STEAL: Final = 0.05
@@ -152,7 +152,7 @@ def background_load(before: LoadSnapshot, now: LoadSnapshot) -> tuple[str, ...]:
     """Return how busy the CPUs were between two looks in which nothing was measured, where that is too much."""
     seconds = max(now.at - before.at, 0.05)
     busy = (now.busy - before.busy) / seconds
-    limit = max(_LEAST, min(_SHARE * now.cpus, _MOST))
+    limit = max(LEAST, min(SHARE * now.cpus, MOST))
     return (f"{busy:.1f} of {now.cpus} CPUs are busy",) if busy > limit else ()
 
 

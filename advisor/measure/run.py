@@ -141,7 +141,7 @@ def _started(task: Task, around: RunContext) -> tuple[Result, ...] | str:
             heard.append(data)
 
     program = around.programs.program(task.kernel)
-    limit = max(_LEAST, _PATIENCE * task.seconds)
+    limit = limit_of(task)
     ran = around.host.launch((program, *argv_with_shapes(task, around.shapes)), hear, timeout=limit)
     text = b"".join(heard)
     if len(text) > _LARGEST:
@@ -152,6 +152,22 @@ def _started(task: Task, around: RunContext) -> tuple[Result, ...] | str:
     results = results_of(task, text.splitlines(), around.kernels.get(task.kernel))
     learn_shapes(around.shapes, results)
     return results or f"{task.kernel} ended without a result"
+
+
+def limit_of(task: Task) -> float:
+    """Return the seconds after which a task's kernel counts as hung."""
+    return max(_LEAST, _PATIENCE * task.seconds)
+
+
+def taken(task: Task, ran: Ran, text: bytes, sheet: KernelSheet | None) -> tuple[Result, ...] | str:
+    """Return the results of a start on another node, or in words why there are none."""
+    failed = _failed(task, ran, limit_of(task))
+    if failed is not None:
+        return failed
+    try:
+        return results_of(task, text.splitlines(), sheet) or f"{task.kernel} ended without a result"
+    except BadInput as error:
+        return str(error)
 
 
 def _failed(task: Task, ran: Ran, limit: float) -> str | None:

@@ -61,7 +61,7 @@ def test_one_bad_node_of_64_is_named_and_no_link(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_one_bad_link_of_64_nodes_is_named_and_no_node(seed: int) -> None:
-    """Fifteen percent below, ten times the spread: one value alone tells less than the four of a node. It is one that was measured."""
+    """Fifteen percent below, ten times the spread: one value alone tells less than the four of a node."""
     bad = Random(seed).choice(met(NODES))  # noqa: S311
     found = blame(measured(met(NODES), seed, link=bad, factor=0.85))
     assert ([each.pair for each in found.links], found.nodes, found.unclear) == ([bad], (), ())

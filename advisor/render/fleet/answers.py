@@ -1,12 +1,13 @@
 """Draws what a capture of many nodes came to: first who answered and who did not, then each reason once, and how to go on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from advisor.language.units import plain
-from advisor.model.fleet import Fleet, Silent
+from advisor.language.units import count, plain
+from advisor.model.fleet import Fleet, Silent, Slow
+from advisor.model.node_sets import folded
 from advisor.render.commandline import word
-from advisor.render.fleet.screen import answered_text
+from advisor.render.fleet.screen import _slow, answered_text
 from advisor.render.lines import Line, Page, labelled, wrapped
 
 _ROOM: Final = 13
@@ -42,3 +43,27 @@ def _lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
 
 def _more(count: int) -> str:
     return f" and {count} more" if count > 0 else ""
+
+
+def measured_page(told: Mapping[str, Any], slow: Sequence[Slow], width: int | None = None) -> Page:
+    """Return who was measured and who is slow in two runs, from the document of it."""
+    return Page(lambda room: list(_measured_lines(told, slow, room)), width)
+
+
+def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -> Iterator[Line]:
+    reasons: dict[str, list[str]] = {}
+    for each in told["not_measured"]:
+        reasons.setdefault(each["why"].replace(each["node"], "NODE"), []).append(each["node"])
+    yield from wrapped([(f"{count(told['asked'], 'node')} asked, {told['measured']} measured", "title")], width)
+    for why, nodes in sorted(reasons.items(), key=lambda item: -len(item[1]))[:_MOST]:
+        yield from labelled("Not measured", [(f"{plain(folded(nodes), _LONGEST)}: {plain(why, 400)}", "")], width, _ROOM)
+    again = told["measured_again"]
+    if again:
+        named = {each.node for each in slow}
+        fine = [node for node in again if node not in named]
+        said = f"{plain(folded(again), _LONGEST)}" + (f"; not slow then: {plain(folded(fine), _LONGEST)}" if fine else "")
+        yield from labelled("Again", [(said, "")], width, _ROOM)
+    for text in _slow(slow):
+        yield from labelled("SLOW", [(plain(text, _LONGEST), "warn")], width, _ROOM)
+    if told["measured"]:
+        yield from labelled("Then", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ROOM)
