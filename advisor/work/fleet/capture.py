@@ -57,7 +57,9 @@ class Captured:
         """Return the exit status: 130 interrupted, 2 where no node answered, 1 where some did not and that counts."""
         if self.interrupted:
             return 130
-        return 2 if not self.answered else int(fail_on_missing and bool(self.silent))
+        if self.answers and not self.answered:
+            return 2
+        return int(fail_on_missing and bool(self.silent))
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor fleet capture --json``."""

@@ -88,7 +88,9 @@ def test_what_is_there_is_not_taken_again(site: Path) -> None:
         capture_fleet(None, fleet, CaptureOptions(again="answered"))
         assert Counter(nodes.asked()) == {"n1": 2, "n2": 3, "n3": 2}
         done = capture_fleet(None, fleet, CaptureOptions(again="failed"))
-        assert (outcomes(done), nodes.asked().count("n3")) == ({"n3": Outcome.FAILED}, 3)
+        assert (outcomes(done), nodes.asked().count("n3"), done.status(fail_on_missing=False)) == ({"n3": Outcome.FAILED}, 3, 2)
+        nobody = capture_fleet(None, fleet, CaptureOptions(again="killed"))
+        assert (outcomes(nobody), nobody.status(fail_on_missing=True)) == ({}, 0)
 
 
 def test_a_whole_capture_comes_back_from_a_node(site: Path) -> None:

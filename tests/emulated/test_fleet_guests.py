@@ -1,0 +1,37 @@
+"""Emulated servers as a fleet: captured over ssh from the first of them, audited on one screen.
+
+The nodes have their own kernel, busybox beside this machine's programs, and dropbear as their sshd.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.emulated.guests import lacking, lacking_link, on_guest
+
+pytestmark = [pytest.mark.emulated, pytest.mark.slow]
+SERVER = "mini"
+GUESTS = 4
+SCRIPT = f"""
+"$PYTHON" -m advisor fleet capture -w 'n[2-{GUESTS + 1}]' --timeout 300 -o /run/vm/fleet --json >/run/vm/captured.json
+ssh n2 'ls -d /tmp/advisor-*' 2>/dev/null || true
+"""
+"""One name more than there are guests."""
+
+
+def test_a_fleet_of_emulated_servers_is_captured_and_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every guest answers under its own name, the one that is not there has its reason, nothing stays; the audit has one kind."""
+    from advisor.cli.main import status
+
+    reason = lacking() or lacking_link()
+    if reason is not None:
+        pytest.skip(reason)
+    left = on_guest(SERVER, SCRIPT, tmp_path, guests=GUESTS)
+    told: dict[str, Any] = json.loads((tmp_path / "captured.json").read_text())
+    assert ((told["asked"], told["answered"]), [each["node"] for each in told["silent"]]) == ((4, 3), ["n5"]), told
+    assert (told["other_names"], left.strip()) == ([], "")
+    assert status(["fleet", "audit", str(tmp_path / "fleet"), "--json"]) == 0
+    audited = json.loads(capsys.readouterr().out)
+    assert [(each["nodes"], each["count"]) for each in audited["kinds"]] == [("n[2-4]", 3)]
