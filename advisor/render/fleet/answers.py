@@ -53,10 +53,12 @@ def measured_page(told: Mapping[str, Any], slow: Sequence[Slow], width: int | No
 def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -> Iterator[Line]:
     reasons: dict[str, list[str]] = {}
     for each in told["not_measured"]:
-        reasons.setdefault(each["why"].replace(each["node"], "NODE"), []).append(each["node"])
+        reasons.setdefault(each["why"].replace(f"-w {each['node']} ", "-w NODES "), []).append(each["node"])
     yield from wrapped([(f"{count(told['asked'], 'node')} asked, {told['measured']} measured", "title")], width)
     for why, nodes in sorted(reasons.items(), key=lambda item: -len(item[1]))[:_MOST]:
-        yield from labelled("Not measured", [(f"{plain(folded(nodes), _LONGEST)}: {plain(why, 400)}", "")], width, _ROOM)
+        names = plain(folded(nodes), _LONGEST)
+        said = plain(why, 400).replace("-w NODES ", f"-w {word(names)} ")
+        yield from labelled("Not measured", [(f"{names}: {said}", "")], width, _ROOM)
     again = told["measured_again"]
     if again:
         named = {each.node for each in slow}

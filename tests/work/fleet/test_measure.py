@@ -105,16 +105,6 @@ def test_a_node_that_is_not_captured_or_does_not_answer_has_its_reason(fleet: Pa
     }
 
 
-def test_the_page_names_who_was_measured(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """First how many, then why others were not."""
-    captured(fleet, NAMES[:3])
-    with sshd(fleet.parent / "site", {"n1": "real", "n2": "refuses", "n3": "refuses"}) as nodes:
-        factors(nodes, {})
-        assert status(["fleet", "measure", "-w", "n[1-3]", "-o", str(fleet), "--busy-ok", "--width", "100"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert (lines[0], lines[1].startswith("Not measured n[2-3]: refused")) == ("3 nodes asked, 1 measured", True)
-
-
 def test_only_a_folder_of_captures_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The plan of a node comes from its capture."""
     assert status(["fleet", "measure", "-w", "n1", "-o", str(tmp_path)]) == 2
