@@ -244,22 +244,6 @@ def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def on_node_script(template: str, script: str, mark: str) -> str:
-    """Return what runs a script on another node and prints the file that it writes; ``mark`` is one word that it has nowhere."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script
-    return environment.from_string(template).render(mark=_plain(mark), script=script.rstrip("\n"))
-
-
-def measure_script(template: str, values: Mapping[str, object]) -> str:
-    """Return what runs kernels on another node; ``values`` are what advisor/measure/on_node.py makes, quoted there."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script
-    return environment.from_string(template).render(values)
-
-
 def _look(folder: str, names: Iterable[str]) -> str:
     return " ".join(quote(word) for word in (folder or "/", *names))
 

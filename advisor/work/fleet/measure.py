@@ -30,7 +30,7 @@ from advisor.model.fleet import MEASURED_SUFFIX, Slow
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements, Task
 from advisor.paths import kernels, template
-from advisor.render.jinja import measure_script
+from advisor.render.fleet.on_node import measure_script
 from advisor.work import SILENT, Observer
 from advisor.work.fleet.answers import AnswersFolder
 from advisor.work.fleet.audit import audit_fleet

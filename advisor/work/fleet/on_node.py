@@ -11,7 +11,7 @@ from advisor.errors import one_line
 from advisor.host.nodes import Ended, Errand, Reply
 from advisor.model.fleet import Outcome
 from advisor.paths import template
-from advisor.render.jinja import on_node_script
+from advisor.render.fleet.on_node import on_node_script
 
 _LONGEST: Final = 300
 _SSH: Final = 255
