@@ -100,6 +100,7 @@ class LiveHost:
         program = find(argv[0])
         if program is None:
             return Ran(why=Why.ABSENT)
+        begun_at = monotonic()
         try:
             process = subprocess.Popen(
                 argv,
@@ -114,7 +115,6 @@ class LiveHost:
             return Ran(why=Why.REFUSED)
         except (OSError, ValueError):
             return Ran(why=Why.FAILED)
-        begun_at = monotonic()
         try:
             with interruptible():
                 ran = _listen(process, program, hear, begun_at + timeout)

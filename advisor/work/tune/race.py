@@ -21,7 +21,7 @@ from advisor.tune.race import Race, Verdict, order
 from advisor.work import SILENT, Observer
 from advisor.work.measure import BusyWatch
 from advisor.work.tune.budget import Budget, Limits
-from advisor.work.tune.journal import Journal, Run, begun, resumed
+from advisor.work.tune.journal import Journal, Run, begun, read_journal, resumed
 from advisor.work.tune.line import RaceField, write
 from advisor.work.tune.runs import Metric, Outcome, misplaced, run_line
 
@@ -68,11 +68,13 @@ def race_lines(
     observer: Observer = SILENT,
 ) -> Raced:
     """Run a race, or go on with one; Ctrl-C ends it with what there is."""
+    if len(found.lines) < 2:
+        raise CannotWork("there is nothing to race: no other placement of this job fits and gives its ranks something else")
     machine = found.job_hosts.machines[0]
     head = _head(found, limits, machine, asked)
-    journal = resumed(folder) if resume else begun(folder, head)
     if resume:
-        _must_fit(journal.head, head, folder)
+        _must_fit(read_journal(folder).head, head, folder)
+    journal = resumed(folder) if resume else begun(folder, head)
     lines = tuple(write(line, folder) for line in found.lines)
     raced = Raced(
         RaceField(lines, found.job_hosts, found.notes),

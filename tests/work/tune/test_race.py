@@ -1,0 +1,185 @@
+"""Races as they are run: the journal, failures, the budget, an end in the middle."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from advisor.errors import BadInput, CannotWork
+from advisor.model.hardware.machine import Machine
+from advisor.model.placement import JobShape
+from advisor.tune.candidates import Candidate
+from advisor.work.job.allocation import Allocated
+from advisor.work.job.hosts import JobHosts
+from advisor.work.tune import budget, race
+from advisor.work.tune.budget import Limits
+from advisor.work.tune.journal import FILE, read_journal
+from advisor.work.tune.line import RaceField, RaceLine
+from advisor.work.tune.race import Raced, race_lines
+from advisor.work.tune.result import learned, tuned
+from advisor.work.tune.runs import Metric, Outcome
+
+ASKED: dict[str, Any] = {"command": ["mpirun", "./app"]}
+TIMES = {"yours": 1.0, "spread": 0.8, "packed": 1.5, "near": 0.81}
+
+
+def field(names: Sequence[str] = tuple(TIMES)) -> RaceField:
+    """Return lines that need no launcher."""
+    job = JobShape(ranks=4)
+    lines = [RaceLine(name, ("run", name), ("./app",), {}, Candidate(name, job, None)) for name in names]
+    return RaceField(tuple(lines), JobHosts(Allocated(), (Machine(),)))
+
+
+class Program:
+    """A program whose time follows from the name of its line, and a clock that it moves."""
+
+    def __init__(self, noise: float = 0.01, odd: Callable[[str, int], Outcome | None] = lambda _name, _run: None) -> None:
+        self.now, self.runs, self._noise, self._odd = 100.0, 0, noise, odd
+
+    def run(self, line: RaceLine, _metric: Metric, timeout: float, probe: Sequence[str] = ()) -> Outcome:
+        """Return a run's outcome: the same for the same number of the run."""
+        del probe
+        self.runs += 1
+        dice = Random(f"{line.name} {self.runs}")  # noqa: S311
+        outcome = self._odd(line.name, self.runs) or Outcome(None, TIMES[line.name] * (1 + self._noise * dice.gauss(0, 1)))
+        if outcome.seconds > timeout:
+            outcome = Outcome(None, timeout, "took too long", timed_out=True)
+        self.now += outcome.seconds
+        failed = outcome.why is not None
+        return outcome if failed else Outcome(outcome.seconds, outcome.seconds)
+
+    def clock(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Raced]:
+    """Return what runs a race of a program in a folder."""
+
+    def started(program: Program, limits: Limits | None = None, folder: Path = tmp_path / "race", **more: Any) -> Raced:
+        monkeypatch.setattr(race, "run_line", program.run)
+        monkeypatch.setattr(budget, "monotonic", program.clock)
+        entries = more.pop("entries", field())
+        given = {"asked": ASKED, "resume": False, **more}
+        return race_lines(entries, Metric(), limits or Limits(seed=3), folder, **given)
+
+    return started
+
+
+def test_the_fastest_line_is_found_and_the_document_says_it(go: Callable[..., Raced], tmp_path: Path) -> None:
+    """The document has the keys that are promised, and no others; the winner is one of the two lines that are faster."""
+    raced = go(Program())
+    found = tuned(raced, tmp_path).document()
+    assert list(found) == ["schema", "candidates", "winner", "baseline", "worth", "runs", "seconds"]
+    assert list(found["candidates"][0]) == ["name", "line", "median", "low", "high", "runs", "dropped_after"]
+    assert (found["winner"] in ("spread", "near"), found["baseline"], found["worth"]) == (True, "yours", 0.02)
+    assert found["runs"] == len(raced.journal.runs) < 4 * 15
+    packed = next(each for each in found["candidates"] if each["name"] == "packed")
+    assert (packed["dropped_after"], packed["runs"]) == (3, 3)
+    assert all(each["low"] <= each["median"] <= each["high"] for each in found["candidates"])
+
+
+def test_what_was_found_is_there_for_bind(go: Callable[..., Raced]) -> None:
+    """What bind may learn has the job of the winner and the least gain, not the one in the middle."""
+    found = learned(go(Program()))
+    assert found is not None
+    assert (found.program, found.job.ranks) == ("app", 4)
+    assert 0.1 < found.faster < 0.2
+
+
+def test_a_journal_that_is_cut_anywhere_ends_as_the_whole_one(go: Callable[..., Raced], tmp_path: Path) -> None:
+    """Cut after any line, in any line, a race that is gone on with has the same runs and the same verdict."""
+
+    class Repeating(Program):
+        def run(self, line: RaceLine, _metric: Metric, timeout: float, probe: Sequence[str] = ()) -> Outcome:
+            self.runs = sum(each.candidate == list(TIMES).index(line.name) for each in self.seen())
+            return super().run(line, _metric, timeout, probe)
+
+    folder = tmp_path / "cut"
+    program = Repeating()
+    program.seen = lambda: read_journal(folder).runs  # type: ignore[attr-defined]
+    whole = go(program, folder=folder)
+    text = (folder / FILE).read_bytes()
+    figures = [(run.block, run.candidate, run.figure) for run in whole.journal.runs]
+    head = text.index(b"\n") + 1
+    for end in range(head, len(text), 397):
+        (folder / FILE).write_bytes(text[:end])
+        again = go(program, folder=folder, resume=True)
+        assert [(run.block, run.candidate, run.figure) for run in again.journal.runs] == figures
+        assert again.verdict == whole.verdict
+
+
+def test_ctrl_c_keeps_what_there_is(go: Callable[..., Raced], tmp_path: Path) -> None:
+    """A race that is interrupted says what it has, and its journal holds every run that ended."""
+
+    def stop(_name: str, number: int) -> Outcome | None:
+        if number == 11:
+            raise KeyboardInterrupt
+        return None
+
+    raced = go(Program(odd=stop))
+    assert (raced.interrupted, len(read_journal(tmp_path / "race").runs)) == (True, 10)
+    done = go(Program(), resume=True)
+    assert (done.interrupted, done.verdict.answer) == (False, "faster")
+
+
+def test_a_line_that_fails_is_left_out_with_its_reason(go: Callable[..., Raced]) -> None:
+    """A line that fails twice runs no more, is no winner, and the reason stands beside it."""
+    raced = go(Program(odd=lambda name, _: Outcome(None, 0.1, "ended with status 1") if name == "spread" else None))
+    row = next(row for row in tuned(raced, Path()).page.rows if row.raced.name == "spread")
+    assert (row.why, row.raced.runs, raced.verdict.winner) == ("ended with status 1", 0, 3)
+
+
+def test_one_failure_is_forgiven(go: Callable[..., Raced]) -> None:
+    """A line that fails once goes on; the run that failed is in the journal."""
+    raced = go(Program(odd=lambda name, number: Outcome(None, 0.1, "lost") if (name, number) == ("near", 9) else None))
+    assert 3 not in raced.dropped
+
+
+def test_a_line_that_hangs_is_slower_than_all_others(go: Callable[..., Raced]) -> None:
+    """A run that takes more than three times the fastest line's time is ended and counts as that long."""
+    raced = go(Program(odd=lambda name, number: Outcome(None, 1e6) if name == "packed" and number > 4 else None))
+    assert raced.dropped[2] == "took too long"
+    assert max(run.seconds for run in raced.journal.runs) <= 5.0
+
+
+def test_without_the_users_own_line_there_is_no_race(go: Callable[..., Raced]) -> None:
+    """Where the line that all are held against does not run, that is said in one line."""
+    with pytest.raises(CannotWork, match="the line yours does not run: ended with status 127; see it run by itself first"):
+        go(Program(odd=lambda name, _: Outcome(None, 0.1, "ended with status 127") if name == "yours" else None))
+
+
+@pytest.mark.parametrize("minutes", [0.2, 0.5, 1.0])
+def test_the_time_is_kept(go: Callable[..., Raced], minutes: float) -> None:
+    """A race among equals ends within five percent of its time, whatever one run takes."""
+    raced = go(Program(noise=0.03), Limits(minutes=minutes, seed=1), entries=field(("yours", "packed")))
+    assert raced.journal.seconds <= 1.05 * 60 * minutes
+
+
+def test_the_runs_are_kept(go: Callable[..., Raced]) -> None:
+    """No more runs than --runs says, the warm-up apart."""
+    raced = go(Program(noise=0.5), Limits(runs=21, seed=1))
+    assert sum(run.block > 0 for run in raced.journal.runs) <= 21
+
+
+def test_another_race_is_not_gone_on_with(go: Callable[..., Raced], tmp_path: Path) -> None:
+    """A journal of other lines or of another worth is refused by name."""
+    go(Program(), Limits(runs=8, seed=1))
+    with pytest.raises(BadInput, match="it is a race of other lines"):
+        go(Program(), resume=True, entries=field(("yours", "spread")))
+    with pytest.raises(BadInput, match="it is a race with another --worth"):
+        go(Program(), Limits(worth=0.05), resume=True)
+    with pytest.raises(CannotWork, match="holds a race; go on with it by --resume"):
+        go(Program())
+
+
+@pytest.mark.parametrize("text", [b"", b"{}\n", b"not json\n", b'{"schema": "advisor-tune-journal/1"}\n[1]\n'])
+def test_a_damaged_journal_is_refused_in_one_line(text: bytes, tmp_path: Path) -> None:
+    """What is no journal is named with its file."""
+    (tmp_path / FILE).write_bytes(text)
+    with pytest.raises(BadInput) as caught:
+        read_journal(tmp_path)
+    assert (FILE in str(caught.value), "\n" in str(caught.value)) == (True, False)
