@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from advisor.work.report.single import report as report
     from advisor.work.rules import explain as explain
     from advisor.work.rules import rulebook as rulebook
+    from advisor.work.tune.budget import Limits as Limits
+    from advisor.work.tune.task import Asked as Asked
+    from advisor.work.tune.task import tune_line as tune_line
     from advisor.work.verify import running as running
     from advisor.work.verify import verify as verify
     from advisor.work.whatif import before_after as before_after
@@ -59,6 +62,8 @@ _HOMES: Final = {
     "work.report.change": ("change_report",),
     "work.report.single": ("report",),
     "work.rules": ("explain", "rulebook"),
+    "work.tune.budget": ("Limits",),
+    "work.tune.task": ("Asked", "tune_line"),
     "work.verify": ("running", "verify"),
     "work.whatif": ("before_after", "diff", "whatif"),
 }

@@ -21,7 +21,7 @@ from advisor.tune.sequential import SignWalk, gaussian_limits, student_above
 
 ALPHA: Final = 0.05
 """The chance of a false winner in a race where nothing is faster than the line it began with."""
-OUT: Final = 0.025
+OUT: Final = 0.05
 """The chance, over all looks, that the line which is best by more than the worth is left out for another that is not."""
 _LOOKS: Final = 60
 """Limits are computed for so many blocks at a time."""

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from advisor.model.race_result import RacedLine, RaceResult
@@ -87,6 +86,7 @@ def test_the_document_fits_its_schema() -> None:
     """The JSON schema that is published is that of the document."""
     schema = RaceResult.model_json_schema(mode="serialization", by_alias=True)
     document = page("spread-l3 16x4", "faster").result.model_dump(mode="json", by_alias=True)
+    jsonschema = pytest.importorskip("jsonschema")
     jsonschema.validate(document, schema)
     assert document["schema"] == "advisor-tune/1"
     assert Path(schema["title"]).name == "RaceResult"

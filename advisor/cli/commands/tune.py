@@ -77,10 +77,10 @@ def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer:
 def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, folders: tuple[Any, Any]) -> int:
     from advisor.render.tune import race_page
     from advisor.work.tune.budget import Limits
-    from advisor.work.tune.task import Asked, tune
+    from advisor.work.tune.task import Asked, tune_line
 
     resume, output = folders
-    done = tune(Asked(*asked), Limits(*limits), resume or output, resume=resume is not None, observer=observer)
+    done = tune_line(Asked(*asked), Limits(*limits), resume or output, resume=resume is not None, observer=observer)
     show(form, done.document, lambda: race_page(done.page, form.width))
     if done.interrupted:
         observer.say(f"go on with advisor tune --resume {done.page.folder}")

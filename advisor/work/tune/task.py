@@ -82,7 +82,7 @@ def planned_race(asked: Asked, limits: Limits, observer: Observer = SILENT) -> P
     return PlannedRace(rows, min(most, _AT_BEST * many), most + many, found.notes)
 
 
-def tune(
+def tune_line(
     asked: Asked | None,
     limits: Limits | None = None,
     folder: Path | None = None,

@@ -92,15 +92,15 @@ def test_what_was_found_is_there_for_bind(go: Callable[..., Raced]) -> None:
 
 def test_a_journal_that_is_cut_anywhere_ends_as_the_whole_one(go: Callable[..., Raced], tmp_path: Path) -> None:
     """Cut after any line, in any line, a race that is gone on with has the same runs and the same verdict."""
+    folder = tmp_path / "cut"
 
     class Repeating(Program):
         def run(self, line: RaceLine, _metric: Metric, timeout: float, probe: Sequence[str] = ()) -> Outcome:
-            self.runs = sum(each.candidate == list(TIMES).index(line.name) for each in self.seen())
+            seen = read_journal(folder).runs
+            self.runs = sum(each.candidate == list(TIMES).index(line.name) for each in seen)
             return super().run(line, _metric, timeout, probe)
 
-    folder = tmp_path / "cut"
     program = Repeating()
-    program.seen = lambda: read_journal(folder).runs  # type: ignore[attr-defined]
     whole = go(program, folder=folder)
     text = (folder / FILE).read_bytes()
     figures = [(run.block, run.candidate, run.figure) for run in whole.journal.runs]
