@@ -22,7 +22,7 @@ def save_record(place: Path, record: "BiosRecord", *, new: bool = False) -> None
     from advisor.host.files import write_file
 
     if new and str(place) == "-":
-        raise BadValue("the way back is a file, and - is standard output", cure="name one: --record before.json")
+        raise BadValue("a record is a file, and - is standard output", cure="name one: --record before.json")
     there = place.exists() or place.is_symlink()
     if new and there and not _holds_nothing_more(place, record):
         raise BadInput("is there already, and may be what brings another change back", file=str(place), cure="name a new file")
