@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from advisor.work.audit import audit as audit
     from advisor.work.bind import bind as bind
     from advisor.work.bind import lint_line as lint_line
+    from advisor.work.bmc.door import Door as Door
+    from advisor.work.bmc.plan import plan_bios as plan_bios
+    from advisor.work.bmc.prove import prove_bios as prove_bios
+    from advisor.work.bmc.read import bios_input as bios_input
+    from advisor.work.bmc.read import read_bios as read_bios
+    from advisor.work.bmc.restart import restart_server as restart_server
+    from advisor.work.bmc.stage import bios_status as bios_status
+    from advisor.work.bmc.stage import stage_bios as stage_bios
+    from advisor.work.bmc.undo import undo_bios as undo_bios
     from advisor.work.checklist import Ordered as Ordered
     from advisor.work.checklist import checklist as checklist
     from advisor.work.hpl import measure_hpl as measure_hpl
@@ -51,6 +60,13 @@ _HOMES: Final = {
     "work": ("Observer", "document"),
     "work.audit": ("MeasureNow", "audit"),
     "work.bind": ("bind", "lint_line"),
+    "work.bmc.door": ("Door",),
+    "work.bmc.plan": ("plan_bios",),
+    "work.bmc.prove": ("prove_bios",),
+    "work.bmc.read": ("bios_input", "read_bios"),
+    "work.bmc.restart": ("restart_server",),
+    "work.bmc.stage": ("bios_status", "stage_bios"),
+    "work.bmc.undo": ("undo_bios",),
     "work.checklist": ("Ordered", "checklist"),
     "work.hpl": ("measure_hpl",),
     "work.job.hpl": ("HplOptions",),

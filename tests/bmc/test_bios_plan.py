@@ -1,6 +1,8 @@
 """A BIOS that was read through its BMC: what the file holds, what is planned from it, and what the operating system witnesses."""
 
 import json
+import re
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -8,13 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
+import advisor
 from advisor.know.vendors import vendors
 from advisor.model.audit.bios_change import out_of_reach
 from tests.bmc.admin import Admin
 from tests.bmc.conftest import Imitated
-from tests.bmc.imitation import Bmc
+from tests.bmc.imitation import PASSWORD, USER, Bmc
 from tests.bmc.machines import own
 from tests.bmc.makers import MAKERS
+from tests.bmc.wire import Certificate
 from tests.machines.catalogue import write_archive
 from tests.measure.test_contrast import result, run
 
@@ -262,3 +266,41 @@ def test_three_witnesses_agree(rome: Bmc, node: Path, admin: Admin) -> None:
         rome.finish(rome.jobs[name])
     assert (rome.applied["NumaNodesPerSocket"], rome.resets) == ("1", ["GracefulRestart"] * 2)
     assert admin.types(*words, bmc=rome).status == 1
+
+
+# from Python
+
+
+def test_the_example_of_the_page_prints_what_stands_there(
+    imitated: Imitated, node: Path, admin: Admin, certificate: Certificate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own code, with the imitation's address in place of bmc01, over TLS, with a login of a file."""
+    page = (Path(__file__).parents[2] / "docs" / "bios.md").read_text(encoding="utf-8")
+    code, told = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)[0]
+    machine = own("rome")
+    machine.system["Model"] = "PowerEdge C6525"
+    bmc = imitated("dell", tls=True, machine=machine)
+    (admin.folder / "login").write_text(f"{USER}\n{PASSWORD}\n")
+    (admin.folder / "login").chmod(0o600)
+    shutil.copy(certificate.certificate, admin.folder / "site-ca.pem")
+    exec(compile(code.replace("bmc01", bmc.url), "docs/bios.md", "exec"), {})  # noqa: S102 - the page's own code is what is tested
+    assert (capsys.readouterr().out, bmc.pending, bmc.opened - bmc.closed) == (told, {"NumaNodesPerSocket": "4"}, 0)
+
+
+def test_nothing_is_written_where_confirm_says_no(rome: Bmc, node: Path, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's callers are asked as a person is: what is shown is what would be written."""
+    monkeypatch.setenv("ADVISOR_BMC_USER", USER)
+    monkeypatch.setenv("ADVISOR_BMC_PASSWORD", PASSWORD)
+    plan, shown = admin.plan({"NumaNodesPerSocket": "4"}), list[Any]()
+
+    def confirm(about: object) -> bool:
+        shown.append(about)
+        return False
+
+    with pytest.raises(advisor.AdvisorError, match="nobody said yes"):
+        advisor.stage_bios(plan, advisor.Door(rome.url, insecure=True), Path("r.json"), confirm)
+    assert ([each.asked for each in shown], rome.writes(), Path("r.json").exists()) == (
+        [{"NumaNodesPerSocket": ("1", "4")}],
+        [],
+        False,
+    )
