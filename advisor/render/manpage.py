@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from advisor.render.manual import OPTIONS, SOURCES, STATUS, About, CommandHelp, Row, grouped
+from advisor.render.manual import OPTIONS, SOURCES, About, CommandHelp, Row, grouped, status_of
 
 _FILES: Final = (
     Row("/etc/advisor/rules.d/", "Rules, thresholds and waivers of a site, read by every command that judges."),
@@ -85,7 +85,7 @@ def _examples(examples: Sequence[str]) -> Iterator[str]:
 def _tail(name: str, beside: Iterable[str]) -> list[str]:
     others = [f"advisor{''.join(f'-{word}' for word in other.split())}" for other in ("", *beside) if other != name]
     named = [f".BR {_plain(other)} (1){',' if other != others[-1] else ''}" for other in others]
-    return [".SH EXIT STATUS", *_sentences(STATUS.removeprefix("Exit status: ")), ".SH SEE ALSO", *named]
+    return [".SH EXIT STATUS", *_sentences(status_of(name).removeprefix("Exit status: ")), ".SH SEE ALSO", *named]
 
 
 def _plain(text: str) -> str:

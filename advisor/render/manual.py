@@ -11,6 +11,14 @@ NARROWEST, WIDEST = 40, 250
 _NAMES = 26
 """Columns that options take beside their meaning; a longer one has a line of its own."""
 STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the work could not be done (one line on standard error says why)."
+_STATUS_OF_BIOS = (
+    "Exit status: 0 done, 1 proven not to be so (bios prove), 2 the work could not be done (one line on standard error says why)."
+)
+
+
+def status_of(command: str) -> str:
+    """Return the exit statuses of a command."""
+    return _STATUS_OF_BIOS if command.startswith("bios") else STATUS
 
 
 class Row(NamedTuple):
@@ -107,7 +115,7 @@ def page(told: CommandHelp, width: int) -> str:
             parts.append("\n".join([f"{head}:", *table(rows, width)]))
     if told.examples:
         parts.append("\n".join(["Examples:", *(f"  {example}" for example in told.examples)]))
-    return "\n\n".join([*parts, wrapped(STATUS, width)]) + "\n"
+    return "\n\n".join([*parts, wrapped(status_of(told.usage.removeprefix("advisor ")), width)]) + "\n"
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:

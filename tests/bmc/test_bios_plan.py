@@ -304,3 +304,16 @@ def test_nothing_is_written_where_confirm_says_no(rome: Bmc, node: Path, admin: 
         [],
         False,
     )
+
+
+def test_an_audit_pins_a_certificate_too(
+    imitated: Imitated, node: Path, admin: Admin, monkeypatch: pytest.MonkeyPatch, certificate: Certificate
+) -> None:
+    """Shown once, saved after a yes; the next audit knows it, and without it the BMC is refused."""
+    machine = own("rome")
+    machine.system["Model"] = "PowerEdge C6525"
+    bmc = imitated("dell", tls=True, machine=machine)
+    monkeypatch.setattr("advisor.cli.bmc_options.ask", lambda question, **_: "yes" if "SHA-256" in question else None)
+    said = [admin.types("audit", "--from", node, "--bmc", bmc.url, *more, "--json") for more in ((), ("--pin",), ())]
+    assert [each.status for each in said] == [2, 0, 0], [each.err for each in said]
+    assert "--pin" in said[0].err

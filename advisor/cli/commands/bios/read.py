@@ -1,10 +1,8 @@
 """Read a server's BIOS settings through its BMC (Redfish), with what waits for the next restart. Changes nothing.
 
 The file that -o writes is what --bios of audit, checklist and bios plan takes: every attribute and its value, what waits,
-and the registry that says which values there are. Secrets, serial numbers and addresses are left out. User and password
-come from ADVISOR_BMC_USER and ADVISOR_BMC_PASSWORD, a file descriptor, a file that is yours alone, or a question; never
-from the command line. Without --bmc, on the node itself, its own BMC is looked for. Of many BMCs each goes into a file of
-its own: -o bios/%h.json. docs/bios.md says what is sent, and how a certificate is trusted.
+and the registry that says which values there are; secrets, serial numbers and addresses are left out. Without --bmc, on the
+node itself, its own BMC is looked for. Of many BMCs each goes into a file of its own. docs/bios.md says what is sent.
 
 Group: Change the BIOS
 Example: advisor bios read --bmc bmc01 -o bios.json

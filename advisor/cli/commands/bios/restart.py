@@ -1,11 +1,12 @@
 """Restart a server through its BMC, so that staged BIOS changes take effect: drained, gracefully, asked once.
 
 Shows which server and asks; --yes answers. Where Slurm is, the node must be drained and run nothing; its name is what its
-system reported to the BMC, or --node. A BMC that offers no graceful restart is asked for nothing. The request is sent once,
-whatever comes back.
+system reported to the BMC, --node, or with --bmc-name what -w names. A BMC that offers no graceful restart is asked for
+nothing. The request is sent once, whatever comes back.
 
 Group: Change the BIOS
 Example: advisor bios restart --bmc bmc01 --node node01
+Example: advisor bios restart -w 'node[01-16]' --bmc-name 'bmc-%h'
 """
 
 from typing import Annotated
