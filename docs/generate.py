@@ -30,6 +30,7 @@ from advisor.render import manpage
 from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page
 from advisor.render.audit.screen import Shown
+from advisor.render.fleet.screen import fleet_schema
 from advisor.render.lines import text_of
 from advisor.render.schema import audit_schema
 from advisor.render.topology.picture import picture
@@ -63,6 +64,7 @@ def pages() -> dict[str, str]:
         "measurements.schema.json": json.dumps(Measurements.model_json_schema(mode="serialization"), indent=1) + "\n",
         "tune.schema.json": json.dumps(RaceResult.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
+        "fleet-audit.schema.json": json.dumps(fleet_schema(), indent=1) + "\n",
         **knowledge_pages.pages(),
     }
 

@@ -36,7 +36,7 @@ class Command(TyperCommand):
         def once(args: list[str]) -> Any:
             found = plain(args=args)
             if not ctx.resilient_parsing:
-                _refuse_twice(found[2])
+                _refuse_twice(found[2], self.path)
             return found
 
         parser.parse_args = once
@@ -120,8 +120,13 @@ def _meant(word: str, names: Collection[str], command: str) -> str | None:
     return f"name a file to write with -o {word}" if "--output" in names and "." in word[1:] else None
 
 
-def _refuse_twice(order: Sequence[Any]) -> None:
+_MANY = {("audit", "--from"): "many nodes are audited by advisor fleet audit FILE FILE..."}
+"""What to do where somebody gives an option twice because he has many."""
+
+
+def _refuse_twice(order: Sequence[Any], command: str) -> None:
     single = [each for each in order if each.param_type_name == "option" and not each.multiple]
     for option, count in Counter(single).items():
         if count > 1 and (not option.is_flag or option.secondary_opts):
-            raise BadValue(f"{typed(option)} is given {'twice' if count == 2 else f'{count} times'}", cure="give it once")
+            cure = _MANY.get((command, typed(option)), "give it once")
+            raise BadValue(f"{typed(option)} is given {'twice' if count == 2 else f'{count} times'}", cure=cure)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from advisor.collect.sources import collect_machine
 from advisor.host.base import Host
-from advisor.host.source import _from_store
+from advisor.host.source import host_of_store
 from advisor.host.tree import Link, MemoryStore
 from advisor.model.hardware.machine import Machine
 from advisor.work.machine import read_machine
@@ -22,7 +22,7 @@ def hosted(made: files.Tree, name: str) -> Host:
         f"/{name}/{path}": Link(files.relative(path, entry)) if isinstance(entry, files.Link) else entry
         for path, entry in made.items()
     }
-    return _from_store(MemoryStore(entries, name), f"{name}.tar.gz")
+    return host_of_store(MemoryStore(entries, name), f"{name}.tar.gz")
 
 
 @cache

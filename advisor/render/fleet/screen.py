@@ -9,6 +9,7 @@ from advisor.language.units import count, duration, flop_rate, plain, printable,
 from advisor.model.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
 from advisor.model.node_sets import folded
 from advisor.render.lines import Line, Page, cut, wrapped
+from advisor.render.schema import DIALECT
 
 SCHEMA: Final = "advisor-fleet-audit/1"
 LINES: Final = 40
@@ -20,6 +21,13 @@ _LONGEST: Final = 2000
 def fleet_document(fleet: Fleet) -> dict[str, Any]:
     """Return the document of ``advisor fleet audit --json``: node sets folded as text."""
     return {"schema": SCHEMA, **fleet.model_dump(mode="json")}
+
+
+def fleet_schema() -> dict[str, Any]:
+    """Return the JSON schema of ``advisor fleet audit --json``."""
+    made = Fleet.model_json_schema(mode="serialization")
+    made["properties"] = {"schema": {"const": SCHEMA}, **made["properties"]}
+    return {"$schema": DIALECT, **made, "title": SCHEMA, "required": list(made["properties"])}
 
 
 def fleet_page(fleet: Fleet, *, verbose: bool = False, width: int | None = None) -> Page:
