@@ -1,10 +1,10 @@
 """Who the processors are, which kinds of cores they have, and what limits the power of their packages (RAPL)."""
 
 import re
-from collections import defaultdict
 from typing import Final
 
 from advisor.collect.reader import CAPTURE_HELP, NUMBERS, FactSource, Reader
+from advisor.collect.views import arm_parts
 from advisor.host.base import Host, expand
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import CoreKind, Cpu, PowerCap
@@ -119,6 +119,11 @@ def first_cpu(text: str) -> dict[str, str]:
     return found
 
 
+def model_name(text: str) -> str | None:
+    """Return what x86 calls the first CPU."""
+    return first_cpu(text).get("model name")
+
+
 def _shared(reader: Reader, text: str, fact: str) -> str | None:
     head = first_cpu(text)
     key = next((key for key in _KEYS[fact] if head.get(key)), None)
@@ -169,8 +174,6 @@ INTEL: Final = {
 CORE_KINDS_PATHS = (_CPUINFO, *INTEL)
 """Before lstopo, which distinguishes kinds and has no names for those of Arm."""
 
-_ARM_LINES = re.compile(r"^(processor|CPU implementer|CPU part)[ \t]*: *(\w{1,12})$", re.MULTILINE | re.ASCII)
-
 
 def collect_core_kinds(host: Host) -> Machine:
     """Return the kinds of cores where there are several; nothing is said of a machine whose cores are alike."""
@@ -178,7 +181,7 @@ def collect_core_kinds(host: Host) -> Machine:
     kinds = _intel(reader) or _arm(reader)
     if len(kinds) < 2:
         return Machine()
-    reader.found("cpu.kinds", _CPUINFO if reader.view(_CPUINFO, _arm_parts) else next(iter(INTEL)))
+    reader.found("cpu.kinds", _CPUINFO if reader.view(_CPUINFO, arm_parts) else next(iter(INTEL)))
     return Machine(cpu=Cpu(kinds=kinds), sources=reader.sources)
 
 
@@ -191,27 +194,8 @@ def _arm(reader: Reader) -> tuple[CoreKind, ...]:
     """Return the CPUs by part, in the order of their first; a part without a name by its number."""
     return tuple(
         CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(numbers))
-        for (maker, part), numbers in reader.view(_CPUINFO, _arm_parts)
+        for (maker, part), numbers in reader.view(_CPUINFO, arm_parts)
     )
-
-
-_ArmParts = tuple[tuple[tuple[int | None, int | None], tuple[int, ...]], ...]
-"""Implementer and part, and the CPUs of such cores."""
-
-
-def _arm_parts(text: str) -> _ArmParts:
-    if "CPU part" not in text:
-        return ()
-    cpus: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
-    cpu, implementer = None, None
-    for key, value in _ARM_LINES.findall(text):
-        if key == "processor":
-            cpu, implementer = number(value), None
-        elif key == "CPU implementer":
-            implementer = number(value)
-        elif cpu is not None and 0 <= cpu < 1 << 20:
-            cpus[implementer, number(value)].append(cpu)
-    return tuple((kind, tuple(numbers)) for kind, numbers in cpus.items())
 
 
 _ROOT = "/sys/class/powercap"

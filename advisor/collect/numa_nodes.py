@@ -3,6 +3,7 @@
 import re
 
 from advisor.collect.reader import NUMBERS, FactSource, Reader
+from advisor.collect.views import memory_total
 from advisor.errors import BadCapture, BadInput
 from advisor.host.base import Host
 from advisor.model.cpuset import CpuSet
@@ -84,12 +85,6 @@ def _cpus(reader: Reader, index: int) -> CpuSet:
 
 def _memory(reader: Reader, index: int) -> int | None:
     return reader.view(f"{NODES}/node{index}/meminfo", memory_total)
-
-
-def memory_total(text: str) -> int | None:
-    """Return the bytes of a meminfo, whose other lines change by themselves."""
-    match = re.search(r"MemTotal:\s*(\d{1,15}\s*kB)", text, re.ASCII)
-    return size(match[1]) if match else None
 
 
 def _near(reader: Reader, node: NumaNode, cpus_of: dict[int, CpuSet]) -> CpuSet:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from advisor.collect.numa_nodes import GPUS, NODES, distances, memory_total, numa_nodes
+from advisor.collect.numa_nodes import GPUS, NODES, distances, numa_nodes
 from advisor.collect.reader import FactSource, Reader, part
 from advisor.collect.system import process
+from advisor.collect.views import memory_total, of_family_15h, of_knights_landing
 from advisor.errors import BadCapture, BadInput
 from advisor.host.base import Host
 from advisor.model.cpuset import LIMIT, CpuSet
@@ -171,28 +172,16 @@ def _named(reader: Reader) -> CpuSet:
 
 def _is_knights_landing(reader: Reader) -> bool:
     """Return whether an L3 of size 0 is none at all: Knights Landing and Mill list one for want of a name for MCDRAM."""
-    return reader.view("/proc/cpuinfo", _of_knights_landing)
-
-
-def _of_knights_landing(text: str) -> bool:
-    info = text[:4096]
-    model = re.search(r"^model\s*:\s*(\d{1,3})$", info, re.ASCII | re.MULTILINE)
-    return "GenuineIntel" in info and model is not None and int(model[1]) in (87, 133)
+    return reader.view("/proc/cpuinfo", of_knights_landing)
 
 
 def _has_compute_units(reader: Reader) -> bool:
     """Return whether pairs of cores are listed as thread siblings: AMD family 15h (Bulldozer to Excavator) on x86."""
-    if not reader.view("/proc/cpuinfo", _of_family_15h):
+    if not reader.view("/proc/cpuinfo", of_family_15h):
         return False
     # Where a stored tree does not say what architecture it is from, siblings are taken at the kernel's word, as hwloc takes them.
     architecture = (reader.host.run(UNAME).text or "") + (reader.text("/proc/hwloc-nofile-info") or "")
     return "x86_64" in architecture or "i686" in architecture
-
-
-def _of_family_15h(text: str) -> bool:
-    info = text[:4096]
-    family = re.search(r"^cpu family\s*:\s*(\d{1,3})$", info, re.ASCII | re.MULTILINE)
-    return "AuthenticAMD" in info and family is not None and int(family[1]) == 0x15
 
 
 PATHS = (
@@ -255,16 +244,8 @@ def _processors(host: Host) -> _Processors:
         return _Processors(online, gaps=reader.gaps)
     tree = CpuTree(reader, online)
     packages, cores = tree.packages(), tree.cores()
-    found = _Processors(
-        online,
-        possible_cpus(reader),
-        packages,
-        tree.dies(packages),
-        cores,
-        tree.l3(),
-        tree.shared_l2(cores),
-        tree.own_caches(cores),
-    )
+    caches = tree.l3(), tree.shared_l2(cores), tree.own_caches(cores)
+    found = _Processors(online, possible_cpus(reader), packages, tree.dies(packages), cores, *caches)
     return found._replace(sources=reader.sources, gaps=reader.gaps)
 
 

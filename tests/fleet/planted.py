@@ -8,7 +8,6 @@ import tarfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
 from io import BytesIO
 from pathlib import Path
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from advisor.collect.cpu import CPUINFO, first_cpu
+from advisor.collect.cpu import CPUINFO, model_name
 from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, FactSource, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
@@ -68,10 +68,6 @@ class _Cpus(NamedTuple):
         return [value for text in set(self.each(file, fact).values()) if (value := number(text)) is not None]
 
 
-def _model_name(text: str) -> str:
-    return first_cpu(text).get("model name", "")
-
-
 def collect_power(host: Host) -> Machine:
     """Return how the CPUs are clocked and put to sleep."""
     reader = Reader(host)
@@ -124,7 +120,7 @@ def _base(cpus: _Cpus) -> int | None:
         if clock:
             reader.found("cpu.base_hz", path)
             return clock * unit
-    named = clock_of_name(reader.view(CPUINFO, _model_name))
+    named = clock_of_name(reader.view(CPUINFO, model_name) or "")
     if named:
         reader.found("cpu.base_hz", f"model name in {CPUINFO}")
     else:

@@ -1,7 +1,7 @@
 """Save what a fleet is while it is good, and check later what left it.
 
 'save DIR -o FILE' keeps every fact and finding of each node, without what names it: serial numbers, MACs, GUIDs and host
-names are in no baseline; versions of firmware and kernel are. 'check FILE DIR' tells which facts are otherwise now and which
+names are in no baseline; versions of firmware and kernel are. 'check FILE DIR' says which facts are otherwise now and which
 findings are new, on which nodes, and between when and when. Exit status of check is 1 where something left the baseline.
 
 Group: Many servers
