@@ -39,12 +39,13 @@ class AnswersFolder:
     def _read(self) -> bytes:
         try:
             with open_here(self.file) as file:
-                data = file.read(_LARGEST + 1) or b""
+                size = os.fstat(file.fileno()).st_size
+                data = file.read(min(size, _LARGEST)) or b""  # room for all that is asked for is taken beforehand
         except FileNotFoundError:
             return b""
         except OSError as error:
             raise BadInput((error.strerror or "cannot be read").lower(), file=str(self.file)) from error
-        if len(data) > _LARGEST:
+        if size > _LARGEST:
             raise BadInput(f"is larger than {_LARGEST >> 30} GiB", file=str(self.file), cure="name another folder with -o")
         return data
 

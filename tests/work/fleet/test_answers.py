@@ -73,6 +73,17 @@ def test_a_line_that_was_cut_short_costs_that_line_alone(folder: AnswersFolder) 
     )
 
 
+def test_a_list_takes_no_more_memory_than_it_has(folder: AnswersFolder) -> None:
+    """A head node may be small: an emulated one with 1 GiB could not read three lines."""
+    import tracemalloc
+
+    tracemalloc.start()
+    AnswersFolder(folder.folder)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 20
+
+
 def test_an_answer_never_leads_out_of_the_folder(folder: AnswersFolder) -> None:
     """Somebody may have written into the list."""
     folder.last["new"] = answer("new").model_copy(update={"archive": "../x"})
