@@ -190,6 +190,8 @@ def hardware_of(machine: Machine) -> Hardware:
     processors = [each for each in (memory.processors if memory else None) or () if each.populated]
     model = (cpu.model_name if cpu else None) or next((each.model for each in processors if each.model), None)
     sold = " ".join(filter(None, (firmware.system_vendor, firmware.product))) if firmware else ""
+    if model is None and machine.topology is not None:  # nothing names it: what it looks like has to do
+        sold = ", ".join(filter(None, (sold, f"{len(machine.topology.cores)} cores, {len(machine.topology.pus)} CPUs")))
     sockets = len(processors) or (len(machine.topology.packages) if machine.topology else 0)
     dimms = memory.dimms if memory else None
     own = None if dimms is None else [" ".join((binary(each.size), each.kind or "DIMM")) for each in dimms if each.size]

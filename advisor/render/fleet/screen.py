@@ -15,6 +15,8 @@ SCHEMA: Final = "advisor-fleet-audit/1"
 LINES: Final = 40
 """Of the whole screen: a terminal that is not small."""
 _ROOM: Final = 8
+_WIDE: Final = 130
+"""Columns from which a line has room for a fix that says anything."""
 _LONGEST: Final = 2000
 
 
@@ -40,7 +42,7 @@ def fleet_lines(fleet: Fleet, width: int, *, verbose: bool = False) -> list[Line
     head = [*wrapped([(answered_text(fleet), "title")], width, indent=2)]
     sections = [
         _section("KINDS", "title", _kinds(fleet, width)),
-        _section("WRONG", "high", _wrong(fleet.wrong)),
+        _section("WRONG", "high", _wrong(fleet.wrong, fixes=verbose or width >= _WIDE)),
         _section("DRIFT", "warn", _drift(fleet.drift)),
         _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
         _section("SLOW", "warn", _slow(fleet.slow)),
@@ -108,12 +110,12 @@ def _short(hardware: str) -> str:
     return re.sub(r" (?:\d+-Core )?Processor|\((?:R|TM)\)|,? Inc\.|(?<=[\w)]) CPU(?= @)| @ [\d.]+GHz", "", hardware)
 
 
-def _wrong(wrong: Sequence[Wrong]) -> list[str]:
+def _wrong(wrong: Sequence[Wrong], *, fixes: bool) -> list[str]:
     """Return a line for each finding of each kind: its number, how many, how bad, which rule, which nodes, one fix for all."""
     rule, nodes = (_widest((getattr(each, name) for each in wrong), most) for name, most in (("rule", 34), ("nodes", 22)))
     return [
         f"{number:>2} {each.kind:<2} {_share(each.count, each.of)} {each.severity:<6} {each.rule:<{rule}}  "
-        f"{cut(each.nodes, nodes) if each.fix else each.nodes:<{nodes}}  {plain(each.fix)}"
+        + (f"{cut(each.nodes, nodes):<{nodes}}  {plain(each.fix)}" if fixes and each.fix else each.nodes)
         for number, each in enumerate(wrong, 1)
     ]
 

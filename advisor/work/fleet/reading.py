@@ -5,15 +5,17 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from threading import active_count
 from typing import Final
 
 from advisor.collect.fault_counters import look, watched
 from advisor.collect.memo import CaptureReader
-from advisor.errors import AdvisorError, BadInput
+from advisor.errors import AdvisorError, BadInput, CannotWork
 from advisor.fleet.assemble import Judged
 from advisor.fleet.essence import digest_of
 from advisor.fleet.fold import Folded, fold
@@ -88,12 +90,20 @@ def read_all(entries: Sequence[Entry], book: Book, observer: Observer = SILENT) 
         found.distinct = reader.distinct
         return found
     chunks = [tuple(entries[at : at + _CHUNK]) for at in range(0, len(entries), _CHUNK)]
-    with ProcessPoolExecutor(_cores(), mp_context=get_context("spawn"), initializer=_begin, initargs=(book,)) as pool:
-        for number, future in enumerate(as_completed([pool.submit(_read_chunk, chunk) for chunk in chunks]), 1):
-            records, distinct = future.result()
-            found.records.update({record.node: record for record in records})
-            found.distinct.update(distinct)
-            observer.step("reading captures", f"{min(number * _CHUNK, len(entries))} of {len(entries)}")
+    # A fork has the rules read already; beside other threads it may hang, and a new process is begun.
+    begun = get_context("fork" if active_count() == 1 else "spawn")
+    with ProcessPoolExecutor(_cores(), mp_context=begun, initializer=_begin, initargs=(book,)) as pool:
+        try:
+            for number, future in enumerate(as_completed([pool.submit(_read_chunk, chunk) for chunk in chunks]), 1):
+                records, distinct = future.result()
+                found.records.update({record.node: record for record in records})
+                found.distinct.update(distinct)
+                observer.step("reading captures", f"{min(number * _CHUNK, len(entries))} of {len(entries)}")
+        except BrokenProcessPool as error:
+            raise CannotWork("a process that read captures was ended; see the memory limit, or give fewer captures") from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     found.records = {entry.node: found.records[entry.node] for entry in entries}
     return found
 
