@@ -145,20 +145,6 @@ Before = Annotated[
     Path | None,
     typer.Option("--before", metavar="OLD", help="With show NEW: compare two runs; files, or folders of runs."),
 ]
-OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="What other benchmark programs printed.")]
-MeasuredMachine = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        "--machine",
-        metavar="FILE",
-        help="The machine that was measured: a capture, hwloc XML, Machine JSON; - is this one.",
-    ),
-]
-Placed = Annotated[
-    str | None,
-    typer.Option("--placed", metavar="PART", help="Where it ran: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15."),
-]
 MeasureSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the results as SVG into FILE.")]
 MeasurePng = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the results as PNG into FILE.")]
 Chart = Annotated[

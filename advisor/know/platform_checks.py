@@ -159,11 +159,11 @@ def _unlike_others(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     """Yield a name that is another platform's, a family of another maker, and figures that no core and no memory has."""
     others = [each for each in platforms() if each.id != platform.id]
     if twin := next((each.id for each in others if each.name == platform.name), None):
-        yield sheet.wrong(("name",), f"{twin} has the name {platform.name} too", "write what its maker calls this one")
+        yield sheet.wrong(("name",), f"{twin} has the name {platform.name} too", "write the name that its vendor gives this one")
     makers = {each.vendor for each in others if each.family == platform.family}
     if makers and platform.vendor not in makers:
         said = f"family {platform.family} is of {', '.join(sorted(makers))}, and match is of {platform.vendor}"
-        yield sheet.wrong(("family",), said, "write the product line of its own maker")
+        yield sheet.wrong(("family",), said, "write the product line of its own vendor")
     flops = platform.flops_per_cycle
     if "flops_per_cycle" in sheet.data and flops and log2(flops) % 1:
         said = f"a core with {flops:g} double-precision FLOP in a cycle is not known"

@@ -184,7 +184,7 @@ def test_a_command_is_thin(path: Path) -> None:
     later += [
         each
         for each in (
-            *(cli / f"{name}_options.py" for name in ("bmc", "fleet", "node", "tune")),
+            *(cli / f"{name}_options.py" for name in ("bmc", "fleet", "import", "node", "tune")),
             *(cli / "commands" / f"{name}.py" for name in names),
         )
         if each.is_file()

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from advisor.cli import job_options as job
+from advisor.cli import import_options as imports
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 
@@ -24,8 +24,8 @@ def run(
     first: First,
     second: Second,
     *,
-    source: job.MeasuredMachine = None,
-    placed: job.Placed = None,
+    source: imports.MeasuredMachine = None,
+    placed: imports.Placed = None,
     json: opt.Json = False,
     output: opt.Output = None,
     width: opt.Width = None,

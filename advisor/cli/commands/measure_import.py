@@ -12,16 +12,16 @@ Example: advisor measure import stream.log --from node.tar.gz --placed "numa 6" 
 Example: advisor audit --from node.tar.gz --measurements stream.json
 """
 
-from advisor.cli import job_options as job
+from advisor.cli import import_options as imports
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit_json, show
 
 
 def run(
-    files: job.OtherOutputs,
+    files: imports.OtherOutputs,
     *,
-    source: job.MeasuredMachine = None,
-    placed: job.Placed = None,
+    source: imports.MeasuredMachine = None,
+    placed: imports.Placed = None,
     save: opt.Save = None,
     json: opt.Json = False,
     output: opt.Output = None,
