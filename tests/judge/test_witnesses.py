@@ -9,6 +9,7 @@ import pytest
 
 from advisor.judge.settings import setting_readers, settings_in_effect
 from advisor.know.settings import settings
+from advisor.know.vendors import publications
 from advisor.model.audit.case import Case, Standing
 from advisor.model.audit.setting import Witness
 from advisor.model.hardware.cpu import Cpu, UncoreClock
@@ -174,6 +175,14 @@ def test_every_register_and_message_names_settings_that_read_it() -> None:
         if not any(fact in reading.value for reading in settings()[name].read) and name != "memory.speed"
     ]
     assert unread == []
+
+
+def test_every_fact_of_a_table_is_a_field_and_every_source_a_publication() -> None:
+    """A slip in rules/registers would otherwise be seen on a server first."""
+    facts = {name for each in registers() for name in each.fields}, {name for each in messages() for name in each.fields}
+    fields = {*Registers.model_fields} - {"differing"}, {*SocketFirmware.model_fields} - {"socket", "fabric_clock_lowest"}
+    assert facts == fields
+    assert {each.source for each in (*registers(), *messages())} - {*publications()} == set()
 
 
 def test_a_setting_that_a_register_would_show_asks_for_the_module(tmp_path: Path) -> None:
