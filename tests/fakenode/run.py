@@ -24,7 +24,7 @@ CACHE = Path(os.environ.get("ADVISOR_MPI_CACHE", Path.home() / ".cache" / "advis
 HUNG = -1000
 """In place of the exit status of a launcher that did not end in time; no signal has this number."""
 
-_SEEN = re.compile(r"^AFF rank=(-?\d+) host=(\S+) cpus=([0-9,-]*)((?: \w+=\S*)*)$", re.MULTILINE)
+_SEEN = re.compile(r"AFF rank=(-?\d+) host=(\S+) cpus=([0-9,-]*)((?: \w+=\S*)*)$", re.MULTILINE)
 # Open MPI says the same of memory, which hwloc cannot bind for cores that are in no NUMA node; their CPUs are bound.
 _REFUSED = re.compile(
     r"tried to bind a process but failed(?!.{0,600}failed to bind memory)|hwloc_set_cpubind returned|set FAILED", re.DOTALL

@@ -21,7 +21,7 @@ from advisor.model.cpuset import CpuSet
 from tests.fakenode.lab import host_environment
 from tests.fakenode.run import LaunchFailedError, Observed
 
-_SEEN = re.compile(r"^AFF rank=(\d+) host=(\S+) cpus=([0-9,-]*)", re.MULTILINE)
+_SEEN = re.compile(r"AFF rank=(\d+) host=(\S+) cpus=([0-9,-]*)")
 
 _CONFIGURATION = """\
 ClusterName=advisor

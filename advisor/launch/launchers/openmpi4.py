@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from advisor.errors import BadValue
 from advisor.launch import mpirun
-from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines
+from advisor.launch.launcher import Avoided, Launch, LaunchRequest, Lines, late
 from advisor.launch.launchers import openmpi5, wrapper
 from advisor.launch.launchers.openmpi5 import RANKS, UNBOUND, VARIABLES, VERSIONS, unbound
 from advisor.launch.mpirun import Fault, Release
@@ -33,7 +33,11 @@ NAME = "openmpi4"
 ALIASES = ("openmpi-4", "ompi4")
 TITLE = "Open MPI 4"
 ORDER = 10
-LINES = replace(openmpi5.LINES, claim=lambda _words, _tools: 0)  # what speaks for 4 is looked at when it is Open MPI's
+LINES = replace(
+    openmpi5.LINES,
+    claim=lambda _words, _tools: 0,  # what speaks for 4 is looked at when it is Open MPI's
+    settle=late("openmpi.repeated:settled4"),
+)
 JOB = openmpi5.JOB
 
 FAULTS = (

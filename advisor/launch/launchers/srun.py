@@ -33,7 +33,7 @@ LINES = Dialect(
     ranks=late("slurm.srun:ranks"),
     request=late("request:of_srun"),
     lists=late("cpu_lists:srun_lists"),
-    glued=re.compile(r"(-[nNcwxmBpAqtJCGDoei])(=?)([^-=].*)", re.DOTALL),
+    glued=re.compile(r"(-[nNcwxmBpAqtJCGDoeiK])(=?)([^-=].*)", re.DOTALL),
     parted=False,
 )
 

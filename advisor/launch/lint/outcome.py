@@ -41,3 +41,8 @@ def bounded(total: int, parts: int = 1) -> int:
     if total > MOST_RANKS or total * parts > MOST_STEPS:
         raise Unclear(f"{total} ranks are more than those that are worked out one by one")
     return total
+
+
+def hides_l3(inside: Topology) -> bool:
+    """Whether launchers may see an L3 that is none: Xeon Phi's memory-side cache is shown so by hwloc 1 and 2.0."""
+    return not inside.l3 and bool(inside.shared_l2) and len(inside.pus) >= 4 * len(inside.cores)

@@ -9,7 +9,8 @@ from advisor.launch.launcher_parts import faults_of
 from advisor.launch.lint.command_line import binders
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
-from advisor.launch.lint.openmpi.listed import hosts_of_file, in_sequence, readable
+from advisor.launch.lint.openmpi.host_file import hosts_of_file
+from advisor.launch.lint.openmpi.listed import in_sequence, readable
 from advisor.launch.lint.openmpi.map_by import newer, number
 from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
 from advisor.launch.lint.outcome import Refused, Unclear
@@ -39,7 +40,7 @@ def together(line: Line, want: Request) -> Request:
     begin = f"one line starts {count} programs, and "
     if None in ranks:
         raise Unclear(f"{begin}what each gets is known of Open MPI only, where each has its -np")
-    if any(said.name in _HOSTS for segment in line.segments[1:] for said in segment.options):
+    if not _apart(line) and any(said.name in _HOSTS for segment in line.segments[1:] for said in segment.options):
         raise Unclear(f"{begin}another than the first says where its ranks go")
     if any(list(binders(segment.command)) for segment in line.segments):
         raise Unclear(f"{begin}numactl or taskset binds the ranks of some")
@@ -47,7 +48,15 @@ def together(line: Line, want: Request) -> Request:
         _said_twice(line, begin)
     if want.rankfile:
         raise Unclear(f"{begin}a rankfile for several is not worked out here")
-    return replace(want, ranks=sum(each or 0 for each in ranks), threads=None)
+    everywhere = tuple(host for segment in line.segments for host in hosts(segment.value("--host") or ""))
+    return replace(want, ranks=sum(each or 0 for each in ranks), threads=None, hosts=everywhere if _apart(line) else want.hosts)
+
+
+def _apart(line: Line) -> bool:
+    """Whether every program has hosts of its own, by --host alone."""
+    named = [{name for name, _ in hosts(segment.value("--host") or "")} for segment in line.segments]
+    files = any(segment.has("--hostfile") for segment in line.segments)
+    return all(named) and not files and not newer(line) and sum(map(len, named)) == len(set().union(*named))
 
 
 def _said_twice(line: Line, begin: str) -> None:
@@ -67,7 +76,8 @@ def programs(line: Line, want: Request) -> tuple[Request, ...]:
         own = request_of(replace(line, segments=(segment,))) if newer(line) else want
         if newer(line) and not _says(segment):
             own = want
-        found.append(replace(own, ranks=number(segment.value("-np")), hosts=want.hosts, from_file=want.from_file))
+        mine = hosts(segment.value("--host") or "") if _apart(line) else want.hosts
+        found.append(replace(own, ranks=number(segment.value("-np")), hosts=mine, from_file=want.from_file))
     if any(each.oversubscribe for each in found) and any(each.no_oversubscribe for each in found):
         raise Refused("one program allows more ranks than slots and another forbids them; nothing starts")
     if any(each.oversubscribe for each in found):
@@ -139,7 +149,7 @@ def _with_hosts(made: Prediction) -> Request:
     want = made.want
     if made.open_mpi:
         if not want.hosts and want.hostfile in made.files:
-            named = hosts_of_file(made.files[want.hostfile or ""], crowded=want.oversubscribe)
+            named = hosts_of_file(made.files[want.hostfile or ""], crowded=want.oversubscribe and made.five)
             return replace(want, hosts=named, from_file=True)
         return want
     return replace(want, hosts=hosts_of(want, made.files))

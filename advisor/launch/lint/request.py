@@ -4,10 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.launch.lint.line import Line, Segment
-from advisor.launch.lint.openmpi.map_by import Mapped, bound, counted, mapped, newer, number, ranked
+from advisor.launch.lint.openmpi.map_by import Mapped, bound, bound_by_parameter, counted, mapped, newer, number, ranked
+from advisor.launch.lint.openmpi.repeated import twice
+from advisor.launch.lint.outcome import OBJECTS
 from advisor.launch.registry import of_lines
 
 _TRUE = ("1", "true", "yes")
+_NO_LOCAL = "rmaps_base_no_schedule_local"
+_CPUS_PER_RANK = "rmaps_base_cpus_per_rank"
+"""A parameter of 4 that is as good as --cpus-per-rank."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,8 @@ def heeded(line: Line) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value, written in parameters(line):
         own = written.startswith(("PRTE_MCA_", "--prtemca", "-prtemca"))
-        if own == five:
+        given = five and written.startswith(("--mca", "-mca")) and name.startswith(("rmaps_", "hwloc_"))
+        if own == five or given:  # 5 hands on what --mca says of PRRTE's own parts (5.0.11, observed)
             found[name] = value
     return found
 
@@ -125,8 +131,11 @@ def of_open_mpi(line: Line, told: Request) -> Request:
     base, own = ("rmaps_default", "hwloc_default") if five else ("rmaps_base", "hwloc_base")
     made, said, old, text = _mapping(line, values)
     bind = segment.value("--bind-to") or _old_bind(segment)
-    binds = bound(bind or values.get(f"{own}_binding_policy"), five=five)
+    binds = bound(bind or bound_by_parameter(values.get(f"{own}_binding_policy"), five=five), five=five)
     rank_by, rank_fault = ranked(segment.value("--rank-by") or values.get(f"{base}_ranking_policy"), five=five)
+    if not five and made.ppr and not said and not rank_by:  # the parameter still says how ranks are numbered (4.1.4, observed)
+        over = mapped(values.get(f"{base}_mapping_policy"), five=False).level
+        rank_by = over if over in OBJECTS or over == "node" else None
     listed = _listed(segment, values, five=five)
     rankfile = segment.value("--rankfile", "-rf") or values.get("orte_rankfile") or made.rankfile
     told = replace(
@@ -138,7 +147,7 @@ def of_open_mpi(line: Line, told: Request) -> Request:
         hostfile=segment.value("--hostfile"),
         level="rankfile" if rankfile else "pe-list" if listed or binds.kind == "cpu-list" else made.level,
         ppr=made.ppr,
-        pe=made.pe or number(segment.value("--cpus-per-proc", "--cpus-per-rank")),
+        pe=_width(made, segment, values),
         cpus=listed or made.cpus,
         ordered="ordered" in made.modifiers or binds.ordered,
         modifiers=made.modifiers,
@@ -152,9 +161,15 @@ def of_open_mpi(line: Line, told: Request) -> Request:
         devices_each=made.devices_each,
         parameters=values,
         adapter=told.adapter or values.get("rmaps_dist_device"),
-        fault=made.fault or binds.fault or rank_fault or _conflict(line, said, old, made),
+        fault=twice(line) or made.fault or binds.fault or rank_fault or _conflict(line, said, old, made),
     )
     return _allowed(told, segment, four=not five)
+
+
+def _width(made: Mapped, segment: Segment, values: Mapping[str, str]) -> int | None:
+    """Return how many cores each rank gets."""
+    said = segment.value("--cpus-per-proc", "--cpus-per-rank")
+    return made.pe or number(said) or number(values.get(_CPUS_PER_RANK))
 
 
 def _allowed(told: Request, segment: Segment, *, four: bool) -> Request:
@@ -169,7 +184,7 @@ def _allowed(told: Request, segment: Segment, *, four: bool) -> Request:
         oversubscribe=over or "oversubscribe" in told.modifiers,
         oversubscribe_option=over,
         no_oversubscribe=segment.has("--nooversubscribe") or "nooversubscribe" in told.modifiers,
-        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers,
+        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers or (four and told.parameters.get(_NO_LOCAL) in _TRUE),
     )
 
 
@@ -209,6 +224,8 @@ def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> st
     each = segment.value("--cpus-per-proc", "--cpus-per-rank")
     odd_list = (segment.value("--bind-to") or "").lower().startswith("cpu") and not segment.has("--cpu-set", "--cpu-list")
     level = made.level if said else None
+    if not five and _width(made, segment, values) and (segment.value("--bind-to") or "").lower().startswith("board"):
+        return "PE= needs --bind-to core, and board is asked for"
     if five and old and said and not said.startswith(":"):
         return f"both {old} and --map-by {said[:60]} say what ranks are placed over"
     if listed and not odd_list and (level or old or each or made.pe or "span" in made.modifiers):
@@ -216,6 +233,7 @@ def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> st
     word = next((name for name in ("--bycore", "--bynode", "--byslot") if segment.has(name)), None)
     if five or word is None:
         return None
+    level = level or mapped(values.get("rmaps_base_mapping_policy"), five=False).level
     if level and level != word[4:]:
         return f"both {word} and --map-by {(said or '')[:60]} say what ranks are placed over"
     order = (segment.value("--rank-by") or "").lower()

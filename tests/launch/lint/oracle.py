@@ -14,17 +14,24 @@ from advisor.launch.launcher import Launch
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Prediction, predict
 from advisor.model.hardware.machine import Machine
-from tests.fakenode import hydra
+from tests.fakenode import hydra, real
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import file_of
-from tests.fakenode.run import LaunchFailedError, Observed, observe
+from tests.fakenode.run import LaunchFailedError, LaunchHungError, Observed, observe
 from tests.fakenode.slurm import Cluster
 from tests.launch.lint import shapes
+from tests.machines.catalogue import MACHINES
 from tests.place.samples import machine
 
 assert hydra
 HERE = Path(__file__).parent
-VERSIONS = {"mpich": "mpich-5.0.2", "intelmpi": "intelmpi-2021.18", "srun": "slurm-22.05.8"}
+VERSIONS = {
+    "openmpi4": "4.1.4",
+    "openmpi5": "5.0.11",
+    "mpich": "mpich-5.0.2",
+    "intelmpi": "intelmpi-2021.18",
+    "srun": "slurm-22.05.8",
+}
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,19 @@ def rows(name: str) -> list[Row]:
 
 @cache
 def described(name: str) -> Machine:
-    """Return a machine of the catalogue, or one of the shapes."""
-    return shapes.machine(name) if name in shapes.SHAPES else machine(name)
+    """Return a machine of the catalogue, one of the shapes, or a published one."""
+    if name in shapes.SHAPES:
+        return shapes.machine(name)
+    return machine(name) if name in MACHINES else real.machine(name)  # the catalogue's as their own files have them
+
+
+def file_for(name: str, folder: Path | None) -> Path:
+    """Return the XML that a launcher reads of a machine; that of a shape is written into a folder."""
+    if name in shapes.SHAPES and folder:
+        file = folder / f"{name}.xml"
+        file.write_text(shapes.xml(name))
+        return file
+    return file_of(name) if name in MACHINES else real.CORPUS / "xml" / f"{name}.xml"
 
 
 def told(row: Row, node: Machine | None = None) -> tuple[str | None, Prediction]:
@@ -75,11 +93,7 @@ def with_program(words: list[str], program: str) -> list[str]:
 
 def asked(row: Row, folder: Path, timeout: float = 20) -> str:
     """Return what the real launcher does with a row's line."""
-    file = folder / f"{row.machine}.xml"
-    if row.machine in shapes.SHAPES:
-        file.write_text(shapes.xml(row.machine))
-    else:
-        file = file_of(row.machine)
+    file = file_for(row.machine, folder)
     files = {name: (lambda text=text: iter(text.splitlines())) for name, text in row.files.items()}
     words, settings = shlex.split(row.line), {}
     while "=" in words[0]:
@@ -88,6 +102,8 @@ def asked(row: Row, folder: Path, timeout: float = 20) -> str:
     try:
         launch = Launch(row.launcher, None, "line", tuple(with_program(words, probe())), settings, files)
         seen = observe(row.launcher, launch, dict.fromkeys(row.hosts or (None,), file), timeout)
+    except LaunchHungError:
+        return "HANG"
     except LaunchFailedError:
         return "FAIL"
     return written(seen, hosts=bool(row.hosts))

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch.lint.outcome import Refused, Unclear
+from advisor.launch.lint.outcome import Refused, Unclear, hides_l3
 from advisor.model.cpuset import LIMIT, CpuSet, union
 from advisor.model.hardware.numbering import distance_groups, logical_numbering, ordered
 from advisor.model.hardware.topology import Core, SharedL2, Topology
@@ -83,6 +83,8 @@ class Node:
         if kind in ("package", "die") and len(found) < len(self.topology.packages if kind == "package" else self.topology.dies):
             raise Unclear(f"a {name} without CPUs that may be used is counted where devices hang on it")
         if not found:
+            if kind == "l3cache" and hides_l3(inside):
+                raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
             raise Refused(f"hardware object not found: this machine shows no {name}")
         if not all(found):
             raise Unclear(f"some {name} of this machine has no CPU that may be used")

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from advisor.launch.lint.hydra.bind_to import atoi, kin
+from advisor.launch.lint.hydra.intelmpi_hosts import OFF, PLACES, each_host, hosts_of_ranks, listed
 from advisor.launch.lint.hydra.processor_list import Given, Pins, Tree, first_of, laid_out, masks, processors, shares
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.cpuset import CpuSet
@@ -28,7 +29,7 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     _odd(line)
     programs = list(_programs(made))
     total = len(programs)
-    where = list(_hosts(made, total))
+    where = list(hosts_of_ranks(made, total))
     counts = Counter(host for host, _ in where)
     pins: dict[int, Pins] = {}
     for (host, _), mine in zip(where, programs, strict=True):
@@ -68,8 +69,10 @@ def _programs(made: "Prediction") -> Iterator[Pins]:
         own = dict(everywhere)
         own |= dict(_variable(said.values) for said in segment.options if said.name == "-env")
         counts = [atoi(said.values[-1]) for said in segment.options if said.name == "-n" and said.values]
+        if not counts and len(made.line.segments) == 1:
+            counts = [_unsaid(made)]
         if not counts or counts[-1] < 1 or len(set(counts)) > 1:
-            raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
+            raise Unclear("of which program without -n there are how many ranks, is not worked out here")
         made_so_far += counts[-1]
         if made_so_far > MOST_RANKS:
             raise Unclear(f"{made_so_far} ranks are more than the {MOST_RANKS} that are worked out one by one")
@@ -77,85 +80,30 @@ def _programs(made: "Prediction") -> Iterator[Pins]:
             yield own
 
 
+def _unsaid(made: "Prediction") -> int:
+    """Return the ranks of a line without -n: one for each core of this host, or -ppn for each host that is listed."""
+    line = made.line
+    named = next((said for said in line.options if said.name in ("-f", "-hosts", "-host")), None)
+    if named is None and made.topology.inside.pus == made.topology.pus:
+        return len(made.topology.inside.cores)
+    if named is None:
+        raise Unclear("without -n Intel MPI starts as many ranks as it finds cores, and a job hides some of this machine's")
+    each = each_host(line)
+    if each is None or named.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
+        raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
+    return each * len(listed(made, named.name, named.values[-1]))
+
+
 def _variable(values: Sequence[str]) -> tuple[str, str]:
     name, _, value = values[0].partition("=")
     return name, values[1] if len(values) > 1 else value
 
 
-def _hosts(made: "Prediction", total: int) -> Iterator[tuple[int, str | None]]:
-    """Yield the host of each rank: its position and its name."""
-    line = made.line
-    variables = line.words.environment
-    fine = {"I_MPI_PERHOST"} | ({RESPECT} if variables.get(RESPECT) in OFF else set())
-    if odd := next((name for name in PLACES - fine if name in variables), None):
-        raise Unclear(f"{odd} changes which host a rank goes to")
-    files = [said for said in line.options if said.name in ("-f", "-hosts", "-host")]
-    each = _each(line)
-    if not files:
-        yield from ((0, None) for _ in range(total))
-        return
-    if len(files) > 1:
-        raise Unclear("the line names its hosts twice")
-    by_slots = files[0].written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine")
-    slots = list(_named(made, files[0].name, files[0].values[-1], each, by_slots=by_slots))
-    turn = [(position, name) for position, (name, count) in enumerate(slots) for _ in range(min(count, total))]
-    for rank in range(total):
-        yield turn[rank % len(turn)]
-
-
-def _each(line: "Line") -> int | None:
-    """Return the ranks of each host; None where the line does not say."""
-    counts = [atoi(said.values[-1]) for said in line.options if said.name == "-ppn" and said.values]
-    text = line.words.environment.get("I_MPI_PERHOST")
-    if any(said.name == "-rr" for said in line.options):
-        counts.append(1)
-    if not counts and text is not None:
-        counts.append(atoi(text))
-    if any(count < 1 for count in counts) or len(set(counts)) > 1:
-        raise Unclear("how many ranks a host gets, is said in a way that is not worked out here")
-    return counts[0] if counts else None
-
-
-def _named(made: "Prediction", option: str, text: str, each: int | None, *, by_slots: bool) -> Iterator[tuple[str, int]]:
-    """Yield each host and how many ranks it takes at a time."""
-    found: dict[str, int] = {}
-    for word in _written(made, option, text):
-        match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?", word, re.ASCII)
-        if not match or match[1] in found:
-            raise Unclear(f"the host {word[:40]!a} is written in a way that is not worked out here")
-        found[match[1]] = int(match[2] or by_slots)
-    if not found:
-        raise Unclear("no host is named")
-    if by_slots and max(found.values()) > 1 and any(said.name == "-rr" for said in made.line.options):
-        raise Unclear("a machine file with slots beside -rr is not worked out here")
-    if by_slots and all(found.values()):
-        yield from found.items()  # whatever -ppn says (2021.18, observed)
-        return
-    if each is None:
-        if len(found) > 1:
-            raise Unclear("without -ppn a host gets as many ranks as the one that mpiexec.hydra is started on has cores")
-        each = MOST_RANKS
-    if by_slots:
-        raise Unclear("a machine file with a host of no slots is not worked out here")
-    yield from ((name, each) for name in found)
-
-
-def _written(made: "Prediction", option: str, text: str) -> list[str]:
-    """Return the hosts as a file or the option's own list has them."""
-    if option != "-f":
-        return [word for word in text.split(",")[:MOST_RANKS] if word]
-    if text not in made.files:
-        raise Unclear(f"the host file {text[:80]} was not read")
-    return [row for line in made.files[text].splitlines()[:MOST_RANKS] if (row := line.partition("#")[0].strip())]
-
-
-OFF = frozenset({"0", "no", "off", "disable"})
 _ON = frozenset({"1", "yes", "on", "enable"})
 _READ = frozenset({"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_CELL"})
-_HARMLESS = re.compile(r"I_MPI_(DEBUG|FABRICS|OFI_|ADJUST_|SHM|STATS|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER)")
-RESPECT = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
-PLACES = frozenset({"I_MPI_PERHOST", RESPECT, "I_MPI_HYDRA_HOST_FILE"})
-"""Variables that say which host a rank goes to."""
+_HARMLESS = re.compile(
+    r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER)"
+)
 _AUTO = frozenset({"", "auto", "cache"})
 """``cache`` is what it chooses itself (2021.18, observed)."""
 _CACHES = ("cache1", "cache2", "cache3")
@@ -163,26 +111,52 @@ _APART = frozenset({"scatter", "spread"})
 """Orders that keep ranks apart."""
 
 
+def _known(pins: Pins) -> None:
+    """Raise Unclear where a variable may bear on pinning in a way that was not seen."""
+    own = (name for name in pins if name.startswith("I_MPI_") and name not in _READ | PLACES)
+    if odd := next((name for name in own if not _HARMLESS.match(name)), None):
+        raise Unclear(f"what {odd[:40]} does to pinning, is not worked out here")
+
+
 def pinned(pins: Pins, topology: Topology, count: int) -> Given:
     """Return the CPUs of a host's ranks; raise Unclear where what Intel MPI makes of the variables was not seen."""
-    odd = next((name for name in pins if name.startswith("I_MPI_") and name not in _READ | PLACES), None)
-    if odd and not _HARMLESS.match(odd):
-        raise Unclear(f"what {odd[:40]} does to pinning, is not worked out here")
+    _known(pins)
     switch = pins.get("I_MPI_PIN", "1").lower()
     if switch in OFF:
         return (None,) * count
     if switch not in _ON:
         raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
-    if topology.limited:
-        raise Unclear("a job hides part of this machine, and Intel MPI then pins in ways that are not worked out here")
-    if "I_MPI_PIN_CELL" in pins and any(len(core) > 1 for core in logical_numbering(topology).cores):
-        raise Unclear("what I_MPI_PIN_CELL does where cores have several threads, is not worked out here")
+    if topology.limited or topology.inside.pus != topology.pus or len(topology.pus) <= (topology.pus.last or 0):
+        raise Unclear("CPUs of this machine are hidden or off, and Intel MPI then pins in ways that are not worked out here")
+    cell, cores = pins.get("I_MPI_PIN_CELL", "").lower(), logical_numbering(topology).cores
+    smt = any(len(core) > 1 for core in cores)
+    if cell and smt and (cell not in ("unit", "core") or count > len(cores)):
+        raise Unclear(f"what I_MPI_PIN_CELL={cell[:20]} does where cores have several threads, is not worked out here")
     domain, order = pins.get("I_MPI_PIN_DOMAIN", "").lower(), pins.get("I_MPI_PIN_ORDER", "bunch").lower()
     if "I_MPI_PIN_PROCESSOR_LIST" in pins and (given := _processors(pins, topology, count)) is not None:
         return given
     if domain.startswith("["):
-        return masks(domain, topology, count)
+        if (given := masks(domain, topology, count)) is not None:
+            return given
+        if "I_MPI_PIN_ORDER" in pins:
+            raise Unclear("masks that Intel MPI passes over, beside an order: what it then does was not seen")
+        domain = ""
+    if cell == "core" and smt:
+        return _by_cores(Tree(topology), domain, order, count, pins)
     return _domains(Tree(topology), domain, order, count, pins)
+
+
+def _by_cores(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Given:
+    """Return the domains where a cell is a core: of each core its first thread, and a size counts cores (2021.18, observed)."""
+    domain, order = laid_out(domain, order)
+    if domain == "omp":
+        domain = pins.get("OMP_NUM_THREADS", "")
+    if domain in _CACHES:
+        raise Unclear("caches beside I_MPI_PIN_CELL=core are not worked out here")
+    cores = tree.level("core")
+    wide = str(int(domain) * len(cores[0])) if re.fullmatch(r"[1-9]\d{0,3}", domain, re.ASCII) else domain
+    first = CpuSet(core.first or 0 for core in cores)
+    return tuple(cpus and cpus & first for cpus in _domains(tree, wide, order, count, pins))
 
 
 def _processors(pins: Pins, topology: Topology, count: int) -> Given | None:
@@ -223,11 +197,13 @@ def _domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Giv
 
 def _chosen(tree: Tree, order: str, count: int) -> Given:
     """Return what Intel MPI chooses itself."""
-    if order in _APART and count > 1:
-        parts = [len(tree.level(kind)) for kind in ("cache3", "core")]
+    if order in _APART and count > 1 and (tree.topology.inside.l3 or not tree.topology.inside.shared_l2):
+        parts = [len(tree.level(kind)) for kind in (*tree.below_nodes(count), "core")]
         return _ordered(tree.spread(count), order, whole=count in parts)
     if order not in ("bunch", "compact", "range", *_APART):
         raise Unclear(f"the order {order[:20]} of what Intel MPI chooses itself is not worked out here")
+    if count > 1 and not tree.topology.inside.l3 and tree.topology.inside.shared_l2:
+        raise Unclear("how Intel MPI divides a machine without L3, whose cores share an L2, was seen to differ")
     tree.nodes()  # raises Unclear of memory alone, which is counted here
     most = len(tree.topology.inside.pus)
     return tuple((tree.split(min(count, most), flat=order == "compact") * (count // most + 1))[:count])

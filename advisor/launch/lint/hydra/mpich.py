@@ -42,6 +42,8 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     """Return the ranks of a line of MPICH's; raise Refused or Unclear."""
     line = made.line
     _odd(line)
+    if sum(said.name in ("-prepend-rank", "-prepend-pattern") for segment in line.segments for said in segment.options) > 1:
+        raise Refused("duplicate setting: -prepend-rank")
     nodes = host_slots(made)
     each = _number(line, "-ppn")
     if each is not None and each != -1:

@@ -65,6 +65,10 @@ class Tree:
         """
         whole = self.topology.inside.pus
         sockets = (whole,) if flat or count == 1 else self.level("socket")
+        if 1 < count < len(sockets):
+            if len(sockets) % count:
+                raise Unclear("sockets are more than ranks and no multiple of them: what Intel MPI does then was not seen")
+            return [union(group) for group in _groups(sockets, count)]
         kind = next(kind for kind in ("socket", "numa", "cache3", "core", "pu") if len(self.level(kind)) >= count)
         nodes, dealt = self.nodes(), shares(count, len(sockets))
         if not flat and count > len(nodes) > 1 and (count % len(nodes) == 0 or len(self.level(kind)) < 2 * count):
@@ -91,8 +95,6 @@ class Tree:
             return ([socket] if ranks == 1 else parts)[:ranks]
         if len(parts) < ranks:
             raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
-        if kind == "pu":
-            raise Unclear("more ranks than cores, and not all threads: what Intel MPI does then was not seen")
         return [union(group) for group in _groups(parts, ranks)]
 
 
@@ -156,6 +158,8 @@ def processors(text: str, tree: Tree, count: int) -> tuple[CpuSet, ...] | None:
         raise Unclear("the list names a CPU twice, or one that this machine does not have")
     if len(numbers) == count:
         return tuple(CpuSet([number]) for number in numbers)
+    if any(len(core & CpuSet(numbers)) > 1 for core in tree.level("core")):
+        raise Unclear("the list has several threads of a core and another number of CPUs than ranks: that was not seen often")
     return _parts(CpuSet(numbers), tree, count)
 
 
@@ -189,12 +193,12 @@ def _parts(allowed: CpuSet, tree: Tree, count: int) -> tuple[CpuSet, ...]:
     return tuple(found[rank % len(found)] for rank in range(count))
 
 
-def masks(text: str, topology: Topology, count: int) -> Given:
-    """Return the masks of I_MPI_PIN_DOMAIN; raise Unclear where Intel MPI passes them over."""
+def masks(text: str, topology: Topology, count: int) -> Given | None:
+    """Return the masks of I_MPI_PIN_DOMAIN; None where Intel MPI passes them over, silently: too many, too few, or without 0x."""
     entries = text.strip("[]").split(",")
     fitting = len(entries) == count <= MASKS
     if not fitting or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
-        raise Unclear(f"{len(entries)} masks for {count} ranks, or masks without 0x: Intel MPI pins in its own way, silently")
+        return None
     found = []
     for entry in entries:
         try:
@@ -207,7 +211,7 @@ def masks(text: str, topology: Topology, count: int) -> Given:
     return tuple(found)
 
 
-_LAID_OUT = frozenset({"core", "numa", "socket", "omp", "auto", "node", "cache", "cache2"})
+_LAID_OUT = frozenset({"core", "numa", "socket", "sock", "omp", "auto", "node", "cache", "cache1", "cache2", "cache3"})
 _LAYOUTS = {"platform": "bunch", "bunch": "bunch", "compact": "compact", "scatter": "scatter", "spread": "spread"}
 
 

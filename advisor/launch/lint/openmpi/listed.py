@@ -1,4 +1,4 @@
-"""Ranks and hosts that a line lists one by one, as Open MPI 4 and 5 read them: host files, rankfiles, --cpu-list and pe-list."""
+"""Ranks that a line lists one by one, as Open MPI 4 and 5 read them: rankfiles, --cpu-list and pe-list."""
 
 import re
 from collections import Counter
@@ -6,20 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
 from advisor.launch.lint.line import Line
+from advisor.launch.lint.openmpi.host_file import NAME, rows
 from advisor.launch.lint.openmpi.mapper import Host, NodeParts, Proc, hosts_with_slots, ranks_in_order
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear, bounded
-from advisor.launch.lint.request import Request
+from advisor.launch.lint.request import Request, parameters
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import LintRank
 
-Hosts = tuple[tuple[str, int | None], ...]
-MOST_ROWS = 65_536
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
 _COUNT = re.compile(r"[1-9][0-9]{0,6}|\*|auto", re.ASCII)
 _ELSEWHERE = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfile")
-_SLOTS = re.compile(r"(slots|max_slots|max-slots)\s*=\s*(\d{1,6})", re.ASCII)
 
 
 def readable(line: Line) -> None:
@@ -29,7 +26,7 @@ def readable(line: Line) -> None:
         raise Unclear(f"{odd.written[0][:60]} is not an option that is known here")
     for word in (line.first.value("--host") or "").split(","):
         name, colon, count = word.strip().partition(":")
-        if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
+        if word and (not NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
             raise Unclear(f"the host {word[:60]} is not worked out here")
     five = ("--rtos", "--runtime-options", "--display-topo") if line.family == "openmpi5" else ()
     harmless = (("donotlaunch",), ("show-progress",), ("error-nonzero-status",))
@@ -38,45 +35,11 @@ def readable(line: Line) -> None:
     said = said or next((each for each in line.options if each.name.endswith("mca") and each.values[0].startswith("ras")), None)
     if said:
         raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
+    old = next((name for name, _, _ in parameters(line) if name in _OLD_PARAMETERS), None)
+    if old and line.family == "openmpi4":
+        raise Unclear(f"what the old parameter {old} does, is not worked out here")
     if any("_MCA_ras" in name for name in line.words.environment):
         raise Unclear("a parameter says where the hosts come from, and that is not read here")
-
-
-def hosts_of_file(text: str, *, crowded: bool) -> Hosts:
-    """Return the hosts of a file with their slots, None for as many as cores; raise Refused or Unclear.
-
-    ``crowded``: more ranks than slots are allowed; then a max_slots= would count.
-    """
-    found: dict[str, int | None] = {}
-    bare: Counter[str] = Counter()
-    for number, row in enumerate(rows(text), 1):
-        name, rest = row
-        if ":" in name:
-            raise Refused(f"row {number} of the host file: {name[:60]} is not a name to it; nothing starts")
-        if not _NAME.fullmatch(name):
-            raise Unclear(f"row {number} of the host file: {name[:60]!r} is not worked out here")
-        said = {match[1][:3]: int(match[2]) for match in _SLOTS.finditer(rest)}
-        if _SLOTS.sub("", rest).strip() or 0 in said.values():
-            raise Unclear(f"row {number} of the host file: {rest[:60]!r} is not worked out here")
-        if crowded and "max" in said:
-            raise Unclear("how many ranks a max_slots= allows is not worked out here")
-        slots = said.get("slo", said.get("max"))
-        if slots is not None and found.get(name) is not None:
-            raise Refused(f"the host file gives {name[:60]} slots= twice; nothing starts")
-        if name in found and (slots is None) != (found[name] is None):
-            raise Unclear(f"the host file has {name[:60]} with slots= and without")
-        bare[name] += slots is None
-        found[name] = slots
-    return tuple((name, bare[name] if bare[name] > 1 else slots) for name, slots in found.items())
-
-
-def rows(text: str) -> list[tuple[str, str]]:
-    """Return the name and the rest of every row that has any; raise Unclear for too many."""
-    lines = text.splitlines()
-    if len(lines) > MOST_ROWS:
-        raise Unclear(f"the host file has more than the {MOST_ROWS} rows that are read")
-    plain = (" ".join(line.partition("#")[0].split()).partition(" ") for line in lines)
-    return [(name, rest) for name, _, rest in plain if name]
 
 
 def in_sequence(want: Request, topology: Topology, text: str | None, *, five: bool) -> tuple[LintRank, ...]:
@@ -98,12 +61,20 @@ def in_sequence(want: Request, topology: Topology, text: str | None, *, five: bo
     return tuple(found)
 
 
-_ROW = re.compile(r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]{0,254})\s+slots?\s*=\s*(\S{1,4096})", re.ASCII)
+_ON = r"([A-Za-z0-9][A-Za-z0-9._-]{0,254}|\+[nN]\d{1,6})"
+_ROW = re.compile(rf"rank\s+(\d{{1,9}})\s*=\s*{_ON}\s+slots?\s*=\s*(\S{{1,4096}})", re.ASCII)
 _COMMENT = re.compile(r"(#|//).*")
 _LIST = re.compile(r"\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)*", re.ASCII)
 _PAIRS = re.compile(r"\d{1,4}:(?:\*|\d{1,7}(?:-\d{1,7})?)(?:[,;]\d{1,4}:(?:\*|\d{1,7}(?:-\d{1,7})?))*", re.ASCII)
 _SOCKET_LIST = re.compile(r"(\d{1,4}):(\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)+)", re.ASCII)
 _WHOLE = re.compile(r"[sS](\d{1,4})", re.ASCII)
+_OLD_PARAMETERS = frozenset(
+    {
+        f"rmaps_base_{word}"
+        for word in ("pattern", "n_pernode", "n_persocket", "pernode", "bynode", "byslot", "bycore", "cpus_per_proc")
+    }
+    | {"rmaps_ppr_pattern", "rmaps_ppr_n_pernode", "rmaps_ppr_n_persocket", "rmaps_ppr_pernode"}
+)
 LETTERS = 63
 """What both read of a slot list; 4.1 puts the name of the host beside it."""
 
@@ -119,7 +90,13 @@ def ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: boo
         plain = _COMMENT.sub("", row).strip()
         if not plain:
             continue
-        rank, host, cpus = reader.row(plain, number)
+        try:
+            rank, host, cpus = reader.row(plain, number)
+        except (Refused, Unclear):
+            ahead = re.match(r"rank\s+(\d{1,9})", plain, re.ASCII)
+            if five or not found or not ahead or int(ahead[1]) < (want.ranks or MOST_RANKS):
+                raise
+            continue  # 4.1 reads no slots of a rank that is not started
         if not found and rank:
             raise Refused("the first line of a rankfile must be that of rank 0; nothing starts")
         if rank in found:
@@ -154,6 +131,8 @@ def _numbers5(part: str) -> list[str]:
     first, last, *more = (piece.partition(",")[0] for piece in part.split("-"))
     if more:
         raise BadValue(f"{part[:40]} has two ranges")
+    if first.isdigit() and last.isdigit() and int(last) < int(first):
+        raise Unclear(f"{part[:40]} runs backwards, and such ranks are not bound")
     return [f"{first}-{last}"]
 
 
@@ -163,6 +142,17 @@ class _Reader:
         self.ground = NodeParts(topology, threads=want.hwthreads)
         self.physical = not five and want.parameters.get("rmaps_rank_file_physical") == "1"
         self.known: dict[str, CpuSet] = {}
+        self.hosts = [name for name, _ in want.hosts]
+
+    def host(self, name: str) -> str:
+        """Return the name of a host; +n1 is the second of the line's hosts."""
+        if not name.startswith("+"):
+            return name
+        if not self.five:
+            raise Refused(f"4.1 takes {name[:20]} in a scheduler's job alone; nothing starts")
+        if int(name[2:]) >= len(self.hosts):
+            raise Unclear(f"the line does not name the host that is {name[:20]}")
+        return self.hosts[int(name[2:])]
 
     def row(self, text: str, number: int) -> tuple[int, str, CpuSet]:
         """Return the rank, the host and the CPUs of a line."""
@@ -177,7 +167,7 @@ class _Reader:
                 self.known[slots] = self._cpus(slots)
             except BadValue as error:
                 raise Refused(f"line {number}: {error.problem}; nothing starts") from error
-        return int(match[1]), match[2], self.known[slots]
+        return int(match[1]), self.host(match[2]), self.known[slots]
 
     def touched(self, cpus: CpuSet) -> CpuSet:
         """Return the CPUs of all cores of some CPUs."""
@@ -200,23 +190,27 @@ class _Reader:
             return self._package(int(match[1]))
         if _PAIRS.fullmatch(slots):
             return self._pairs(slots)
-        if match := _SOCKET_LIST.fullmatch(slots):
-            if not self.five:
-                raise BadValue(f"4.1 takes the numbers after the comma in slot={slots[:40]} for sockets and finds none")
+        if _SOCKET_LIST.fullmatch(slots):
             return self._pairs(slots)
         raise Unclear(f"slot={slots[:40]} is not what both versions read alike")
 
     def _pairs(self, slots: str) -> CpuSet:
         """Return the cores of ``0:1,1:2``; 5.x reads what stands between colons as cores of the first socket."""
         if not self.five:
-            pieces = [piece.partition(":") for piece in re.split("[,;]", slots)]
-            return union(self._in_package(int(socket), text) for socket, _, text in pieces)
+            return union(self._pair4(piece) for piece in re.split("[,;]", slots))
         found = CpuSet()
         for piece in slots.split(";"):
             socket, _, rest = piece.partition(":")
             texts = ["*"] if "*" in rest else [text for part in rest.split(":") for text in _numbers5(part)]
             found = found | union(self._in_package(int(socket), text) for text in texts)
         return found
+
+    def _pair4(self, piece: str) -> CpuSet:
+        """Return the cores of one ``0:1``; a number alone is taken for a socket, and gives no core."""
+        socket, colon, text = piece.partition(":")
+        if colon:
+            return self._in_package(int(socket), text)
+        return self._package(int(socket.partition("-")[0])) & CpuSet()
 
     def _package(self, socket: int) -> CpuSet:
         packages = self.ground.parts("package")

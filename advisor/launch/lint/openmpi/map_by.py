@@ -259,3 +259,9 @@ def ranked(text: str | None, *, five: bool) -> tuple[str | None, str | None]:
         return head, f"Open MPI 4 ranks by no {text[:40]}"
     kind = "node" if kind == "board" else level_of(kind)
     return (f"{kind}:{direction}" if direction else kind), None
+
+
+def bound_by_parameter(text: str | None, *, five: bool) -> str | None:
+    """Return the parameter that says what ranks are bound to; 5 passes over one that it does not know, and socket is such."""
+    head = (text or "").partition(":")[0].lower()
+    return None if five and (head == "socket" or bound(head, five=True).fault) else text

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from advisor.launch.lint.outcome import MOST_HOSTS, OBJECTS, Refused, Unclear, cpusets_of
+from advisor.launch.lint.outcome import MOST_HOSTS, OBJECTS, Refused, Unclear, cpusets_of, hides_l3
 from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
@@ -59,6 +59,8 @@ class NodeParts:
                 raise Unclear("NUMA nodes without CPUs are counted too, and how is not worked out here")
             if kind in ("core", "l1cache", "l2cache") and not inside.cores:
                 raise Unclear("this machine shows no cores")
+            if kind == "l3cache" and hides_l3(inside):
+                raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
             unknown = not inside.l3 and not inside.shared_l2
             if (kind == "l2cache" and unknown) or (kind == "l1cache" and (unknown or inside.shared_l2 or inside.dies)):
                 raise Unclear(f"whether this machine shows an {kind[:2].upper()} cache is not known")

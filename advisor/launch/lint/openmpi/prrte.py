@@ -7,6 +7,7 @@ its development branch is held against its published test maps. Devices are take
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 from advisor.launch.lint.openmpi.free_cores import Free, FreeHost, Full, open_cores
@@ -72,7 +73,9 @@ def ranks(
     want = programs[0]
     not_here(want)
     known = logical_numbering(topology)
-    hosts = hosts_with_slots(want, len(known.pus if want.hwthread_slots else known.cores))
+    apart = len({program.hosts for program in programs}) > 1
+    named = tuple(host for program in programs for host in program.hosts) if apart else want.hosts
+    hosts = hosts_with_slots(replace(want, hosts=named), len(known.pus if want.hwthread_slots else known.cores))
     free = open_cores(want, topology)
     seats = [FreeHost(host, free) for host in hosts]
     whole = sum(program.ranks or 0 for program in programs)
@@ -82,7 +85,8 @@ def ranks(
         if program.level == "pe-list":
             listed5(program, topology, hosts, expanded=newer)
             continue
-        job = _Job(program, topology, seats, whole, newer=newer)
+        own = [seat for seat in seats if not apart or seat.host.name in dict(program.hosts)]
+        job = _Job(program, topology, own, whole, newer=newer)
         job.deal(devices)
         fresh = [Host(host.name, host.slots, host.procs[count:]) for host, count in zip(hosts, before, strict=True)]
         place = dict(zip(seats, fresh, strict=True))
@@ -262,7 +266,7 @@ class _Job(Free):
             if self.left <= 0 or (not self.want.oversubscribe and seat.host.free <= 0):
                 return
             target = snapshot if part is None else snapshot & part
-            if self.room(target, each) is None if whole else self.lacks(target, each * self.width):
+            if self.lacks(target, each * self.width):
                 continue
             try:
                 for _ in range(min(each, self.left) if whole else each):

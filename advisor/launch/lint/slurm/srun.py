@@ -10,7 +10,7 @@ from advisor.errors import BadValue
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.slurm.step import StepRequest, options, step_request
 from advisor.launch.lint.slurm.task_affinity import MOST_LINES, Setup, Shape, Step, available, masks, names_of, shape
-from advisor.model.cpuset import CpuSet, union
+from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import LintRank
@@ -22,21 +22,29 @@ if TYPE_CHECKING:
 def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     """Return the ranks of a line of srun's; raise Refused or Unclear."""
     line = made.line
+    pus = made.topology.pus
+    if made.topology.limited or made.topology.inside.pus != pus or len(pus) <= (pus.last or 0):
+        raise Unclear("CPUs of this machine are hidden or off, and how Slurm numbers the others is not known")
     if len(line.segments) > 1:
         raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
     wish = step_request(made, options(line))
     if wish.overcommit and wish.step.exact:
         raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
+    node = shape(made.topology)
+    if node.threads > 1 and wish.each > 1 and (wish.step.per_core or 1) > 1:
+        raise Unclear("--cpus-per-task beside several tasks of a core is not worked out here")
+    if wish.by_core:
+        wish = replace(wish, each=wish.each * node.threads, step=replace(wish.step, each=wish.each * node.threads))
     where = _places(made, wish)
     counts = Counter(where)
     possible = setups(made.files, made.machine, made.topology)
     local: dict[int, int] = {}
     given = {tasks: _given(made, wish, tasks, possible) for tasks in set(counts.values())}
     found: list[LintRank] = []
-    for rank, node in enumerate(where):
-        mine = local.get(node, 0)
-        local[node] = mine + 1
-        found.append(LintRank(rank=rank, host=wish.nodes[node], cpus=given[counts[node]][mine]))
+    for rank, place in enumerate(where):
+        mine = local.get(place, 0)
+        local[place] = mine + 1
+        found.append(LintRank(rank=rank, host=wish.nodes[place], cpus=given[counts[place]][mine]))
     return tuple(found)
 
 
@@ -48,18 +56,18 @@ def _places(made: "Prediction", wish: StepRequest) -> list[int]:
         return [places[name] for name in wish.listed]
     node = shape(made.topology)
     width = len(node.cpus) // node.threads * min(wish.step.used or node.threads, node.threads)
-    room = [max(1, width // wish.each)] * count
-    if wish.per_node:
-        if total != wish.per_node * count:
-            raise Unclear(f"{total} tasks, at most {wish.per_node} on a node: how many each node gets, is left to Slurm")
-        room = [wish.per_node] * count
+    wide = max(1, width // wish.each)
+    # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
+    room = [wish.per_node if wish.per_node and total == wish.per_node * count else wide] * count
+    if (wish.step.used or 1) > node.threads:
+        raise Refused(f"--threads-per-core={wish.step.used}, and cores here have {node.threads}; nothing starts")
     if total > sum(room) and not wish.overcommit:
         raise Refused("more processors requested than permitted; nothing starts")
     if wish.outer == "cyclic":
         return list(_cycled(room, total))
     if wish.outer == "plane":
         planes = list(_planes(wish.plane, count, total))
-        if max(Counter(planes).values(), default=0) > min(room) and count > 1:
+        if max(Counter(planes).values(), default=0) > wide and count > 1:
             raise Unclear("a node gets more planes than it has room for")
         return planes
     counts = _filled(room, total) if wish.pack else _counted(room, total)
@@ -189,14 +197,7 @@ def _by_number(made: "Prediction", wish: StepRequest, tasks: int) -> Given:
     if wish.bind == "rank":
         cpus = sorted(topology.pus)
         return tuple(CpuSet([cpus[task % len(cpus)]]) for task in range(tasks))
-    nodes = {node.os_index: node.cpuset for node in topology.cpu_nodes}
-    if wish.bind == "rank_ldom":
-        raise Unclear("how many NUMA nodes Slurm counts for rank_ldom, is not known here")
-    numbers = [_entry(wish.bind, entry) for entry in wish.entries]
-    if not numbers or any(index not in nodes for mask in numbers for index in mask):
-        raise Unclear(f"--cpu-bind={wish.bind} names NUMA nodes without CPUs, or none")
-    sets = [union(nodes[index] for index in mask) or None for mask in numbers]
-    return tuple(sets[task % len(sets)] for task in range(tasks))
+    raise Unclear(f"which CPUs --cpu-bind={wish.bind} gives, is what Slurm's library of NUMA nodes says on the node itself")
 
 
 KEY = "--slurm-conf"

@@ -98,6 +98,7 @@ _UNREAD = frozenset(
 """Options that change which CPUs or nodes a step gets, in ways that are not worked out here."""
 
 _ENTITIES = {"thread": "threads", "core": "cores", "socket": "sockets", "ldom": "ldoms"}
+_BY_CORE = ("compute_bound", "memory_bound")
 _NONE = frozenset({"none", "no", "off", "n"})
 
 
@@ -120,6 +121,8 @@ class StepRequest:
     """Whether GPUs are asked for: gres.conf may then say which cores a step gets."""
     listed: tuple[str, ...] = ()
     """The host of each rank, where a file has them."""
+    by_core: bool = False
+    """Whether a --hint makes cores of the CPUs that --cpus-per-task counts."""
 
 
 def options(line: "Line") -> dict[str, str]:
@@ -138,6 +141,8 @@ def options(line: "Line") -> dict[str, str]:
             found[option] = line.words.environment[name]
     if not line.first.command:
         raise Refused("no command given to execute")
+    if "--quiet" in found and "--verbose" in found:
+        raise Refused("srun takes one of --quiet and --verbose; nothing starts")
     return found
 
 
@@ -149,6 +154,8 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     listed = _arbitrary(made) if outer == "arbitrary" else ()
     nodes = tuple(dict.fromkeys(listed)) if listed else _nodes(said)
     per_node, each = gpu_count(said, "--ntasks-per-node"), gpu_count(said, "--cpus-per-task")
+    if "SLURM_HINT" in line.words.environment and per_node and "--ntasks" not in said:
+        raise Unclear("SLURM_HINT beside --ntasks-per-node without --ntasks: how many tasks that starts was not seen often")
     total = gpu_count(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
@@ -162,14 +169,15 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     if each and release < (21, 8) and "--exact" not in said:
         raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
     step = replace(step, exact=step.exact or (each is not None and release >= (22, 5)))
-    bind, step = _hinted(said, bind, step)
+    asked, (bind, step) = bind, _hinted(said, bind, step)
+    by_core = not asked and not step.used and not step.per_core and said.get("--hint", "").lower() in _BY_CORE
     gpus = asks(said, line.release)
     if gpus and len(nodes) > 1 and (pack or outer in ("plane", "arbitrary")):
         raise Unclear("how many tasks of each node its GPUs allow, is not known here")
     if outer == "default":
         outer = "cyclic" if total <= len(nodes) else "block"
     return StepRequest(
-        total, nodes, each or 1, per_node, outer, plane, bind, entries, step, "--overcommit" in said, pack, gpus, listed
+        total, nodes, each or 1, per_node, outer, plane, bind, entries, step, "--overcommit" in said, pack, gpus, listed, by_core
     )
 
 
@@ -228,7 +236,8 @@ def _distribution(text: str) -> tuple[str, int, str | None, bool]:
     outer = "plane" if plane else {"": "default", "*": "default"}.get(words[0], words[0])
     if outer not in ("plane", "default", "block", "cyclic", "arbitrary"):
         raise Refused(f"invalid distribution {text[:40]!a}")
-    inner = words[1] if len(words) > 1 and words[1] != "*" else None
+    # a * that is written is cyclic, whatever CR_CORE_DEFAULT_DIST_BLOCK says (22.05, observed)
+    inner = words[1].replace("*", "cyclic") if len(words) > 1 else None
     if inner not in (None, "block", "cyclic", "fcyclic"):
         raise Refused(f"invalid distribution {text[:40]!a}")
     # how cores are placed, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
@@ -286,6 +295,6 @@ def _hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
         return "threads", replace(step, used=1)
     if hint == "multithread":
         return "threads", step
-    if hint in ("compute_bound", "memory_bound"):
+    if hint in _BY_CORE:
         return "cores", step
     raise Refused(f"unrecognized --hint argument {hint[:40]!a}")
