@@ -10,6 +10,7 @@ from advisor.launch.lint.outcome import OBJECTS
 from advisor.launch.registry import of_lines
 
 _TRUE = ("1", "true", "yes")
+_THREADS = "hwloc_base_use_hwthreads_as_cpus"
 _NO_LOCAL = "rmaps_base_no_schedule_local"
 _CPUS_PER_RANK = "rmaps_base_cpus_per_rank"
 """A parameter of 4 that is as good as --cpus-per-rank."""
@@ -180,7 +181,7 @@ def _allowed(told: Request, segment: Segment, *, four: bool) -> Request:
     return replace(
         told,
         hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in told.modifiers,
-        hwthread_slots=segment.has("--use-hwthread-cpus"),
+        hwthread_slots=segment.has("--use-hwthread-cpus") or (four and told.parameters.get(_THREADS, "").lower() in _TRUE),
         oversubscribe=over or "oversubscribe" in told.modifiers,
         oversubscribe_option=over,
         no_oversubscribe=segment.has("--nooversubscribe") or "nooversubscribe" in told.modifiers,

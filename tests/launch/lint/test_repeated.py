@@ -1,0 +1,54 @@
+"""What a line says more than once, as Open MPI 4.1.4 and 5.0.11 were seen to take it."""
+
+import pytest
+
+from advisor.launch.lint.line import parse
+from advisor.launch.lint.predict import Prediction, predict
+from tests.launch.lint.nodes import node
+
+FOUR, FIVE = "4.1.4", "5.0.11"
+
+
+def _made(version: str, line: str) -> Prediction:
+    return predict(parse([f"{line} ./a"], version), node("two"), {})
+
+
+def _cpus(version: str, line: str) -> list[str]:
+    return [f"{rank.host or ''}:{rank.cpus}" for rank in _made(version, line).ranks or ()]
+
+
+@pytest.mark.parametrize("option", ["--map-by core", "--bind-to core", "--rank-by slot", "--display map"])
+def test_five_takes_an_option_of_placement_once(option: str) -> None:
+    """Even where both say the same; 4 takes the last."""
+    line = f"mpirun -np 2 {option} {option}"
+    assert "once in a line" in str(_made(FIVE, line).refused)
+
+
+def test_four_takes_the_last_of_two_options_and_five_the_first_number_of_ranks() -> None:
+    """As both were seen to do."""
+    assert len(_cpus(FOUR, "mpirun -np 3 -np 2")) == 2
+    assert len(_cpus(FIVE, "mpirun -np 3 -np 2")) == 3
+
+
+def test_hosts_of_several_options_add_up() -> None:
+    """In both versions."""
+    for version in (FOUR, FIVE):
+        assert [text[:2] for text in _cpus(version, "mpirun -np 3 --bind-to core --host n1:2 --host n2:2")] == ["n1", "n1", "n2"]
+
+
+def test_four_refuses_a_parameter_that_is_there_twice_and_five_two_values_of_it() -> None:
+    """5 lets the same value pass."""
+    same, other = "mpirun -np 2 --mca btl ^tcp --mca btl ^tcp", "mpirun -np 2 --mca btl ^tcp --mca btl ^vader"
+    assert [_made(version, line).refused is not None for version in (FOUR, FIVE) for line in (same, other)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_five_hands_on_what_mca_says_of_mapping() -> None:
+    """To PRRTE, whose parameters these are; a variable of Open MPI's own it does not hand on."""
+    own = _cpus(FIVE, "mpirun -np 2 --prtemca rmaps_default_mapping_policy numa")
+    assert (_cpus(FIVE, "mpirun -np 2 --mca rmaps_default_mapping_policy numa"), own != [":0", ":1"]) == (own, True)
+    assert _cpus(FIVE, "OMPI_MCA_rmaps_default_mapping_policy=numa mpirun -np 2") == [":0", ":1"]
