@@ -26,7 +26,7 @@ from advisor.errors import BadValue
 from advisor.work.job.hosts import HostOptions, JobOptions, LauncherOptions, per_part
 
 
-def run(
+def run(  # noqa: D103 - the page of this command is the docstring of the module
     command: job.BindCommand = None,
     *,
     sources: job.BindSources = None,
@@ -62,7 +62,6 @@ def run(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Place a job."""
     there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
     wanted = JobOptions(ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part, purpose)
     how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
