@@ -5,7 +5,7 @@ known_hosts; clush.conf's ssh options) or as one small job of Slurm for each nod
 kept as DIR/NODE.tar.gz. Run it again to ask those that have not answered; captures that are there are not taken again.
 
 Group: Many servers
-Example: advisor fleet capture -w n[001-400] -o fleet
+Example: advisor fleet capture -w 'n[001-400]' -o fleet
 Example: advisor fleet capture --slurm main -o fleet
 Example: advisor fleet capture --again failed -o fleet
 Example: advisor fleet capture -w @rack1 --fresh-after 1d -o fleet

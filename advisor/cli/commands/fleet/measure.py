@@ -8,7 +8,7 @@ none was measured.
 
 Group: Many servers
 Example: advisor fleet measure -o fleet
-Example: advisor fleet measure -w n[001-040] -o fleet
+Example: advisor fleet measure -w 'n[001-040]' -o fleet
 """
 
 from pathlib import Path
