@@ -6,7 +6,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from threading import Event
+from typing import Any, NoReturn
 
 from advisor.errors import Interrupted
 
@@ -23,6 +25,14 @@ class Secret(str):
 
     def __format__(self, form: str) -> str:
         return "***"
+
+
+@dataclass(frozen=True)
+class Login:
+    """Who logs in."""
+
+    user: str
+    password: Secret
 
 
 def keep_out_of_cores() -> None:
@@ -59,3 +69,35 @@ def seen_to_its_end(stop: Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before or signal.SIG_DFL)
     if came:
         raise KeyboardInterrupt
+
+
+def interrupt() -> NoReturn:
+    """End what waits after Ctrl-C: the command itself, or one of many beside the main thread."""
+    if threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+    raise Interrupted("interrupted")
+
+
+class Hearing:
+    """Notes a Ctrl-C as well as raising it: Python drops what is raised while it ends an import's lock, and goes on."""
+
+    def __init__(self, stop: Event) -> None:
+        self.came = False
+        self._stop = stop
+        self._before: Any = None
+
+    def begin(self) -> None:
+        """Hear from now on; a thread beside the main one gets no Ctrl-C."""
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, *_: object) -> None:
+        self.came = True
+        self._stop.set()
+        raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """Leave it to whoever heard it before."""
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        self._before = None

@@ -5,16 +5,15 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event
 from types import TracebackType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 from urllib.parse import urljoin, urlsplit
 
-from advisor.bmc.process import Secret, keep_out_of_cores, seen_to_its_end
+from advisor.bmc.process import Hearing, Login, Secret, interrupt, keep_out_of_cores, seen_to_its_end
 from advisor.bmc.transport import Answer, NoAnswer, Transport, Trust
-from advisor.errors import AdvisorError, BadValue, CannotWork, Interrupted, one_line
+from advisor.errors import AdvisorError, BadValue, CannotWork, one_line
 
 ROOT: Final = "/redfish/v1/"
 _SESSIONS: Final = "/redfish/v1/SessionService/Sessions"
@@ -78,14 +77,6 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     return Address(parts.scheme, host, port or {"https": 443, "http": 80}[parts.scheme])
 
 
-@dataclass(frozen=True)
-class Login:
-    """Who logs in."""
-
-    user: str
-    password: Secret
-
-
 class Session:
     """One BMC, logged in."""
 
@@ -94,6 +85,7 @@ class Session:
         self.committed = False
         """Whether a write is under way, which is seen to its end whatever happens."""
         self.stop = stop or Event()
+        self._hearing = Hearing(self.stop)
         self._spent = 0.0
         self._login = login
         self._transport = Transport(address.url, trust)
@@ -103,6 +95,7 @@ class Session:
 
     def __enter__(self) -> Self:
         keep_out_of_cores()
+        self._hearing.begin()
         try:
             self.root = self._first()
             with seen_to_its_end(self.stop):
@@ -114,6 +107,8 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._leave()
+        if kind is None and self._hearing.came:
+            raise KeyboardInterrupt
 
     def get(self, link: object) -> Resource:
         """Return a resource that the BMC has; what it refuses is one line."""
@@ -177,11 +172,11 @@ class Session:
     def pause(self, seconds: float) -> None:
         """Wait, unless somebody interrupts."""
         if self.stop.wait(seconds):
-            raise Interrupted("interrupted")
+            interrupt()
 
     def _go_on(self) -> None:
         if self.stop.is_set() and not self.committed:
-            raise Interrupted("interrupted")
+            interrupt()
 
     def resource(self, answer: Answer) -> Resource:
         """Return the JSON object of an answer; it is not to be changed, for equal answers of several BMCs share it."""
@@ -261,6 +256,7 @@ class Session:
                 self._send("DELETE", self._own, None, None)
         self._token = self._own = None
         self._transport.close()
+        self._hearing.end()
 
     def _refusal(self, answer: Answer, doing: str) -> str:
         if self._tells(answer, "PasswordChangeRequired"):

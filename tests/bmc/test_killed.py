@@ -5,11 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from advisor.bmc.process import Login, Secret
+from advisor.bmc.session import Session, address_of
+from advisor.bmc.transport import Trust
 from tests.bmc.admin import WISH, Admin
 from tests.bmc.conftest import Imitated
 from tests.bmc.imitation import PASSWORD, USER, Bmc
@@ -136,3 +140,26 @@ def test_interrupted_at_a_request(number: int, imitated: Imitated, admin: Admin)
     assert (ended, bmc.opened, bmc.closed, saved or not written) == (130, 1, 1, True)
     if written:
         assert (admin.record()["outcome"], list(bmc.pending)) == ("staged", [WISH[MAKER][0]])
+
+
+class _Dropped:
+    """A thing whose end calls back, as that of an import's lock does: Python drops what is raised there, and goes on."""
+
+
+def test_a_ctrl_c_that_python_drops_is_not_lost(imitated: Imitated, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next request is not made, the session is closed, and the handler that was there before is there again."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    bmc, before = imitated(MAKER), signal.getsignal(signal.SIGINT)
+    address = address_of(bmc.url, insecure=True)
+
+    def read() -> None:
+        with Session(address, Login(USER, Secret(PASSWORD)), Trust(insecure=True)) as session:
+            thing = _Dropped()
+            end = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+            del thing
+            assert end() is None
+            session.get("/redfish/v1/")
+
+    with pytest.raises(KeyboardInterrupt):
+        read()
+    assert (bmc.opened, bmc.closed, signal.getsignal(signal.SIGINT)) == (1, 1, before)

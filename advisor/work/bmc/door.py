@@ -13,7 +13,8 @@ from advisor.bmc.process import Secret
 from advisor.errors import BadInput, BadValue, CannotWork
 
 if TYPE_CHECKING:
-    from advisor.bmc.session import Address, Login, Session
+    from advisor.bmc.process import Login
+    from advisor.bmc.session import Address, Session
 
 USER: Final = "ADVISOR_BMC_USER"
 PASSWORD: Final = "ADVISOR_BMC_PASSWORD"  # noqa: S105 - the variable's name
@@ -87,7 +88,7 @@ class Door:
 
     def login(self, name: str | None = None) -> "Login":
         """Return who logs in: a file, a file descriptor, the environment, or a person; never a command line."""
-        from advisor.bmc.session import Login
+        from advisor.bmc.process import Login
 
         own, word = self.given
         bmc = name or self.bmc
@@ -148,7 +149,7 @@ def _pins() -> dict[str, str]:
 
 def _of_file(path: Path) -> "Login":
     """Return the user and the password of a file's first two lines, which nobody but its owner may read."""
-    from advisor.bmc.session import Login
+    from advisor.bmc.process import Login
 
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
