@@ -42,7 +42,7 @@ def fleet_lines(fleet: Fleet, width: int, *, verbose: bool = False) -> list[Line
     head = [*wrapped([(answered_text(fleet), "title")], width, indent=2)]
     sections = [
         _section("KINDS", "title", _kinds(fleet, width)),
-        _section("WRONG", "high", _wrong(fleet.wrong, fixes=verbose or width >= _WIDE)),
+        _section("WRONG", "high", _wrong(fleet.wrong, fixes=width >= _WIDE, whole=verbose)),
         _section("DRIFT", "warn", _drift(fleet.drift)),
         _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
         _section("SLOW", "warn", _slow(fleet.slow)),
@@ -110,12 +110,13 @@ def _short(hardware: str) -> str:
     return re.sub(r" (?:\d+-Core )?Processor|\((?:R|TM)\)|,? Inc\.|(?<=[\w)]) CPU(?= @)| @ [\d.]+GHz", "", hardware)
 
 
-def _wrong(wrong: Sequence[Wrong], *, fixes: bool) -> list[str]:
+def _wrong(wrong: Sequence[Wrong], *, fixes: bool, whole: bool) -> list[str]:
     """Return a line for each finding of each kind: its number, how many, how bad, which rule, which nodes, one fix for all."""
     rule, nodes = (_widest((getattr(each, name) for each in wrong), most) for name, most in (("rule", 34), ("nodes", 22)))
     return [
         f"{number:>2} {each.kind:<2} {_share(each.count, each.of)} {each.severity:<6} {each.rule:<{rule}}  "
-        + (f"{cut(each.nodes, nodes):<{nodes}}  {plain(each.fix)}" if fixes and each.fix else each.nodes)
+        + (each.nodes if whole or not fixes else f"{cut(each.nodes, nodes):<{nodes}}")
+        + (f"  {plain(each.fix)}" if whole or fixes else "")
         for number, each in enumerate(wrong, 1)
     ]
 

@@ -1,5 +1,6 @@
 """Keeps what a fleet is when it is good, and tells later what left it."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ def baseline_in(file: Path) -> Baseline:
     """Return the baseline that a file holds."""
     try:
         with open_here(file) as opened:
-            data = read_json(opened.read(_LARGEST + 1) or b"", _CURE, room=1 << 30)
+            size = os.fstat(opened.fileno()).st_size  # room is taken for all that is asked for
+            data = read_json(opened.read(min(size, _LARGEST) + 1) or b"", _CURE, room=1 << 30)
         found = Baseline.model_validate(data)
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=_CURE) from error

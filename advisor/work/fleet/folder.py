@@ -1,5 +1,6 @@
 """Which nodes a fleet has: a folder of captures with its answers, or captures, XMLs and Machine JSONs from elsewhere."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,8 @@ def _measured(folder: Path, node: str) -> Path | None:
 def _answered(folder: Path) -> Asked:
     """Return the nodes that were asked; a capture of which no answer tells was put there by hand, and counts."""
     with open_here(folder / ANSWERS) as opened:
-        told = answers_in(opened.read(_LARGEST) or b"")
+        size = os.fstat(opened.fileno()).st_size  # room is taken for all that is asked for
+        told = answers_in(opened.read(min(size, _LARGEST)) or b"")
     entries: list[Entry] = []
     silent: list[Silent] = []
     for answer in told.last.values():

@@ -56,6 +56,14 @@ def test_verbose_leaves_nothing_out() -> None:
     assert [each.rule for each in large().wrong if each.rule not in text] == []
 
 
+def test_verbose_shows_every_node() -> None:
+    """A long set of nodes is not cut to make room for the fix."""
+    nodes = ",".join(f"n{at}" for at in range(1, 99, 2))
+    wrong = Wrong(rule="r", severity="high", kind="A", nodes=nodes, count=49, of=99, fix="set it")
+    text = "".join(text_of(line).strip() for line in fleet_lines(Fleet(asked=99, answered=99, wrong=(wrong,)), 160, verbose=True))
+    assert (nodes in text, "set it" in text) == (True, True)
+
+
 def test_the_document_follows_its_schema() -> None:
     """What --json prints is what the published schema says."""
     jsonschema = pytest.importorskip("jsonschema")
