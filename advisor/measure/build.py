@@ -38,11 +38,17 @@ def cache_folder(variables: Mapping[str, str]) -> Path:
     for wish in dict.fromkeys(cache_candidates(variables)):
         try:
             place = os.path.realpath(f"{wish}/kernels")
-            if _made(place):
+            if not _led_elsewhere(Path(wish)) and _made(place):
                 return Path(place)
         except OSError:  # a link that was there, and is not: somebody changes the folder meanwhile
             continue
     return _for_this_run(variables.get("TMPDIR", "")) / "kernels"
+
+
+def _led_elsewhere(wish: Path) -> bool:
+    """Tell whether a link that somebody else made stands on the way: he would say in which of our folders the cache is."""
+    steps = (*reversed(wish.parents), wish)
+    return any(step.is_symlink() and step.lstat().st_uid not in (0, os.geteuid()) for step in steps)
 
 
 def _made(place: str) -> bool:

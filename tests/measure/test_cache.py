@@ -128,3 +128,14 @@ def test_the_race_for_the_cache_cannot_be_won(attacked: tuple[Path, Path], own: 
         if taken.is_relative_to(folder):
             shutil.rmtree(folder / "cache", ignore_errors=True)
     assert not flag.exists()
+
+
+@needs_root
+def test_a_link_of_somebody_else_leads_the_cache_nowhere(tmp_path: Path, own: Path) -> None:
+    """It points to a folder of ours, which he chose; a link of our own is followed."""
+    (tmp_path / "ours").mkdir(mode=0o700)
+    for name, user in (("theirs", NOBODY), ("mine", os.geteuid())):
+        (tmp_path / name).symlink_to(tmp_path / "ours")
+        os.chown(tmp_path / name, user, -1, follow_symlinks=False)
+    taken = [cache_folder({"XDG_CACHE_HOME": str(tmp_path / name)}) for name in ("theirs", "mine")]
+    assert taken == [own / ".cache/advisor/kernels", tmp_path / "ours/advisor/kernels"]
