@@ -151,6 +151,6 @@ def test_a_program_that_says_other_than_its_header_is_refused(project: Path, old
 def test_it_is_gone_with_its_file(project: Path) -> None:
     """Nothing else had to be touched: the copy is the project again, and the name is not known."""
     (project / "kernels" / "gups.c").unlink(missing_ok=True)
-    assert "nothing to measure is called gups" in advisor(project, *RUN, status=2).stderr
+    assert "there is no measurement gups" in advisor(project, *RUN, status=2).stderr
     own = sorted(path.relative_to(project / "kernels") for path in (project / "kernels").rglob("*.[ch]"))
     assert own == sorted(path.relative_to(kernels()) for path in kernels().rglob("*.[ch]"))

@@ -234,7 +234,7 @@ TWICE = """cuts:
 LACKING = [
     ("models: [80-95]", "models: [200]", ""),
     ("generation: 6 ", "# ", "line 1: generation is missing; which of its family, as the vendor counts: 2 for EPYC 7002"),
-    ("name: EPYC 9006 (Venice)", "name: EPYC 9005 (Turin)", "line 2: turin has the name EPYC 9005 (Turin) too; write what its"),
+    ("name: EPYC 9006 (Venice)", "name: EPYC 9005 (Turin)", "line 2: turin has the name EPYC 9005 (Turin) too; write the name"),
     ("family: epyc  ", "family: xeon  ", "line 5: family xeon is of Intel, and match is of AMD; write the product line of its"),
     ("flops_per_cycle: 32 ", "flops_per_cycle: 33 ", "line 11: a core with 33 double-precision FLOP in a cycle is not known"),
     ("memory_kind: DDR5", "memory_kind: ddr5", "line 13: memory_kind ddr5 is not written as elsewhere; write it in capitals"),

@@ -6,13 +6,12 @@ many interrupts go to CPUs away from their device, whether Slurm's definition ha
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any
 
 from advisor.fleet.fold import OWN_NAME, rounded
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Hca, Irq, Port
 from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Kernel, Limits, SlurmNode
+from advisor.model.hardware.operating_system import SlurmNode
 from advisor.model.hardware.topology import Topology
 
 
@@ -23,35 +22,39 @@ def digest_of(machine: Machine) -> str:
 
 def essence(machine: Machine) -> Machine:
     """Return a machine without what differs between equal nodes; it is no machine to be judged, only to be compared."""
-    topology = machine.topology
-    update: dict[str, Any] = {
-        "name": None,
-        "allocation": None,
-        "sources": (),
-        "gaps": (),
-        "topology": topology and _topology(topology),
-        "kernel": machine.kernel and _kernel(machine.kernel),
-        "limits": machine.limits and _limits(machine.limits),
-        "hcas": machine.hcas and tuple(_adapter(hca, topology) for hca in machine.hcas),
-        "slurm_nodes": machine.slurm_nodes and tuple(_definition(each, topology) for each in machine.slurm_nodes),
-    }
-    return machine.model_copy(update=update)
+    bare = machine.model_copy(update={"name": None, "allocation": None, "sources": (), "gaps": ()})
+    for without in (_adapters, _definitions, _topology, _kernel, _limits):
+        bare = without(bare)
+    return bare
 
 
-def _topology(topology: Topology) -> Topology:
-    nodes = tuple(node.model_copy(update={"memory": rounded(node.memory)}) if node.memory else node for node in topology.nodes)
-    return topology.model_copy(update={"nodes": nodes})
+def _topology(machine: Machine) -> Machine:
+    if machine.topology is None:
+        return machine
+    nodes = (node.model_copy(update={"memory": rounded(node.memory)}) if node.memory else node for node in machine.topology.nodes)
+    return machine.model_copy(update={"topology": machine.topology.model_copy(update={"nodes": tuple(nodes)})})
 
 
-def _kernel(kernel: Kernel) -> Kernel:
-    if kernel.cmdline is None:
-        return kernel
+def _kernel(machine: Machine) -> Machine:
+    kernel = machine.kernel
+    if kernel is None or kernel.cmdline is None:
+        return machine
     masked = tuple((name, value and OWN_NAME.sub("...", value)) for name, value in kernel.cmdline)
-    return kernel.model_copy(update={"cmdline": masked})
+    return machine.model_copy(update={"kernel": kernel.model_copy(update={"cmdline": masked})})
 
 
-def _limits(limits: Limits) -> Limits:
-    return limits.model_copy(update={"cgroup": None})
+def _limits(machine: Machine) -> Machine:
+    limits = machine.limits and machine.limits.model_copy(update={"cgroup": None})
+    return machine.model_copy(update={"limits": limits})
+
+
+def _adapters(machine: Machine) -> Machine:
+    return machine.model_copy(update={"hcas": machine.hcas and tuple(_adapter(hca, machine.topology) for hca in machine.hcas)})
+
+
+def _definitions(machine: Machine) -> Machine:
+    known = machine.slurm_nodes and tuple(_definition(each, machine.topology) for each in machine.slurm_nodes)
+    return machine.model_copy(update={"slurm_nodes": known})
 
 
 def _adapter(hca: Hca, topology: Topology | None) -> Hca:

@@ -1,7 +1,6 @@
 """Small files made to fill the memory: each is refused in one line, and takes less than 512 MiB."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -50,14 +49,23 @@ HOSTILE = {
 }
 
 
+BESIDE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, state, usage = os.wait4(process.pid, 0)
+open(sys.argv[1], "w").write(f"{os.waitstatus_to_exitcode(state)} {usage.ru_maxrss}")
+"""
+"""The kernel counts what a process had before it became another program: it is started by one that has little."""
+
+
 def peak(arguments: list[str], folder: Path) -> tuple[int, int, str]:
     """Return the status of a command, the KiB that it took, and what it said."""
+    command = [sys.executable, "-c", BESIDE, str(folder / "usage"), sys.executable, "-m", "advisor", *arguments]
     with (folder / "said").open("w+") as said:
-        process = subprocess.Popen([sys.executable, "-m", "advisor", *arguments], stdout=said, stderr=said)
-        _, state, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(state)
+        subprocess.run(command, stdout=said, stderr=said, check=True)
         said.seek(0)
-        return process.returncode, usage.ru_maxrss, said.read()
+        code, kib = (folder / "usage").read_text().split()
+        return int(code), int(kib), said.read()
 
 
 @pytest.mark.parametrize("case", HOSTILE)
