@@ -275,4 +275,4 @@ def test_what_racadm_stages_must_be_committed_too(tmp_path: Path, capsys: Captur
     """A restart alone changes nothing of it: the screen says so, and where the line stands that restarts at once."""
     node = write_archive("b-c6525-2x7702-nps1", tmp_path / "node.tar.gz")
     shown = said.printed(capsys, "audit", "--from", node, "--width", "200")
-    assert "NumaNodesPerSocket 4, then commit and restart: see explain" in shown
+    assert "NumaNodesPerSocket 4, then commit it" in shown

@@ -135,7 +135,7 @@ def fix_rows(head: Finding, planned: Planned, vendor: str | None, asker: Asker) 
     if command is not None and len(head.fix) == 1:
         own = any(line.split()[0] == command.split()[0] for line in head.fix[0].apply)
         # a restart alone changes nothing where the vendor's tool must commit what is staged, and that line restarts at once
-        yield "fix", f"{command}, then commit and restart: see explain" if own else f"{command}{then}"
+        yield "fix", f"{command}, then commit it" if own else f"{command}{then}"
         yield "or", menus
         return
     commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
