@@ -7,7 +7,7 @@ from advisor.language.units import count, plain
 from advisor.model.fleet import Fleet, Silent, Slow
 from advisor.model.node_sets import folded
 from advisor.render.commandline import word
-from advisor.render.fleet.screen import _slow, answered_text
+from advisor.render.fleet.screen import answered_text, slow_lines
 from advisor.render.lines import Line, Page, labelled, wrapped
 
 _ROOM: Final = 13
@@ -65,7 +65,7 @@ def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -
         fine = [node for node in again if node not in named]
         said = f"{plain(folded(again), _LONGEST)}" + (f"; not slow then: {plain(folded(fine), _LONGEST)}" if fine else "")
         yield from labelled("Again", [(said, "")], width, _ROOM)
-    for text in _slow(slow):
+    for text in slow_lines(slow):
         yield from labelled("SLOW", [(plain(text, _LONGEST), "warn")], width, _ROOM)
     if told["measured"]:
         yield from labelled("Then", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ROOM)

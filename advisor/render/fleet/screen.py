@@ -45,7 +45,7 @@ def fleet_lines(fleet: Fleet, width: int, *, verbose: bool = False) -> list[Line
         _section("WRONG", "high", _wrong(fleet.wrong, fixes=width >= _WIDE, whole=verbose)),
         _section("DRIFT", "warn", _drift(fleet.drift)),
         _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
-        _section("SLOW", "warn", _slow(fleet.slow)),
+        _section("SLOW", "warn", slow_lines(fleet.slow)),
         _section("ODD", "dim", [f"{each.what}: {plain(each.node)} {plain(each.why)}".strip() for each in fleet.odd]),
     ]
     foot = list(_foot(fleet, verbose=verbose))
@@ -148,7 +148,7 @@ def _split(each: Split) -> str:
     return f"{each.kind:<2} {each.fact}: {told}: which is meant?"
 
 
-def _slow(slow: Sequence[Slow]) -> list[str]:
+def slow_lines(slow: Sequence[Slow]) -> list[str]:
     figures: dict[tuple[str, str, str | None], list[Slow]] = defaultdict(list)
     for each in slow:
         figures[each.kind, each.figure, each.explained].append(each)
