@@ -149,7 +149,7 @@ def _split(each: Split) -> str:
 
 
 def slow_lines(slow: Sequence[Slow]) -> list[str]:
-    """Return a line for each figure of each kind: the slow nodes, worst first."""
+    """Return a line for each figure of each kind, with its slow nodes."""
     figures: dict[tuple[str, str, str | None], list[Slow]] = defaultdict(list)
     for each in slow:
         figures[each.kind, each.figure, each.explained].append(each)
