@@ -18,6 +18,7 @@ OPEN_MPI = MPI is not None and b"Open MPI" in subprocess.run([MPI, "--version"],
 AS_ROOT = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.matrix,  # it measures: beside other tests its runs are of another machine than its repeats
     pytest.mark.skipif(not (OPEN_MPI and COMPILER), reason="no Open MPI with a compiler here"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU has one placement"),
 ]
