@@ -1,11 +1,12 @@
 """Reads what other benchmark programs printed: a module holds the formats of one kind. Pure: bytes in, runs out."""
 
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
 from advisor.errors import BadInput
-from advisor.imports.text import LARGEST, Format, clean, cut, unlabelled
+from advisor.imports.text import LARGEST, Format, Line, clean, cut, unlabelled
 from advisor.model.imported import ImportedRun
 
 
@@ -16,17 +17,26 @@ def formats() -> tuple[Format, ...]:
     return tuple(sorted((each for module in modules for each in getattr(module, "FORMATS", ())), key=lambda each: each.name))
 
 
+def _read(format_: Format, lines: Sequence[Line]) -> tuple[ImportedRun, ...]:
+    """Return the runs of some lines; what no program prints is refused, whatever a reader makes of it."""
+    try:
+        return tuple(format_.read(lines))
+    except (ArithmeticError, LookupError, ValueError):
+        why = "its rows hold what this program does not print"
+        return (ImportedRun(format=format_.name, tool=format_.tool, line=lines[0].number, refused=why),)
+
+
 def read_runs(raw: bytes) -> tuple[ImportedRun, ...]:
     """Return every run that a file holds, in its order; refuse a file that is none of a known program."""
     if len(raw) > LARGEST:
         raise BadInput(f"larger than {LARGEST >> 20} MB, no benchmark prints that", cure="give the part with the results")
     lines = clean(raw)
     whole = next((each for each in formats() if each.is_whole and each.is_whole(lines)), None)
-    found = tuple(whole.read(lines)) if whole else ()
-    found = found or tuple(run for format_, part in cut(lines, formats()) for run in format_.read(part))
+    found = tuple(_read(whole, lines)) if whole else ()
+    found = found or tuple(run for format_, part in cut(lines, formats()) for run in _read(format_, part))
     if not found:
         parts = unlabelled(lines)
-        found = tuple(run for own in parts for format_, part in cut(own, formats()) for run in format_.read(part))
+        found = tuple(run for own in parts for format_, part in cut(own, formats()) for run in _read(format_, part))
     if not found:
         names = ", ".join(each.name for each in formats())
         raise BadInput("not recognised as the output of a benchmark", cure=f"docs/import.md lists what is read: {names}")

@@ -15,6 +15,8 @@ from advisor.imports.text import NUMBER, Format, Line
 from advisor.model.imported import ImportedFigure, ImportedRun
 
 _GAP: Final = 1.5
+_FEWEST: Final = 4
+"""Two numbers and a comma are many things."""
 _MOST: Final = 1024
 """CPUs of a matrix: the largest published has 256."""
 _CELLS: Final = re.compile(r"[\d.,eE+\- ]*")
@@ -97,8 +99,8 @@ def read_matrix(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             if value is not None and one != other and value > 0:
                 times.setdefault((min(one, other), max(one, other)), []).append(value * 1e-9)
     why = None
-    if not 2 <= count <= _MOST:
-        why = f"{count} CPUs are no matrix" if count < 2 else f"{count} CPUs are more than the {_MOST} that are read"
+    if not _FEWEST <= count <= _MOST:
+        why = f"{count} CPUs are no matrix" if count < _FEWEST else f"{count} CPUs are more than the {_MOST} that are read"
     elif len(times) != count * (count - 1) // 2:
         why = f"torn: {len(times)} of {count * (count - 1) // 2} pairs of {count} CPUs"
     figures = (

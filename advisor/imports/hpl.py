@@ -10,8 +10,8 @@ from advisor.model.imported import ImportedFigure, ImportedRun, Scope
 from advisor.model.measurement import Unit
 
 _ROW: Final = re.compile(
-    r"^\s*(?P<tv>W[RC]\w*)\s+(?P<n>\d+)\s+(?P<nb>\d+)\s+(?P<p>\d+)\s+(?P<q>\d+)\s+(?P<seconds>[\d.]+(?:[eE][-+]?\d+)?)\s+"
-    r"(?P<gflops>[\d.]+(?:[eE][-+]?\d+)?|nan)(?:\s+\(?\s*[\d.eE+]+\)?)?\s*$"
+    r"^\s*(?P<tv>W[RC]\w*)\s+(?P<n>\d+)\s+(?P<nb>\d+)\s+(?P<p>\d+)\s+(?P<q>\d+)\s+(?P<seconds>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?)\s+"
+    r"(?P<gflops>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?|nan)(?:\s+\(?\s*[\d.eE+]+\)?)?\s*$"
 )
 """T/V, N, NB, P, Q, seconds, GFLOP/s, and of NVIDIA's the rate of each GPU."""
 _RESIDUAL: Final = re.compile(r"^\s*\|\|Ax-b\|\|.*=\s*(?P<value>\S+)\s*\.+\s*(?P<verdict>PASSED|FAILED)")

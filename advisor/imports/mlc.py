@@ -19,7 +19,7 @@ _MIXES: Final = {
     "ALL Reads": "load", "3:1 Reads-Writes": "3 reads to 1 write", "2:1 Reads-Writes": "2 reads to 1 write",
     "1:1 Reads-Writes": "copy-like", "Stream-triad like": "triad",
 }  # fmt: skip
-_MIX: Final = re.compile(r"^\s*([A-Za-z0-9:\- ]+?)\s*:\s*([\d.]+)\s*$")
+_MIX: Final = re.compile(r"^\s*([A-Za-z0-9:\- ]+?)\s*:\s*(\d+(?:\.\d+)?)\s*$")
 _SUM: Final = 0.03
 """How far the diagonal of the bandwidth matrix may sum up beside ALL Reads: 0.6 % at most in the outputs that were read."""
 
@@ -98,7 +98,7 @@ def read_mlc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     ]
     notes = tuple(_notes(lines, figures))
     contradiction = next((note for note in notes if "contradicts" in note), None)
-    idle = value_after(lines, r"^Each iteration took .*\(\s*([\d.]+)\s*ns\)")
+    idle = value_after(lines, r"^Each iteration took .*\(\s*(\d+(?:\.\d+)?)\s*ns\)")
     if idle and not figures:
         figures = (ImportedFigure(what="latency", unit="seconds", value=float(idle) * 1e-9, scope="one thread"),)
     why = contradiction or (f"torn at line {lines[-1].number}: the {torn[0]} matrix is not whole" if torn else None)

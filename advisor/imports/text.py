@@ -16,6 +16,8 @@ _LONGEST: Final = 4096
 """Characters of a line that are read, but for matrices."""
 _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ENDLESS: Final = re.compile(r"\d{41,}")
+"""No program prints such a number, and Python refuses to read it."""
 _LABEL: Final = re.compile(r"^\s*(?P<label>\[\d+(?:,\d+)?\](?:<std(?:out|err)>)?:?|[\w.\-/]{1,120}:(?!\d*:)|>) ?")
 """Of mpirun --tag-output, srun --label, clush, grep -H and of quoted mail."""
 _MOSTLY: Final = 0.9
@@ -58,7 +60,7 @@ def clean(raw: bytes) -> list[Line]:
     lines = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         shown = _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2]
-        lines.append(Line(number, _CONTROL.sub("", shown).expandtabs().rstrip()))
+        lines.append(Line(number, _ENDLESS.sub("...", _CONTROL.sub("", shown)).expandtabs().rstrip()))
     return lines
 
 
@@ -100,7 +102,7 @@ def cut(lines: Sequence[Line], formats: Sequence[Format]) -> Iterator[tuple[Form
         yield now
 
 
-NUMBER: Final = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+NUMBER: Final = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?"
 _WHOLE_NUMBER: Final = re.compile(NUMBER)
 
 
