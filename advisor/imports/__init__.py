@@ -1,7 +1,7 @@
 """Reads what other benchmark programs printed: a module holds the formats of one kind. Pure: bytes in, runs out."""
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -26,17 +26,17 @@ def _read(format_: Format, lines: Sequence[Line]) -> tuple[ImportedRun, ...]:
         return (ImportedRun(format=format_.name, tool=format_.tool, line=lines[0].number, refused=why),)
 
 
+def _runs_of(texts: Iterable[Sequence[Line]]) -> tuple[ImportedRun, ...]:
+    return tuple(run for lines in texts for format_, part in cut(lines, formats()) for run in _read(format_, part))
+
+
 def read_runs(raw: bytes) -> tuple[ImportedRun, ...]:
     """Return every run that a file holds, in its order; refuse a file that is none of a known program."""
     if len(raw) > LARGEST:
         raise BadInput(f"larger than {LARGEST >> 20} MB, no benchmark prints that", cure="give the part with the results")
     lines = clean(raw)
     whole = next((each for each in formats() if each.is_whole and each.is_whole(lines)), None)
-    found = tuple(_read(whole, lines)) if whole else ()
-    found = found or tuple(run for format_, part in cut(lines, formats()) for run in _read(format_, part))
-    if not found:
-        parts = unlabelled(lines)
-        found = tuple(run for own in parts for format_, part in cut(own, formats()) for run in _read(format_, part))
+    found = (_read(whole, lines) if whole else ()) or _runs_of([lines]) or _runs_of(unlabelled(lines))
     if not found:
         names = ", ".join(each.name for each in formats())
         raise BadInput("not recognised as the output of a benchmark", cure=f"docs/import.md lists what is read: {names}")

@@ -62,7 +62,7 @@ class Placing:
             "unit": figure.unit,
             "values": (figure.value,),
             "bytes": figure.size,
-            "details": {"imported": f"{run.tool}{f' {run.version}' if run.version else ''}, {figure.statistic}"},
+            "details": {"imported": f"{run.title}, {figure.statistic}"},
         }
         return Result(**{**own, **more})
 
@@ -86,9 +86,13 @@ def _own_place(on: Placing, run: ImportedRun) -> CoreGroup | None:
     """Return where a run says itself that it ran: on these CPUs, or with as many threads as the machine has cores or CPUs."""
     if run.cpus:
         return next((each for each in _pieces(on.ground) if _same_cores(on.ground, each.cpus, run.cpus)), None)
-    whole = next(iter(on.ground.pieces("machine")))
-    counts = (len(whole.cpus), len(on.ground.inside.cores))
-    return whole if run.conditions.get("threads") in counts or run.conditions.get("ranks") in counts else None
+    return _machine_of(on, run.conditions.get("threads"), run.conditions.get("ranks"))
+
+
+def _machine_of(on: Placing, *counts: object) -> CoreGroup | None:
+    """Return the whole machine where threads or ranks are as many as its cores or its CPUs."""
+    (whole,) = on.ground.pieces("machine")
+    return whole if {len(whole.cpus), len(on.ground.inside.cores)} & {*counts} else None
 
 
 def _same_cores(ground: Resources, place: Iterable[int], cpus: Iterable[int]) -> bool:
@@ -124,7 +128,7 @@ def _nodes(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
     """Return figures from node to node: those of other nodes than the machine has make the file another machine's."""
     homes = {piece.index: piece for piece in on.ground.pieces("numa")}
     there = {node.os_index for node in on.ground.memories}
-    named = {at for figure in run.figures if figure.at for at in (figure.at,)}
+    named = {figure.at for figure in run.figures if figure.at}
     strange = sorted({cores for cores, _ in named} - set(homes) | {memory for _, memory in named} - there)
     count = run.conditions.get("NUMA nodes")
     if strange or (isinstance(count, int) and count != len(homes)):
@@ -149,14 +153,12 @@ def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[R
         need, have = 8 * n * n / 2**30, memory / 2**30
         return [], f"its matrix of {need:.0f} GiB is more than this machine's {have:.0f} GiB: several nodes, or another machine"
     ranks = int(run.conditions.get("P", 0)) * int(run.conditions.get("Q", 0))
-    whole = next(iter(on.ground.pieces("machine")))
-    where = place or (whole if ranks in (len(whole.cpus), len(on.ground.inside.cores)) else None)
+    where = place or _machine_of(on, ranks)
     if where is None:
         return [], f"it does not say on how many cores {ranks} ranks ran: --placed {PLACES}"
     told = {"n": n, "nb": run.conditions.get("NB", 0), "p": run.conditions.get("P", 0), "q": run.conditions.get("Q", 0)}
-    marked = f"{run.tool}{f' {run.version}' if run.version else ''}"
     made = [
-        on.result(run, figure, where, kernel="hpl", purpose="hpl", variant="xhpl", details={**told, "imported": marked})
+        on.result(run, figure, where, kernel="hpl", purpose="hpl", variant="xhpl", details={**told, "imported": run.title})
         for figure in run.figures
     ]
     return made, None

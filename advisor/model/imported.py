@@ -43,3 +43,8 @@ class ImportedRun(Value):
     not_said: tuple[str, ...] = Field(default=(), description="what a verdict needs and the file does not say: host, binding")
     notes: tuple[str, ...] = Field(default=(), description="what to keep in mind: no residual was checked")
     refused: str | None = Field(default=None, description="why none of it is believed")
+
+    @property
+    def title(self) -> str:
+        """The program, with its version where it says one: STREAM 5.10."""
+        return f"{self.tool} {self.version}" if self.version else self.tool

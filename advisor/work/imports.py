@@ -7,7 +7,7 @@ from typing import Any
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
-from advisor.imports import formats, read_runs
+from advisor.imports import read_runs
 from advisor.imports.core_to_core import Level, levels, times_of
 from advisor.imports.text import LARGEST
 from advisor.know.platforms import match_platform
@@ -128,15 +128,12 @@ def contradictions(machine: Machine, name: str, cuts: Sequence[Level]) -> Iterat
     cpus = sorted(topology.pus)
     if sum(map(len, cuts[0].groups)) != len(cpus):
         return
-    known = {
-        "cores": {frozenset(core.cpuset) for core in topology.inside.cores if len(core.cpuset) > 1},
-        "L3 groups": {frozenset(l3.cpuset) for l3 in topology.l3},
-        "NUMA nodes": {frozenset(node.cpuset) for node in topology.inside.cpu_nodes},
-        "sockets": {frozenset(package.cpuset) for package in topology.packages},
-    }
+    inside = topology.inside
+    known = [{frozenset(part.cpuset) for part in parts} for parts in (topology.l3, inside.cpu_nodes, topology.packages)]
+    known.append({frozenset(core.cpuset) for core in inside.cores if len(core.cpuset) > 1})
     for level in cuts:
         groups = {frozenset(cpus[at] for at in group) for group in level.groups}
-        if not any(groups == sets for sets in known.values()):
+        if groups not in known:
             found = f"{len(groups)} groups of {len(level.groups[0])} CPUs, {level.ratio:.1f} times nearer to each other"
             yield f"{name}: its times show {found}; this machine reports nothing like it: another one, or it does not show all"
 
@@ -199,8 +196,3 @@ def _best(measurements: Measurements) -> dict[tuple[str, Unit], float]:
             better = min if each.unit == "seconds" else max
             found[key] = better(found.get(key, each.median), each.median)
     return found
-
-
-def known_formats() -> tuple[tuple[str, str, str, str], ...]:
-    """Return each format that is read: its name, the programs, the versions it was written against, and what it never says."""
-    return tuple((each.name, each.tool, each.seen, ", ".join(each.not_said) or "-") for each in formats())
