@@ -145,7 +145,7 @@ def _with(run: Callable[..., Any], name: str, several: Callable[..., Any]) -> Ca
         made = several(**{each: given.pop(each) for each in shared})
         return run(**given, **{name: made})
 
-    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined] # typer reads options there
     command.__annotations__ = {each.name: each.annotation for each in options}
     command.__module__ = run.__module__
     return command

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.fleet.slow import FAR, PRACTICAL, spread_of
+from advisor.fleet.slow import FAR, FINEST, practical, spread_of
 
 Pair = tuple[str, str]
 """Two nodes, as the schedule has them."""
@@ -22,8 +22,6 @@ _LEAST: Final = 3
 """Meetings of a node without which it is not judged."""
 LEAST_PAIRS: Final = 8
 """Pairs without which nothing is usual."""
-_FINEST: Final = 0.005
-"""Of the median: values that are rounded may all be equal."""
 _MEDIANS: Final = 1.2533
 """The standard deviation of a median by that of a mean, of normal values: sqrt(pi / 2)."""
 
@@ -101,7 +99,7 @@ def blame(values: Mapping[Pair, float | None], unit: str = "bytes/s") -> Blame:
     told = [value for value in values.values() if value is not None]
     if len(values) < LEAST_PAIRS or len(told) * 2 < len(values):
         return Blame(pairs=len(values))
-    judge = _Judge(values, unit, median(told), max(spread_of(told), _FINEST * abs(median(told))))
+    judge = _Judge(values, unit, median(told), max(spread_of(told), FINEST * abs(median(told))))
     bad = judge.bad_nodes()
     guilty = {each.node for each in bad}
     links = tuple(judge.slow_links(guilty))
@@ -114,7 +112,7 @@ class _Judge:
     def __init__(self, values: Mapping[Pair, float | None], unit: str, middle: float, scale: float) -> None:
         self._values, self._middle, self._scale = values, middle, scale
         self._worse = 1 if unit == "seconds" else -1
-        self._practical = PRACTICAL.get(unit, PRACTICAL["bytes/s"]) * abs(middle)
+        self._practical = practical(unit, middle)
 
     def _away(self, value: float | None) -> float:
         """Return how far a value is on the bad side of the median."""
@@ -191,7 +189,7 @@ def confirmed(found: Blame, second: Mapping[Pair, float | None], unit: str = "by
     worse = 1 if unit == "seconds" else -1
 
     def slow(value: float | None, middle: float) -> bool:
-        return value is None or (value - middle) * worse > PRACTICAL.get(unit, PRACTICAL["bytes/s"]) * abs(middle)
+        return value is None or (value - middle) * worse > practical(unit, middle)
 
     nodes = []
     for each in found.nodes:

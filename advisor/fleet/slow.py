@@ -19,9 +19,9 @@ _FEW: Final = 20
 """Below this so few are left out that what is left is as wide as all."""
 _WITHOUT_TENTH: Final = 1.267
 """The standard deviation of normal values by that of the nine tenths in their middle: 1 / sqrt(1 - 2 q f(q) / 0.9), q = 1.645."""
-_FINEST: Final = 0.005
+FINEST: Final = 0.005
 """Of the median: values that are rounded may all be equal, and then every other is infinitely far."""
-PRACTICAL: Final = {"bytes/s": 0.05, "flop/s": 0.03, "seconds": 0.10}
+_PRACTICAL: Final = {"bytes/s": 0.05, "flop/s": 0.03, "seconds": 0.10}
 """A distance from the median that matters, by the unit; what has none of its own is judged as a bandwidth."""
 
 
@@ -73,12 +73,12 @@ def _far(kind: str, figures: Mapping[str, Figure], asked: Sequence[str]) -> Iter
         return
     values = [figure.value for figure in figures.values()]
     middle, sample = median(values), next(iter(figures.values()))
-    scale = max(spread_of(values), _FINEST * abs(middle), abs(middle) * median(each.spread for each in figures.values()))
+    scale = max(spread_of(values), FINEST * abs(middle), abs(middle) * median(each.spread for each in figures.values()))
     worse = 1 if sample.unit == "seconds" else -1
     for node in asked:
         figure = figures[node]
         away = (figure.value - middle) * worse
-        if scale > 0 and away > FAR * scale and away > PRACTICAL.get(sample.unit, PRACTICAL["bytes/s"]) * abs(middle):
+        if scale > 0 and away > FAR * scale and away > practical(sample.unit, middle):
             yield Slow(
                 figure=figure.name,
                 node=node,
@@ -89,6 +89,11 @@ def _far(kind: str, figures: Mapping[str, Figure], asked: Sequence[str]) -> Iter
                 unit=figure.unit,
                 among=len(figures),
             )
+
+
+def practical(unit: str, middle: float) -> float:
+    """Return how far from a median a figure of some unit has to be for it to matter."""
+    return _PRACTICAL.get(unit, _PRACTICAL["bytes/s"]) * abs(middle)
 
 
 def spread_of(values: Sequence[float]) -> float:

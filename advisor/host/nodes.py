@@ -134,7 +134,7 @@ def _as_the_site_has_it(task: Task) -> None:
     task.set_info("connect_timeout", wait or _CONNECT)
 
 
-class _Bounded(ExecClient):  # type: ignore[misc]
+class _Bounded(ExecClient):  # type: ignore[misc] # ClusterShell has no types
     """One node that is asked: what it prints is kept up to a limit, as bytes; a line without an end holds no more than others."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -189,7 +189,7 @@ class _Bounded(ExecClient):  # type: ignore[misc]
         self.worker._check_fini()  # noqa: SLF001 - a client tells its worker that it has closed
 
 
-class _OverSsh(_Bounded, SshClient):  # type: ignore[misc]
+class _OverSsh(_Bounded, SshClient):  # type: ignore[misc] # nor has this one
     def _build_cmd(self) -> tuple[list[str], None]:
         command, _ = super()._build_cmd()
         # A master that ssh leaves behind (ControlPersist) would keep our end of its error output open; one that is there is used.
@@ -203,7 +203,7 @@ class _BySrun(_Bounded):
         return self.worker.srun(self.key), None
 
 
-class _Worker(ExecWorker):  # type: ignore[misc]
+class _Worker(ExecWorker):  # type: ignore[misc] # nor has this one
     """Many nodes that are asked the same."""
 
     def __init__(self, nodes: Sequence[str], errand: Errand, way: Way, program: str, heard: Callable[[Reply], None]) -> None:
@@ -215,7 +215,7 @@ class _Worker(ExecWorker):  # type: ignore[misc]
     def _create_clients(self, **given: Any) -> None:
         client = _OverSsh if self._way.partition is None else _BySrun
         for name in self._names:
-            self._clients.append(client(name, _SHELL, self, True, given["timeout"], False, None))  # noqa: FBT003
+            self._clients.append(client(name, _SHELL, self, True, given["timeout"], False, None))  # noqa: FBT003 - as ClusterShell calls it
 
     def ask_to_end(self, process: Any) -> None:
         """Ask one that is under way to end; it is waited for in the end."""
@@ -252,7 +252,7 @@ def _soon(process: Any) -> int | None:
     ends = monotonic() + _MOMENT
     while (status := process.poll()) is None and monotonic() < ends:
         sleep(0.002)
-    return status  # type: ignore[no-any-return]
+    return status  # type: ignore[no-any-return] # ClusterShell has no types
 
 
 def _end(ending: Sequence[Any]) -> None:

@@ -101,9 +101,9 @@ def gaussian_limits(level: float, most: int, first: int = 3) -> tuple[float, ...
     for blocks in range(first + 1, most + 1):
         before, weights = edge, [_STEP * each for each in density]
         weights[0] /= 2
-        edge = _where(lambda at: _passed(weights, at - before), spent(level, blocks) - used, edge + _WIDTH)  # noqa: B023
+        edge = _where(lambda at: _passed(weights, at - before), spent(level, blocks) - used, edge + _WIDTH)  # noqa: B023 - called here
         used = spent(level, blocks)
-        density = _grid(edge, blocks, lambda at: _arrived(weights, at - before))  # noqa: B023
+        density = _grid(edge, blocks, lambda at: _arrived(weights, at - before))  # noqa: B023 - called here
         limits.append(edge / sqrt(blocks))
     return tuple(limits)
 
