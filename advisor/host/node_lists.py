@@ -1,13 +1,16 @@
-"""Names of nodes: what is no plain host name is refused before anything is run; the site's own groups, Slurm's partitions."""
+"""Names of nodes: what is no plain host name is refused before anything is run; what the site says: groups, partitions, ssh."""
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 from advisor.errors import BadValue, CannotWork
 from advisor.host.live import LiveHost
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?", re.ASCII)
+_CONNECT: Final = 10
+"""Seconds for ssh to reach a node, where clush.conf says nothing."""
 _PARTITION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -29,6 +32,20 @@ def members(group: str) -> tuple[str, ...]:
         return tuple(NodeSet(group, resolver=GroupResolverConfig(config_paths("groups.conf"))))
     except (NodeSetException, GroupResolverError) as error:
         raise BadValue(f"{group[:60]!a}: ClusterShell says: {str(error)[:200]}", cure="see nodeset -L") from error
+
+
+def ssh_settings() -> dict[str, Any]:
+    """Return what the site's clush.conf says of ssh, as ClusterShell's tasks take it."""
+    from ClusterShell.CLI.Config import ClushConfig, ClushConfigError
+
+    given = dict.fromkeys(("quiet", "verbose", "debug", "fanout", "user", "options", "connect_timeout", "command_timeout"))
+    try:
+        config = ClushConfig(SimpleNamespace(**given, whencolor=None, maxrc=None, option=[]))
+        found = {name: getattr(config, name) for name in ("ssh_user", "ssh_path", "ssh_options")}
+        wait = int(config.connect_timeout)
+    except (ClushConfigError, OSError, ValueError) as error:
+        raise CannotWork(f"clush.conf of ClusterShell: {str(error)[:200]}; correct it") from error
+    return {name: value for name, value in found.items() if value is not None} | {"connect_timeout": wait or _CONNECT}
 
 
 def nodes_of_partition(partition: str) -> tuple[str, ...]:

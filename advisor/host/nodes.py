@@ -11,25 +11,21 @@ whoever asked has gone, however it went, and can end by itself.
 import os
 import select
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
 from math import ceil
 from time import monotonic, sleep
-from types import SimpleNamespace
 from typing import Any, Final
 
-from ClusterShell.CLI.Config import ClushConfig, ClushConfigError
-from ClusterShell.Task import Task, task_self
+from ClusterShell.Task import task_self
 from ClusterShell.Worker.Exec import ExecClient, ExecWorker
 from ClusterShell.Worker.Ssh import SshClient
 
 from advisor.errors import CannotWork
+from advisor.host.errands import Ended, Errand, Line, Reply, Way
 from advisor.host.live import find, interruptible
-from advisor.host.node_lists import checked_names, checked_partition
+from advisor.host.node_lists import checked_names, checked_partition, ssh_settings
 
-FAN_OUT: Final = 64
 LIMIT: Final = 24 << 20
 """Bytes that one node may print: a capture of a large server is below 4 MiB as base64."""
 _ROOM: Final = 256 << 20
@@ -44,52 +40,6 @@ _GRANTS: Final = 10
 """Moments more for a node whose output waits to be read when its time is up."""
 _GRACE: Final = 3.0
 """Seconds for those that are asked to end: srun takes its job back."""
-_CONNECT: Final = 10
-
-
-class Ended(StrEnum):
-    """How asking a node came to its end."""
-
-    ITSELF = "itself"
-    TIMED_OUT = "timed out"
-    TOO_MUCH = "too much"
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What one node printed, and how that ended; below zero the status is the signal that ended ssh or srun here."""
-
-    node: str
-    out: bytes
-    err: bytes
-    status: int | None
-    ended: Ended = Ended.ITSELF
-
-
-@dataclass(frozen=True)
-class Errand:
-    """What each node is to run, the same for all."""
-
-    script: bytes
-    ends: bytes = b""
-    """What the last line of a whole answer begins with: the node's input is closed then."""
-
-
-@dataclass(frozen=True)
-class Way:
-    """How nodes are reached: ssh, or where a partition is named one small job of Slurm for each node."""
-
-    partition: str | None = None
-    fan_out: int = FAN_OUT
-    timeout: float = 60.0
-    """Seconds for each node, from when it is asked; in Slurm's queue too."""
-    exclusive: bool = False
-    """A job has its node for itself."""
-
-    @property
-    def name(self) -> str:
-        """Return what reaches the nodes."""
-        return "ssh" if self.partition is None else "srun"
 
 
 def ask_nodes(nodes: Sequence[str], errand: Errand, way: Way, heard: Callable[[Reply], None]) -> None:
@@ -101,37 +51,37 @@ def ask_nodes(nodes: Sequence[str], errand: Errand, way: Way, heard: Callable[[R
     program = find(way.name)
     if program is None:
         raise CannotWork(f"there is no {way.name} here; install it, or ask from a node that has it")
+    _run(_Nodes(names, errand, way, program, heard), way.fan_out, way.name)
+
+
+def start_lines(lines: Sequence[Line], heard: Callable[[Reply], None], *, at_once: int, timeout: float) -> None:
+    """Start launchers' lines, so many at a time, each with its own time; ``heard`` gets each reply, by the line's name.
+
+    Ctrl-C asks those that are under way to end their ranks, and is raised.
+    """
+    for program in dict.fromkeys(line.argv[0] for line in lines):
+        if find(program) is None:
+            raise CannotWork(f"{program} is not here; load the MPI's module")
+    if lines:
+        _run(_Launchers(lines, timeout, heard), at_once, lines[0].argv[0])
+
+
+def _run(worker: "_Worker", at_once: int, what: str) -> None:
+    """Run all that a worker has, so many at a time; nothing of it is left whatever happens."""
     task = task_self()
-    task.set_info("fanout", way.fan_out)
-    _as_the_site_has_it(task)
-    worker = _Worker(names, errand, way, program, heard)
+    for name, value in {"fanout": at_once, **ssh_settings()}.items():
+        task.set_info(name, value)
     try:
         with interruptible():
             task.schedule(worker)
             task.resume()
     except OSError as error:
-        raise CannotWork(
-            f"{way.name} cannot be started: {(error.strerror or str(error)).lower()}; try a smaller --fan-out"
-        ) from error
+        why = (error.strerror or str(error)).lower()
+        raise CannotWork(f"{what} cannot be started: {why}; try a smaller --fan-out") from error
     finally:
         worker.heard = _unheard
         task.abort(kill=True)  # the next run begins with the site's own settings
         _end(worker.ending)
-
-
-def _as_the_site_has_it(task: Task) -> None:
-    """Let hold what clush.conf says of ssh."""
-    given = dict.fromkeys(("quiet", "verbose", "debug", "fanout", "user", "options", "connect_timeout", "command_timeout"))
-    try:
-        config = ClushConfig(SimpleNamespace(**given, whencolor=None, maxrc=None, option=[]))
-        found = {name: getattr(config, name) for name in ("ssh_user", "ssh_path", "ssh_options")}
-        wait = int(config.connect_timeout)
-    except (ClushConfigError, OSError, ValueError) as error:
-        raise CannotWork(f"clush.conf of ClusterShell: {str(error)[:200]}; correct it") from error
-    for name, value in found.items():
-        if value is not None:
-            task.set_info(name, value)
-    task.set_info("connect_timeout", wait or _CONNECT)
 
 
 class _Bounded(ExecClient):  # type: ignore[misc] # ClusterShell has no types
@@ -203,25 +153,63 @@ class _BySrun(_Bounded):
         return self.worker.srun(self.key), None
 
 
-class _Worker(ExecWorker):  # type: ignore[misc] # nor has this one
-    """Many nodes that are asked the same."""
+class _Launcher(_Bounded):
+    """A launcher's line; its standard input is empty."""
 
-    def __init__(self, nodes: Sequence[str], errand: Errand, way: Way, program: str, heard: Callable[[Reply], None]) -> None:
-        self._names, self.errand, self._way, self.program, self.heard = nodes, errand, way, program, heard
+    def _start(self) -> "_Launcher":
+        super()._start()
+        self._set_write_eof(self.worker.SNAME_STDIN)
+        return self
+
+    def _build_cmd(self) -> tuple[list[str], dict[str, str]]:
+        line = self.worker.lines[self.key]
+        return list(line.argv), dict(line.environment)
+
+
+class _Worker(ExecWorker):  # type: ignore[misc] # nor has this one
+    """Many that are started here, and what is heard of them."""
+
+    stop = signal.SIGTERM
+    """The signal that asks one to end."""
+
+    def __init__(self, errand: Errand, timeout: float, heard: Callable[[Reply], None]) -> None:
+        self.errand, self.heard = errand, heard
         self.held = 0
         self.ending: list[Any] = []
-        super().__init__(None, None, timeout=way.timeout, command=_SHELL, stderr=True)
+        super().__init__(None, None, timeout=timeout, command=_SHELL, stderr=True)
 
-    def _create_clients(self, **given: Any) -> None:
-        client = _OverSsh if self._way.partition is None else _BySrun
-        for name in self._names:
-            self._clients.append(client(name, _SHELL, self, True, given["timeout"], False, None))  # noqa: FBT003 - as ClusterShell calls it
+    def _add(self, kind: type[_Bounded], names: Iterable[str], timeout: float) -> None:
+        for name in names:
+            self._clients.append(kind(name, _SHELL, self, True, timeout, False, None))  # noqa: FBT003 - as ClusterShell calls it
 
     def ask_to_end(self, process: Any) -> None:
         """Ask one that is under way to end; it is waited for in the end."""
         with suppress(OSError):
-            process.send_signal(signal.SIGTERM if self._way.partition is None else signal.SIGINT)
+            process.send_signal(self.stop)
         self.ending = [each for each in self.ending if each.poll() is None] + [process]
+
+
+class _Launchers(_Worker):
+    """Lines of launchers."""
+
+    def __init__(self, lines: Sequence[Line], timeout: float, heard: Callable[[Reply], None]) -> None:
+        self.lines = {line.name: line for line in lines}
+        super().__init__(Errand(b""), timeout, heard)
+
+    def _create_clients(self, **given: Any) -> None:
+        self._add(_Launcher, self.lines, given["timeout"])
+
+
+class _Nodes(_Worker):
+    """Nodes that are asked the same."""
+
+    def __init__(self, nodes: Sequence[str], errand: Errand, way: Way, program: str, heard: Callable[[Reply], None]) -> None:
+        self._names, self._way, self.program = nodes, way, program
+        self.stop = signal.SIGTERM if way.partition is None else signal.SIGINT
+        super().__init__(errand, way.timeout, heard)
+
+    def _create_clients(self, **given: Any) -> None:
+        self._add(_OverSsh if self._way.partition is None else _BySrun, self._names, given["timeout"])
 
     def srun(self, node: str) -> list[str]:
         """Return the command that runs a shell on one node: a step of the job that this is in, or a small job of its own."""

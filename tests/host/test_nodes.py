@@ -8,7 +8,8 @@ import pytest
 
 from advisor.errors import BadValue, CannotWork
 from advisor.host import nodes
-from advisor.host.nodes import Ended, Errand, Reply, Way, ask_nodes
+from advisor.host.errands import Ended, Errand, Reply, Way
+from advisor.host.nodes import ask_nodes
 
 
 def program(folder: Path, name: str, text: str) -> None:

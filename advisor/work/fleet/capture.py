@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.errors import AdvisorError, CannotWork
+from advisor.host.errands import Reply, Way
 from advisor.host.node_lists import checked_names, nodes_of_partition
-from advisor.host.nodes import Reply, Way, ask_nodes
+from advisor.host.nodes import ask_nodes
 from advisor.host.source import capture_from
 from advisor.model.fleet import CAPTURE_SUFFIX, KEPT, Answer, Outcome
 from advisor.model.node_sets import folded

@@ -13,10 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from advisor.errors import AdvisorError, CannotWork
+from advisor.host.errands import Reply, Way
 from advisor.host.files import write_file
 from advisor.host.live import LiveHost
 from advisor.host.node_lists import checked_names
-from advisor.host.nodes import Reply, Way, ask_nodes
+from advisor.host.nodes import ask_nodes
 from advisor.know.platforms import match_platform
 from advisor.measure.build import Recipe, build, find_compiler, flags_for
 from advisor.measure.ceilings import checked_results

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from advisor.host.nodes import Way
+from advisor.host.errands import Way
 from advisor.model.fleet import Outcome, answers_in
 from advisor.work.fleet.capture import Captured, CaptureOptions, capture_fleet
 from advisor.work.machine import topology

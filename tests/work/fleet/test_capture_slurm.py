@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.nodes import Way
+from advisor.host.errands import Way
 from advisor.model.fleet import Outcome
 from advisor.work.fleet.capture import CaptureOptions, capture_fleet
 from tests.fakenode import slurm

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
-from advisor.host.nodes import Way
+from advisor.host.errands import Way
 from advisor.model.fleet import Answer, Outcome
 from advisor.work.fleet import measure
 from advisor.work.fleet.answers import AnswersFolder

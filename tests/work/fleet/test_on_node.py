@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.nodes import Ended, Reply
+from advisor.host.errands import Ended, Reply
 from advisor.model.fleet import Outcome
 from advisor.work.fleet.on_node import brought, errand
 

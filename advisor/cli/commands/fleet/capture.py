@@ -40,7 +40,7 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Capture many nodes."""
-    from advisor.host.nodes import Way
+    from advisor.host.errands import Way
     from advisor.render.fleet.answers import captured_page
     from advisor.work.fleet.answers import age
     from advisor.work.fleet.capture import CaptureOptions, capture_fleet

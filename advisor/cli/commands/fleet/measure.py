@@ -32,7 +32,7 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Measure many nodes."""
-    from advisor.host.nodes import Way
+    from advisor.host.errands import Way
     from advisor.render.fleet.answers import measured_page
     from advisor.work.fleet.measure import measure_fleet
 
