@@ -23,6 +23,26 @@ Timeout = Annotated[
     float, typer.Option("--timeout", metavar="S", min=1, max=86400, help="Seconds for each node; in Slurm's queue too.")
 ]
 FanOut = Annotated[int, typer.Option("--fan-out", metavar="N", min=1, max=1024, help="Nodes that are asked at the same time.")]
+Pairs = Annotated[
+    bool, typer.Option("--pairs", help="Messages between pairs of nodes, each with some others: a bad link, a bad node.")
+]
+Meetings = Annotated[
+    int, typer.Option("--meetings", metavar="K", min=1, max=64, help="With --pairs: others that each node meets.")
+]
+PairCommand = Annotated[
+    str | None,
+    typer.Option(
+        "--pair-command", metavar="CMD", help="With --pairs: run this; {a} and {b} in it are the nodes; prints what OSU does."
+    ),
+]
+Hpl = Annotated[bool, typer.Option("--hpl", help="HPL on each node by itself, on all at once, with the same N.")]
+FleetQuick = Annotated[bool, typer.Option("--quick", help="Memory, peak, latency of each node: the default.")]
+FleetXhpl = Annotated[
+    Path | None, typer.Option("--xhpl", metavar="PATH", help="With --hpl: run this HPL, that every node has at that path.")
+]
+FleetKernels = Annotated[
+    Path | None, typer.Option("--kernels", metavar="DIR", help="Use mbw_mr or hpl of this folder, that every node sees.")
+]
 
 
 def named(where: str | None, hosts: Path | None) -> tuple[str, ...] | None:

@@ -116,12 +116,18 @@ def launch_output(host: Starter, argv: Sequence[str], variables: Mapping[str, st
         if sum(map(len, heard)) <= _LARGEST:
             heard.append(data)
 
-    limit = max(_LEAST, _PATIENCE * seconds)
+    limit = limit_of(seconds)
     ran = host.launch(tuple(argv), hear, timeout=limit, variables=variables)
-    return LaunchOutput(b"".join(heard), _failed(argv[0], ran, limit))
+    return LaunchOutput(b"".join(heard), failed(argv[0], ran, limit))
 
 
-def _failed(launcher: str, ran: Ran, limit: float) -> str | None:
+def limit_of(seconds: float) -> float:
+    """Return how long a start may take that should take so many seconds."""
+    return max(_LEAST, _PATIENCE * seconds)
+
+
+def failed(launcher: str, ran: Ran, limit: float) -> str | None:
+    """Return in words why a start ended badly; None where it did not."""
     if ran.why is Why.ABSENT:
         return f"{launcher} is not here; load the MPI's module"
     if ran.why is Why.TIMEOUT:

@@ -38,13 +38,19 @@ def _limit(cpus: int) -> float:
     return max(LEAST, min(SHARE * cpus, MOST))
 
 
-def template_values(tasks: Sequence[Task], programs: Mapping[str, bytes], *, busy_ok: bool) -> dict[str, object]:
-    """Return what the script is made from: the programs as an archive, the tasks as lines, the limits of the idle gate."""
+def template_values(
+    tasks: Sequence[Task], programs: Mapping[str, bytes], *, busy_ok: bool, sees: str | None = None
+) -> dict[str, object]:
+    """Return what the script is made from: the programs as an archive, the tasks as lines, the limits of the idle gate.
+
+    With ``sees`` it only looks whether the node is idle and has a program at that path.
+    """
     lines = [
         " ".join([str(at), str(round(limit_of(task))), *map(quote, (task.kernel, *task.argv))]) for at, task in enumerate(tasks)
     ]
     limits = {"share": round(SHARE * 100), "most": round(MOST * 100), "least": round(LEAST * 100)}
-    return {"programs": _archive(programs), "tasks": lines, "end": END, "busy_ok": busy_ok, **limits}
+    path = quote(sees) if sees else ""
+    return {"programs": _archive(programs), "tasks": lines, "end": END, "busy_ok": busy_ok, "sees": path, **limits}
 
 
 def _archive(programs: Mapping[str, bytes]) -> str:

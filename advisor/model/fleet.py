@@ -16,6 +16,8 @@ ANSWERS: Final = "answers.jsonl"
 """The file in a fleet's folder that holds the Answers."""
 CAPTURE_SUFFIX: Final = ".tar.gz"
 MEASURED_SUFFIX: Final = ".measured.json"
+PAIRS: Final = "fleet-pairs.json"
+"""The file in a fleet's folder that holds what its pairs gave last."""
 _LONGEST: Final = 1 << 16
 """Bytes of a line: a reason is a line of ssh's."""
 

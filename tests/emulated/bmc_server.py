@@ -68,6 +68,11 @@ def naples(settings: Json) -> str:
     return "naples-interleaved" if settings["NodeInterleave"] == "Enabled" else "naples"
 
 
+def mini(settings: Json) -> str:
+    """Return the small server of a fleet that a PowerEdge R7525's settings describe: two NUMA nodes a socket, or one."""
+    return "mini" if settings["NumaNodesPerSocket"] in ("2", "4") else "mini-nps1"
+
+
 def _dealt(settings: Json, can_be: bool) -> str:
     return "-round-robin" if can_be and settings["MadtCoreEnumeration"] == "RoundRobin" else ""
 
@@ -76,15 +81,16 @@ BOARDS: dict[str, tuple[str, Callable[[Json], str]]] = {
     "rome": ("rome", rome),
     "intel": ("dell", intel),
     "naples": ("naples", naples),
+    "mini": ("rome", mini),
 }
 """Boards: the machine of ``tests/bmc/fixtures`` that its BMC shows, and what its settings boot."""
 
 
 class Guest:
-    """One guest, switched on and off, that runs what it is given."""
+    """One guest, switched on and off, that runs what it is given; with a seat it is that number on the link of a port."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, seat: tuple[int, int] | None = None) -> None:
+        self.folder, self._seat = folder, seat
         self.server: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +103,9 @@ class Guest:
         environment = os.environ | {"VM_OUT": str(self.folder), "PYTHONPATH": str(ROOT), "VM_TIMEOUT": "3600"}
         environment.setdefault("VM_CACHE", str(Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache/advisor-vm"))  # whatever HOME is
         environment = {name: text for name, text in environment.items() if PASSWORD not in text}
-        line = [str(HERE / "vm.sh"), server, "bash", "-c", AGENT]
+        seated = ["-n", str(self._seat[0])] if self._seat else []
+        environment |= {"VM_LINK": str(self._seat[1])} if self._seat else {}
+        line = [str(HERE / "vm.sh"), *seated, server, "bash", "-c", AGENT]
         with (self.folder / "vm.out").open("wb") as out, (self.folder / "vm.err").open("wb") as err:  # qemu takes no other kind
             self._process = subprocess.Popen(
                 line, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
@@ -171,6 +179,8 @@ class Emulated(Dell):
     board: str = "rome"
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="advisor-server-")))
     guest_lies: set[str] = field(default_factory=set)
+    seat: tuple[int, int] | None = None
+    """Its number among guests that reach each other, and the port that names their link."""
 
     def __post_init__(self) -> None:
         fixture, self.chosen = BOARDS[self.board]
@@ -178,7 +188,7 @@ class Emulated(Dell):
         self.identity = IDENTITY
         self.polls = 1
         super().__post_init__()
-        self.guest = Guest(self.folder / "guest")
+        self.guest = Guest(self.folder / "guest", self.seat)
         self._work: threading.Thread | None = None
 
     def switch_on(self) -> "Emulated":

@@ -51,14 +51,8 @@ def measured_page(told: Mapping[str, Any], slow: Sequence[Slow], width: int | No
 
 
 def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -> Iterator[Line]:
-    reasons: dict[str, list[str]] = {}
-    for each in told["not_measured"]:
-        reasons.setdefault(each["why"].replace(f"-w {each['node']} ", "-w NODES "), []).append(each["node"])
     yield from wrapped([(f"{count(told['asked'], 'node')} asked, {told['measured']} measured", "title")], width)
-    for why, nodes in sorted(reasons.items(), key=lambda item: -len(item[1]))[:_MOST]:
-        names = plain(folded(nodes), _LONGEST)
-        said = plain(why, 400).replace("-w NODES ", f"-w {word(names)} ")
-        yield from labelled("Not measured", [(f"{names}: {said}", "")], width, _ROOM)
+    yield from not_measured_lines(told["not_measured"], width)
     again = told["measured_again"]
     if again:
         named = {each.node for each in slow}
@@ -69,3 +63,14 @@ def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -
         yield from labelled("SLOW", [(plain(text, _LONGEST), "warn")], width, _ROOM)
     if told["measured"]:
         yield from labelled("Then", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ROOM)
+
+
+def not_measured_lines(told: Sequence[Mapping[str, Any]], width: int) -> Iterator[Line]:
+    """Yield why nodes were not measured, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for each in told:
+        reasons.setdefault(each["why"].replace(f"-w {each['node']} ", "-w NODES "), []).append(each["node"])
+    for why, nodes in sorted(reasons.items(), key=lambda item: -len(item[1]))[:_MOST]:
+        names = plain(folded(nodes), _LONGEST)
+        said = plain(why, 400).replace("-w NODES ", f"-w {word(names)} ")
+        yield from labelled("Not measured", [(f"{names}: {said}", "")], width, _ROOM)

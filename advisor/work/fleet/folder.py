@@ -9,11 +9,11 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
-from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, MEASURED_SUFFIX, Answer, Odd, Outcome, Silent, answers_in
+from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, MEASURED_SUFFIX, PAIRS, Answer, Odd, Outcome, Silent, answers_in
 
 INDEX: Final = "fleet-index.zst"
 _SUFFIXES: Final = (CAPTURE_SUFFIX, ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".xml", ".json")
-_OWN: Final = (ANSWERS, INDEX)
+_OWN: Final = (ANSWERS, INDEX, PAIRS)
 _LARGEST: Final = 256 << 20
 """Bytes of answers.jsonl: a hundred thousand nodes, asked ten times."""
 

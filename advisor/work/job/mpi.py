@@ -28,19 +28,22 @@ def mpi_program(
     *,
     folder: Path | None,
     blas: str | None = None,
+    portable: bool = False,
     observer: Observer = SILENT,
 ) -> tuple[str, Compiler | None, str | None]:
     """Return a kernel's program, and the compiler and flags where it was built here.
 
     ``launcher`` is the first word of its line; ``blas`` is what to link, '' for what is found, None where none is needed.
-    What sends messages only is built for every processor of the architecture: the other host may have another.
+    What sends messages only is built for every processor of the architecture, and the rest where it is to be ``portable``: the
+    other host may have another.
     """
     if folder is not None:
         return PrebuiltPrograms(folder.absolute()).program(kernel), None, None
     compiler = find_mpicc(host, find(launcher), os.environ.get("MPICC"))
     library = find_blas(host, compiler, blas or None) if blas is not None else None
-    recipe = mpi_recipe(kernels(), compiler, flags_for(machine) if library else _PORTABLE, library)
-    cpu = cpu_of(machine) if library else os.uname().machine
+    native = library is not None and not portable
+    recipe = mpi_recipe(kernels(), compiler, flags_for(machine) if native else _PORTABLE, library)
+    cpu = cpu_of(machine) if native else os.uname().machine
     program = Builder(host, recipe, cpu, cache_folder(os.environ), observer.say).program(kernel)
     return program, compiler, " ".join((*recipe.flags, *recipe.libraries))
 
@@ -77,6 +80,14 @@ def running_folder(prefix: str) -> Iterator[Path]:
         raise CannotWork(f"{parent}: {why}; set XDG_CACHE_HOME to another folder") from error
 
 
+def prepared(launch: Launch, command: Sequence[str], folder: Path, more: Mapping[str, File] | None = None) -> Launch:
+    """Return a line as it can be started: its files, and more, are written into a folder, and it names them there."""
+    files = {name: File(lines(), program=True) for name, lines in launch.files.items()} | dict(more or {})
+    if files:
+        write_folder(folder, files)
+    return located(launch, str(folder), list(command))
+
+
 def heard_from(
     host: LiveHost,
     launch: Launch,
@@ -87,8 +98,5 @@ def heard_from(
     more: Mapping[str, File] | None = None,
 ) -> LaunchOutput:
     """Start a line with its files, and more, in a folder; return what its ranks printed."""
-    files = {name: File(lines(), program=True) for name, lines in launch.files.items()} | dict(more or {})
-    if files:
-        write_folder(folder, files)
-    put = located(launch, str(folder), list(command))
+    put = prepared(launch, command, folder, more)
     return launch_output(host, put.argv, put.environment, seconds)

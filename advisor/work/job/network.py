@@ -125,7 +125,7 @@ def experiment(
     """Return the whole experiment; what cannot be is refused in one line."""
     job_hosts = _two_hosts(host_options, environment, observer, dry=dry)
     choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
-    hcas, asked, notes = _adapters(job_hosts, options.hca)
+    hcas, asked, notes = adapters(job_hosts, options.hca)
     hosts = max(1, len(job_hosts.hosts.names))
     found = network_runs(job_hosts.machines, hcas if hosts > 1 else (), options.per, hosts=hosts)
     if hosts == 1:
@@ -168,7 +168,7 @@ def _two_hosts(host_options: HostOptions, environment: Mapping[str, str] | None,
     return job_hosts
 
 
-def _adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+def adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
     """Return the adapters to measure in turn, whether UCX is given them, and why not others."""
     machine = job_hosts.machines[0]
     names = [hca.name for hca in machine.hcas or ()]

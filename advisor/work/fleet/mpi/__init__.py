@@ -1,0 +1,1 @@
+"""What runs under MPI on the nodes of a fleet: messages between pairs, HPL on each."""

@@ -1,0 +1,1 @@
+"""Tests of what runs under MPI on the nodes of a fleet."""
