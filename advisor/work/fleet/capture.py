@@ -108,6 +108,17 @@ def capture_fleet(
     return Captured(str(folder), answers, len(taker.heard), tuple(n for n in left if n not in kept.last), interrupted)
 
 
+def capture_now(nodes: Sequence[str] | None, folder: Path, way: Way, observer: Observer = SILENT) -> None:
+    """Capture nodes anew, whatever of them is there; say who is silent. Raise CannotWork where nobody answered."""
+    done = capture_fleet(nodes, folder, CaptureOptions(way, timedelta(0)), observer)
+    if done.interrupted:
+        raise KeyboardInterrupt
+    if not done.answered:
+        whys = ", ".join(f"{len(names)} {outcome}" for outcome, names in grouped(done.silent).items())
+        raise CannotWork(f"no node answered: {whys or 'none was asked'}; see advisor fleet capture --again failed -o {folder}")
+    observer.say(f"{len(done.answered)} of {len(done.answers)} nodes captured into {folder}")
+
+
 def _names(nodes: Sequence[str] | None, kept: AnswersFolder, how: CaptureOptions) -> tuple[str, ...]:
     if nodes is not None:
         return checked_names(nodes)

@@ -1,26 +1,30 @@
 """Audit many nodes on one screen: who is wrong, who drifted, who is slow, who did not answer.
 
 Reads a folder of captures, with answers.jsonl of who was asked where there is one, or captures, hwloc XMLs and Machine
-JSONs from elsewhere. Nodes are put together by
+JSONs from elsewhere; with -w the nodes are captured first, anew, into DIR, and all of DIR is judged. Nodes are put together by
 their hardware. WRONG is a finding of the rules, DRIFT a fact in which at most a tenth of a kind differs from the rest, SPLIT one
 that divides a kind (nobody but you knows which side is meant), SLOW a measured figure far below those of its like. A second
 audit of a folder reads only what is new. Exit status is 0 whatever it finds, unless --fail-on or --fail-on-missing says
 otherwise; 2 where no node answered.
 
 Group: Many servers
+Example: advisor fleet audit -w 'n[001-400]' fleet/
 Example: advisor fleet audit fleet/
 Example: advisor fleet audit 'captures'/*.tar.gz --json
 Example: advisor fleet audit fleet/ --fail-on high --exclude odd.nodes
 """
+
+from pathlib import Path
 
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 
 
+@fleet_opt.captures_first
 def run(
-    places: fleet_opt.Places,
     *,
+    places: list[Path],
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
     fail_on: opt.AuditFailOn = "never",

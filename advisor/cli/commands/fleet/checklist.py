@@ -1,18 +1,22 @@
 """Print what is to be done on a fleet: one list for each kind of hardware, each step with the nodes that need it.
 
 Group: Many servers
+Example: advisor fleet checklist -w 'n[001-400]' fleet/
 Example: advisor fleet checklist fleet/
 Example: advisor fleet checklist fleet/ --scope hpl --json
 """
+
+from pathlib import Path
 
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 
 
+@fleet_opt.captures_first
 def run(
-    places: fleet_opt.Places,
     *,
+    places: list[Path],
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
     json: opt.Json = False,

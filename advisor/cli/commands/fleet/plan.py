@@ -4,6 +4,7 @@ A kind's plan is that of its most usual node, as advisor bios plan makes it: fro
 first --bios that can be of its kind. bios stage checks each server again before it writes.
 
 Group: Many servers
+Example: advisor fleet plan -w 'n[001-400]' fleet/
 Example: advisor fleet plan fleet/ --bios bios.json -o plans/%k.yaml
 """
 
@@ -23,9 +24,10 @@ Files = Annotated[
 ]
 
 
+@fleet_opt.captures_first
 def run(
-    places: fleet_opt.Places,
     *,
+    places: list[Path],
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
     bios: opt.Bios = None,
