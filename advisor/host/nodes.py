@@ -23,11 +23,10 @@ from ClusterShell.Worker.Ssh import SshClient
 
 from advisor.errors import CannotWork
 from advisor.host.errands import Ended, Errand, Line, Reply, Way
+from advisor.host.gateways import LIMIT, Replies, ask_over_gateways, has_gateways
 from advisor.host.live import find, interruptible
 from advisor.host.node_lists import checked_names, checked_partition, ssh_settings
 
-LIMIT: Final = 24 << 20
-"""Bytes that one node may print: a capture of a large server is below 4 MiB as base64."""
 _ROOM: Final = 256 << 20
 """Bytes that all nodes together may have printed and not yet been heard."""
 _ERRORS: Final = 1 << 14
@@ -51,7 +50,11 @@ def ask_nodes(nodes: Sequence[str], errand: Errand, way: Way, heard: Callable[[R
     program = find(way.name)
     if program is None:
         raise CannotWork(f"there is no {way.name} here; install it, or ask from a node that has it")
-    _run(_Nodes(names, errand, way, program, heard), way.fan_out, way.name)
+    task = task_self()
+    if way.partition is None and has_gateways(task):
+        _run(None, way.fan_out, way.name, lambda: ask_over_gateways(task, names, errand, way, shell=_SHELL, heard=heard))
+    else:
+        _run(_Nodes(names, errand, way, program, heard), way.fan_out, way.name)
 
 
 def start_lines(lines: Sequence[Line], heard: Callable[[Reply], None], *, at_once: int, timeout: float) -> None:
@@ -66,22 +69,28 @@ def start_lines(lines: Sequence[Line], heard: Callable[[Reply], None], *, at_onc
         _run(_Launchers(lines, timeout, heard), at_once, lines[0].argv[0])
 
 
-def _run(worker: "_Worker", at_once: int, what: str) -> None:
-    """Run all that a worker has, so many at a time; nothing of it is left whatever happens."""
+def _run(worker: "_Worker | None", at_once: int, what: str, begin: Callable[[], Replies] | None = None) -> None:
+    """Run all that a worker has, or what is begun here, so many at a time; nothing of it is left whatever happens."""
     task = task_self()
     for name, value in {"fanout": at_once, **ssh_settings()}.items():
         task.set_info(name, value)
+    replies = None
     try:
         with interruptible():
-            task.schedule(worker)
+            replies = begin() if begin else task.schedule(worker)
             task.resume()
+            if replies:
+                replies.over([str(node) for node in task.iter_keys_timeout()])
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise CannotWork(f"{what} cannot be started: {why}; try a smaller --fan-out") from error
     finally:
-        worker.heard = _unheard
+        if replies:
+            replies.heard = _unheard
+        if worker:
+            worker.heard = _unheard
         task.abort(kill=True)  # the next run begins with the site's own settings
-        _end(worker.ending)
+        _end(worker.ending if worker else ())
 
 
 class _Bounded(ExecClient):  # type: ignore[misc] # ClusterShell has no types
