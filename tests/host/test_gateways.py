@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from ClusterShell.Task import task_self
 
 from advisor.host.errands import Way
 from advisor.host.gateways import has_gateways
-from advisor.host.nodes import task_self
 from advisor.model.fleet import Outcome
 from advisor.work.fleet.capture import CaptureOptions, capture_fleet
 from tests.nodes.sshd import Nodes, interrupted, needs_sshd, sshd
