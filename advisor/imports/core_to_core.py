@@ -113,7 +113,7 @@ def read_matrix(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         line=lines[0].number,
         figures=() if why else tuple(figures),
         conditions={"CPUs": count},
-        not_said=("host", "CPU numbers: positions are what the file has"),
+        notes=("its columns are positions: CPU numbers where all CPUs were asked",),
         refused=why,
     )
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from advisor.imports.text import NUMBER, Format, Line, has, numbers, value_after
+from advisor.imports.text import NUMBER, Format, Line, has, leading, value_after
 from advisor.model.imported import ImportedFigure, ImportedRun, Statistic
 from advisor.model.measurement import Unit
 
@@ -36,22 +36,52 @@ def _perf_column(name: str, every: Sequence[str], *, both: bool) -> tuple[str, U
     return ("latency", "seconds", 1e-6, "mean") if name == "t_avg[usec]" and typical not in every else None
 
 
-def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigure]:
-    """Yield the figures of the rows below each header."""
+def _perf_rows(lines: Sequence[Line]) -> Iterator[tuple[list[str], list[float]]]:
+    """Yield each row with its columns: what stands behind those that are read, a remark or glued columns, does not count."""
     columns: list[str] = []
     for line in lines:
         head = _PERF_HEAD.search(line.text)
         columns = _PERF_COLUMN.findall(head["rest"]) if head else columns
-        row = numbers(line.text)
-        if row is None or not columns or len(row) < len(columns) + 2:
-            continue
-        for name, value in zip(columns, row[2:], strict=False):
+        row = leading(line.text)
+        wanted = max((at for at, name in enumerate(columns, 1) if _perf_column(name, columns, both=False)), default=0)
+        if wanted and not head and len(row) >= wanted + 2:
+            yield columns, row
+
+
+_ROUNDED: Final = 0.01
+"""By how much a bandwidth and what size and message rate give may differ, beside what the printed digits leave."""
+
+
+def _unit_of(size: float, rate: float, value: float, label: float) -> float | None:
+    """Return bytes of the unit of a bandwidth as its message rate has it: that of its label, or another; None of none.
+
+    A server that was not asked for --report_gbits prints its client's Gb/s under MB/sec.
+    """
+    slack = _ROUNDED + 0.005 / value + 0.5 / rate
+    return next((unit for unit in (label, *_PERF_UNITS.values()) if abs(value * unit / (size * rate) - 1) <= slack), None)
+
+
+def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigure | str]:
+    """Yield the figures of the rows below each header, and what is odd of a row."""
+    for columns, row in _perf_rows(lines):
+        told = dict(zip(columns, row[2:], strict=False))
+        for name, value in told.items():
             kind = _perf_column(name, columns, both=both)
-            if kind and value > 0:
-                what, unit, scale, statistic = kind
-                yield ImportedFigure(
-                    what=what, unit=unit, value=value * scale, statistic=statistic, scope="pair", size=int(row[0])
-                )
+            if not kind or value <= 0:
+                continue
+            what, unit, scale, statistic = kind
+            rate = told.get("MsgRate[Mpps]", 0.0) * 1e6
+            true = _unit_of(row[0], rate, value, scale) if unit == "bytes/s" and rate > 0 and row[0] > 0 else scale
+            if true is None:
+                yield f"at {row[0]:g} bytes its bandwidth and its message rate contradict each other"
+            elif true != scale:
+                yield _RELABELLED
+            yield ImportedFigure(
+                what=what, unit=unit, value=value * (true or scale), statistic=statistic, scope="pair", size=int(row[0])
+            )
+
+
+_RELABELLED: Final = "its header names another unit than size and message rate give: these are believed"
 
 
 _SAME: Final = 0.05
@@ -79,21 +109,24 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield one run of ib_write_bw, ib_send_lat and their kin; server and client on one terminal are one run."""
     title = next((each for line in lines if (each := _PERF_TITLE.match(line.text))), None)
     verb, kind = (title["verb"], title["kind"]) if title else ("", "")
-    figures, torn = _once(_perf_figures(lines, both=kind.startswith("Bidirectional")))
-    told: dict[str, str | int | float] = {"test": f"{verb} {kind}"}
+    found = list(_perf_figures(lines, both=kind.startswith("Bidirectional")))
+    figures, torn = _once(each for each in found if isinstance(each, ImportedFigure))
+    odd = dict.fromkeys(each for each in found if isinstance(each, str))
+    told: dict[str, str | int | float] = {"test": f"{verb} {kind}"} if title else {}
     told |= {name: value for name, pattern in _PERF_TELLS.items() if (value := value_after(lines, pattern))}
     full = kind == "Latency" and verb.startswith(("RDMA_Read", "Atomic"))
     why = None if figures else f"torn at line {lines[-1].number}: a header without a row"
+    why = next((each for each in odd if each != _RELABELLED), why)
     if torn:
         why = "a size stands twice with other figures: the output of two runs is mixed"
     yield ImportedRun(
         format="perftest",
-        tool=f"perftest, {verb} {kind}".rstrip(),
+        tool=f"perftest, {verb} {kind}" if title else "perftest",
         line=lines[0].number,
         figures=tuple(figures),
         conditions=told,
-        not_said=("hosts", "NUMA node", "version", *(() if "device" in told else ("device",))),
-        notes=("its latency is the full round trip",) if full else (),
+        not_said=("version", *(() if title else ("which test",)), *(() if "device" in told else ("device",))),
+        notes=(*(("its latency is the full round trip",) if full else ()), *((_RELABELLED,) if _RELABELLED in odd else ())),
         refused=why,
     )
 
@@ -124,7 +157,6 @@ def read_perftest_json(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         line=1,
         figures=figures,
         conditions=told,
-        not_said=("hosts", "NUMA node"),
         refused=None if figures else "it has no result" if whole else "torn: it is no whole JSON",
     )
 
@@ -154,6 +186,14 @@ _NCCL_ROW: Final = re.compile(
 )
 
 
+_NCCL_HEAD: Final = re.compile(
+    r"^\W*size\s+count(?:\s+\(elements\))?\s+type\s+(?:redop\s+)?(?:root\s+)?time\s+algbw\s+busbw\s+#?(?P<last>wrong|error)"
+)
+_NCCL_TITLE: Final = re.compile(r"^\W*nThread \d+ nGpus \d+ minBytes")
+_NCCL_SLACK: Final = 0.05
+"""By how much size over time and the bandwidth may differ, beside the two decimals that are printed."""
+
+
 def _nccl_figures(rows: Sequence[re.Match[str]]) -> Iterator[ImportedFigure]:
     for row in rows:
         columns: tuple[tuple[str, Unit, float], ...] = (
@@ -161,31 +201,65 @@ def _nccl_figures(rows: Sequence[re.Match[str]]) -> Iterator[ImportedFigure]:
             ("bus bandwidth", "bytes/s", float(row["bus"]) * 1e9),
         )
         for what, unit, value in columns:
-            if value > 0:
+            if value > 0 and int(row["size"]):
                 size = int(row["size"])
                 yield ImportedFigure(what=what, unit=unit, value=value, statistic="mean", scope="all GPUs", size=size)
 
 
-def read_nccl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
-    """Yield one run of nccl-tests or rccl-tests: the columns of out of place."""
-    rows = [found for line in lines if (found := _NCCL_ROW.match(line.text))]
-    wrong = next((row for row in rows for each in ("wrong", "wrong2") if row[each] != "N/A" and float(row[each]) > 0), None)
+def _nccl_refused(lines: Sequence[Line], rows: Sequence[re.Match[str]]) -> str | None:
+    """Return why a table is not believed; where older releases count nothing, they print the largest difference."""
+    counted = next((found["last"] for line in lines if (found := _NCCL_HEAD.match(line.text))), "wrong") == "wrong"
+    for row in rows:
+        if counted and any(row[each] != "N/A" and float(row[each]) > 0 for each in ("wrong", "wrong2")):
+            return f"at {row['size']} bytes its results were wrong"
+        said, time = float(row["alg"]), float(row["time"])
+        rate = int(row["size"]) / time / 1e3 if time > 0 else 0.0
+        if abs(said - rate) > 0.006 + _NCCL_SLACK * rate:
+            return (
+                f"at {row['size']} bytes size and time give {rate:.3g} GB/s, the row says {said:g}: not printed by this program"
+            )
     bounds = has(lines, r"Out of bounds values\s*:\s*\d+ FAILED")
+    if bounds:
+        return f"line {bounds.number}: it failed its own check"
+    if not rows:
+        return f"torn at line {lines[-1].number}: no row"
+    sizes = [row["size"] for row in rows if int(row["size"])]
+    if len(set(sizes)) != len(sizes):
+        return "a size stands twice: the output of two runs is mixed"
+    return None if sizes else "it sent nothing: every row has 0 bytes"
+
+
+def _nccl_tables(lines: Sequence[Line]) -> list[list[Line]]:
+    """Return the lines of each table: a header after a row begins another one."""
+    tables: list[list[Line]] = [[]]
+    rows = False
+    for line in lines:
+        if rows and _NCCL_HEAD.match(line.text):
+            tables.append([])
+            rows = False
+        rows = rows or bool(_NCCL_ROW.match(line.text))
+        tables[-1].append(line)
+    return tables
+
+
+def read_nccl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield the runs of nccl-tests or rccl-tests: the columns of out of place."""
     test = value_after(lines, r"Collective test starting:\s*(\S+)")
     gpus = sum(bool(re.match(r"^\W*Rank\s+\d+\s.*\bdevice\s", line.text)) for line in lines)
-    why = f"at {wrong['size']} bytes its results were wrong" if wrong else None
-    why = why or (f"line {bounds.number}: it failed its own check" if bounds else None)
-    yield ImportedRun(
-        format="nccl",
-        tool="nccl-tests, rccl-tests",
-        version=value_after(lines, r"nccl-tests version ([\d.]+)"),
-        line=lines[0].number,
-        figures=() if why else tuple(_nccl_figures(rows)),
-        conditions={**({"test": test} if test else {}), **({"GPUs": gpus} if gpus else {})},
-        not_said=("binding",) if test else ("which collective", "binding"),
-        notes=("its results were not checked",) if rows and all(row["wrong"] == "N/A" for row in rows) else (),
-        refused=why or (None if rows else f"torn at line {lines[-1].number}: no row"),
-    )
+    for table in _nccl_tables(lines):
+        rows = [found for line in table if (found := _NCCL_ROW.match(line.text))]
+        why = _nccl_refused(table, rows)
+        yield ImportedRun(
+            format="nccl",
+            tool="nccl-tests, rccl-tests",
+            version=value_after(lines, r"nccl-tests version ([\d.]+)"),
+            line=table[0].number,
+            figures=() if why else tuple(_nccl_figures(rows)),
+            conditions={**({"test": test} if test else {}), **({"GPUs": gpus} if gpus else {})},
+            not_said=() if test else ("which collective",),
+            notes=("its results were not checked",) if rows and all(row["wrong"] == "N/A" for row in rows) else (),
+            refused=why,
+        )
 
 
 FORMATS: Final = (
@@ -211,9 +285,9 @@ FORMATS: Final = (
         name="nccl",
         tool="nccl-tests and rccl-tests",
         seen="2.10 to 2.17",
-        starts=re.compile(r"^\W*nThread \d+ nGpus \d+ minBytes|Collective test starting:|^\W*nccl-tests version"),
-        begins=re.compile(r"^\W*nThread \d+ nGpus \d+ minBytes"),
+        starts=re.compile(rf"{_NCCL_TITLE.pattern}|Collective test starting:|^\W*nccl-tests version|{_NCCL_HEAD.pattern}"),
+        begins=_NCCL_TITLE,
         read=read_nccl,
-        not_said=("which collective", "binding"),
+        not_said=("binding",),
     ),
 )

@@ -6,15 +6,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from advisor.imports.text import NUMBER, Format, Line, has, value_after
-from advisor.model.imported import ImportedFigure, ImportedRun, Scope
+from advisor.model.imported import HPL_CHECK, HPL_ROW, ImportedFigure, ImportedRun, Scope
 from advisor.model.measurement import Unit
 
-_ROW: Final = re.compile(
-    r"^\s*(?P<tv>W[RC]\w*)\s+(?P<n>\d+)\s+(?P<nb>\d+)\s+(?P<p>\d+)\s+(?P<q>\d+)\s+(?P<seconds>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?)\s+"
-    r"(?P<gflops>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?|nan)(?:\s+\(?\s*[\d.eE+]+\)?)?\s*$"
-)
-"""T/V, N, NB, P, Q, seconds, GFLOP/s, and of NVIDIA's the rate of each GPU."""
-_RESIDUAL: Final = re.compile(r"^\s*\|\|Ax-b\|\|.*=\s*(?P<value>\S+)\s*\.+\s*(?P<verdict>PASSED|FAILED)")
 _STAMP: Final = re.compile(r"^\s*HPL_pdgesv\(\) (?P<which>start|end) time\s+(?P<when>\w{3} \w{3} +\d+ [\d:]{8} \d{4})")
 _AGREE: Final = 0.005
 """Of what N and the time give: what the rounding of both leaves, above the 0.1 % of real rows."""
@@ -41,8 +35,10 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], stamps:
     failed = next((each for each in residuals if each["verdict"] == "FAILED"), None)
     if failed is not None:
         return f"its residual {failed['value'][:20]} FAILED the check"
-    if said == "nan" or seconds <= 0:
+    if not said[-1].isdigit():
         return "its rate is no number"
+    if seconds <= 0:
+        return f"N={n} was over in less than 0.01 s: too short to be timed"
     rate, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
     if abs(float(said) * 1e9 / rate - 1) > _AGREE + digits / seconds:
         return f"N and its time give {rate / 1e9:.4g} GFLOP/s, the row says {said}: not printed by HPL as it stands"
@@ -53,7 +49,7 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], stamps:
 
 
 def _run_of(at: Line, row: re.Match[str], block: Sequence[Line], shared: ImportedRun, *, torn: bool) -> ImportedRun:
-    residuals = [found for line in block if (found := _RESIDUAL.match(line.text))]
+    residuals = [found for line in block if (found := HPL_CHECK.match(line.text))]
     marks = [found for line in block if (found := _STAMP.match(line.text))]
     stamps = {each["which"]: _seconds(each["when"]) for each in marks}
     refused = _disbelieved(row, residuals, stamps if len(marks) == 2 and all(stamps.values()) else {})
@@ -78,6 +74,7 @@ def _run_of(at: Line, row: re.Match[str], block: Sequence[Line], shared: Importe
     )
 
 
+_BANNER: Final = re.compile(r"^\W*(?:HPL-NVIDIA|HPLinpack) v?\d")
 _MAKERS: Final = (
     (r"HPL-NVIDIA|Prog=\s*[\d.]+%.*iGF=", "NVIDIA HPL"),
     (r"rocHPL|Final Score:", "rocHPL"),
@@ -88,18 +85,12 @@ _MAKERS: Final = (
 
 def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield each row of HPL with the check that follows it; a file without a row is torn."""
-    rows = [(at, found) for at, line in enumerate(lines) if (found := _ROW.match(line.text))]
+    rows = [(at, found) for at, line in enumerate(lines) if (found := HPL_ROW.match(line.text))]
     maker = next((name for mark, name in _MAKERS if has(lines, mark)), "HPL")
-    version = value_after(lines, r"HPLinpack ([\d.]+)")
-    shared = ImportedRun(
-        format="hpl",
-        tool=maker,
-        version=version,
-        line=lines[0].number,
-        not_said=("host", "BLAS and its kernel", "binding", "threads"),
-    )
+    version = value_after(lines, r"HPL-NVIDIA v?([\d.]+)") or value_after(lines, r"HPLinpack ([\d.]+)")
+    shared = ImportedRun(format="hpl", tool=maker, version=version, line=lines[0].number)
     if not rows and has(lines, r"HPLinpack"):
-        skipped = has(lines, r"tests skipped because of illegal input values|Need at least \d+ processes")
+        skipped = has(lines, r"\b[1-9]\d* tests skipped because of illegal input values|Need at least \d+ processes")
         why = "it ran nothing: P x Q is more than its ranks" if skipped else "no row with a time and a rate"
         yield shared.model_copy(update={"refused": why if skipped else f"torn at line {lines[-1].number}: {why}"})
     torn = bool(has(lines, r"HPLinpack")) and not has(lines, r"^End of Tests")
@@ -132,7 +123,6 @@ def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             line=line.number,
             figures=() if why else (rate,),
             conditions={"N": n, "seconds": seconds, **({"threads": int(threads)} if threads else {})},
-            not_said=("host", "binding"),
             notes=("not HPL: its own blocking, no grid",),
             refused=why,
         )
@@ -182,7 +172,6 @@ def read_hpcc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         line=lines[0].number,
         figures=() if why else tuple(figures),
         conditions={name: int(told[key]) for key, name in names.items() if told.get(key, "").isdigit()},
-        not_said=("host", "BLAS and its kernel", "binding"),
         refused=why,
     )
 
@@ -223,8 +212,8 @@ FORMATS: Final = (
         name="hpl",
         tool="HPL (netlib, Intel, AMD, NVIDIA, rocHPL)",
         seen="netlib 2.0 to 2.3, Intel 2.1 and 2.3, AMD Zen HPL, NVIDIA 1.0 to 24.x, rocHPL 2.2",
-        starts=re.compile(rf"^\W*HPLinpack \d|{_ROW.pattern}"),
-        begins=re.compile(r"^\W*HPLinpack \d"),
+        starts=re.compile(rf"{_BANNER.pattern}|{HPL_ROW.pattern}"),
+        begins=_BANNER,
         read=read_hpl,
         not_said=("host", "BLAS and its kernel", "threads", "binding"),
     ),

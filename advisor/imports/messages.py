@@ -30,25 +30,31 @@ def _osu_scope(name: str) -> tuple[str, Scope]:
     return "", "pair" if name in ("Latency", "Bandwidth", "Multi-threaded Latency") else "all ranks"
 
 
+_OSU_WORDS: Final = (
+    r"(?:Avg |Min |Max )?Latency ?\(us\)|MB/s|Messages/s|Iterations|Validation|P\d+ Tail Lat\S*|Bandwidth \(MB/s\)"
+)
+
+
 def _osu_head(lines: Sequence[Line]) -> list[tuple[int, str, Unit, float]]:
-    """Return each column that is read: its place, what it is, its unit and scale."""
-    head = value_after(lines, r"^\W*Size\s+(.+)$") or ""
-    words = re.findall(
-        r"(?:Avg |Min |Max )?Latency ?\(us\)|MB/s|Messages/s|Iterations|Validation|P\d+ Tail Lat\S*|Bandwidth \(MB/s\)", head
-    )
+    """Return each column that is read: its place, what it is, its unit and scale; a barrier has no size before them."""
+    sized = value_after(lines, r"^\W*Size\s+(.+)$")
+    head = sized or value_after(lines, r"^\W*((?:Avg )?Latency ?\(us\).*)$") or ""
     found = []
-    for at, word in enumerate(words, 1):
+    for at, word in enumerate(re.findall(_OSU_WORDS, head), 1 if sized else 0):
         for pattern, what, unit, scale in _COLUMNS:
             if re.fullmatch(pattern, word) or (what == "bandwidth" and word == "Bandwidth (MB/s)"):
                 found.append((at, what, unit, scale))
     return found
 
 
-def _osu_row(line: Line, columns: Sequence[int]) -> Iterator[tuple[int, list[float]]]:
+def _osu_row(line: Line, columns: Sequence[int]) -> Iterator[tuple[int | None, list[float]]]:
     """Yield the size and the wanted columns of a row, if it is one; a validation stands in words."""
     words = line.text.split()
-    if columns and len(words) > max(columns) and words[0].isdigit() and all(_NUMBER.fullmatch(words[at]) for at in columns):
-        yield int(words[0]), [float(words[at]) for at in columns]
+    if columns and len(words) > max(columns) and all(_NUMBER.fullmatch(words[at]) for at in (0, *columns)):
+        if 0 in columns:
+            yield None, [float(words[at]) for at in columns]
+        elif words[0].isdigit():
+            yield int(words[0]), [float(words[at]) for at in columns]
 
 
 def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
@@ -73,8 +79,9 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     ]
     pairs = value_after(lines, r"pairs:\s*(\d+)")
     device = has(lines, r"on DEVICE|on GPU")
-    told: dict[str, str | int | float] = {"test": name, **({"pairs": int(pairs)} if pairs else {})}
-    if kind not in ("MPI", "") or device:
+    verb = f"{kind} {name}" if kind.startswith("MPI_") else name
+    told: dict[str, str | int | float] = {"test": verb, **({"pairs": int(pairs)} if pairs else {})}
+    if device or not re.fullmatch(r"MPI(?:_\w+)?|OpenSHMEM|UPC\+*", kind):
         told["memory"] = f"{kind.removeprefix('MPI').strip('-') or 'GPU'}{' (device)' if device else ''}"
     yield ImportedRun(
         format="osu",
@@ -83,7 +90,7 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         line=lines[0].number,
         figures=tuple(figures),
         conditions=told,
-        not_said=("hosts", "binding", "MPI", *(() if pairs or scope == "pair" else ("ranks",))),
+        not_said=() if pairs or scope == "pair" else ("ranks",),
         refused=_osu_refused(lines, figures, columns),
     )
 
@@ -112,7 +119,7 @@ Row = Mapping[str, float]
 
 def _imb_rows(lines: Sequence[Line]) -> list[Row]:
     """Return the rows below the header, by its columns; the check's own column is sometimes left out."""
-    head = (value_after(lines, r"^\s*(#bytes\s.*)$") or "").split()
+    head = (value_after(lines, r"^\s*(#(?:bytes|repetitions)\s.*)$") or "").split()
     found = [row for line in lines if (row := numbers(line.text)) is not None and len(row) in (len(head), len(head) - 1)]
     return [dict(zip(head, row, strict=False)) for row in found if len(row) == len(head) or head[-1:] == ["defects"]]
 
@@ -127,12 +134,19 @@ def _imb_mega(rows: Sequence[Row], factor: float) -> float:
     if not timed:
         return 1e6
     row, took = timed[-1]
-    rate = factor * row["#bytes"] / (took * 1e-6)
+    rate = factor * row.get("#bytes", 0.0) / (took * 1e-6)
     return min((1e6, _MIB), key=lambda mega: abs(rate / mega / row["Mbytes/sec"] - 1))
 
 
-def _imb_figures(name: str, rows: Sequence[Row], mega: float) -> Iterator[ImportedFigure]:
-    scope: Scope = "all pairs" if name in _IMB_PAIRS else "pair" if name in _IMB_MOVES else "all ranks"
+def _imb_pairs(name: str, rows: Sequence[Row], ranks: int) -> int:
+    """Return how many pairs a rate is the sum of: with messages a second beside it, it is one of all pairs (IMB-P2P)."""
+    summed = name in _IMB_PAIRS or (name in _IMB_MOVES and rows and "Msg/sec" in rows[0])
+    return max(ranks // 2, 1) if summed else 1
+
+
+def _imb_figures(name: str, rows: Sequence[Row], mega: float, pairs: int) -> Iterator[ImportedFigure]:
+    summed = name in _IMB_PAIRS or pairs > 1
+    scope: Scope = "all pairs" if summed else "pair" if name in _IMB_MOVES else "all ranks"
     called = "latency" if name.startswith("PingP") else name.lower()
     rate = "both ways" if name in ("Biband", "Exchange", "Sendrecv") else "bandwidth"
     for row in rows:
@@ -144,28 +158,36 @@ def _imb_figures(name: str, rows: Sequence[Row], mega: float) -> Iterator[Import
         )
         for what, unit, value in columns:
             if value > 0:
-                yield ImportedFigure(what=what, unit=unit, value=value, statistic="mean", scope=scope, size=int(row["#bytes"]))
+                size = int(row["#bytes"]) if "#bytes" in row else None
+                of: Scope = "pair" if what == "latency" else scope
+                yield ImportedFigure(what=what, unit=unit, value=value, statistic="mean", scope=of, size=size)
 
 
 def read_imb(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield one benchmark of Intel's, with one number of processes."""
     name = value_after(lines, _IMB_HEAD.pattern) or ""
     rows = _imb_rows(lines)
-    mega = _imb_mega(rows, _IMB_MOVES.get(name, 1.0))
-    ended = has(lines, r"out-of-mem|int-overflow|time-out")
     ranks = value_after(lines, r"#processes = (\d+)")
+    pairs = _imb_pairs(name, rows, int(ranks or 2))
+    mega = _imb_mega(rows, _IMB_MOVES.get(name, 1.0) * pairs)
+    ended = has(lines, r"out-of-mem|int-overflow|time-out")
     wrong = next((row for row in rows if row.get("defects", 0.0) > 0), None)
     why = f"at {wrong['#bytes']:g} bytes its data were wrong" if wrong else None
     if not rows:
         why = f"line {ended.number}: it ended early" if ended else "torn: a header without a row"
+    figures = tuple(_imb_figures(name, rows, mega, pairs))
+    keys = [(figure.what, figure.size) for figure in figures]
+    if why is None and len(set(keys)) != len(keys):
+        why = "a size stands twice: two modes or two runs in one table"
+    if why is None and not figures:
+        why = "none of its columns is read: of overlap and of files only t[usec] and its like are"
     yield ImportedRun(
         format="imb",
         tool=f"Intel MPI Benchmarks, {name}",
         version=value_after(lines, r"Intel\(R\) MPI Benchmarks ([\w. ]+?)(?:,|$)"),
         line=lines[0].number,
-        figures=() if why else tuple(_imb_figures(name, rows, mega)),
-        conditions={"test": name, **({"ranks": int(ranks)} if ranks else {})},
-        not_said=("hosts", "binding"),
+        figures=() if why else figures,
+        conditions={"test": name, **({"ranks": int(ranks)} if ranks else {}), **({"pairs": pairs} if pairs > 1 else {})},
         notes=("here a megabyte is 2^20 bytes, as size and time tell",) if mega == _MIB else (),
         refused=why,
     )
@@ -183,7 +205,7 @@ FORMATS: Final = (
     Format(
         name="imb",
         tool="Intel MPI Benchmarks",
-        seen="4.1, 2017 to 2021.7",
+        seen="3.2, 4.1, 2017 to 2021.7",
         starts=_IMB_HEAD,
         read=read_imb,
         not_said=("hosts", "binding"),

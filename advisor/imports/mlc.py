@@ -9,12 +9,13 @@ from advisor.model.imported import ImportedFigure, ImportedRun, Scope
 from advisor.model.measurement import Unit
 
 _TITLES: Final[tuple[tuple[str, str], ...]] = (
-    (r"^Measuring idle latencies", "latency"),
-    (r"^Measuring (?:Peak (?:Injection )?)?Memory Bandwidths for the system", "peak"),
-    (r"^Measuring Memory Bandwidths between nodes", "bandwidth"),
-    (r"^Measuring Loaded Latencies", "loaded"),
-    (r"^Measuring cache-to-cache", "cache"),
+    (r"^\s*Measuring idle latencies", "latency"),
+    (r"^\s*Measuring (?:Peak (?:Injection )?|Maximum )?Memory Bandwidths for the system", "peak"),
+    (r"^\s*Measuring Memory Bandwidths between nodes", "bandwidth"),
+    (r"^\s*Measuring Loaded Latencies", "loaded"),
+    (r"^\s*Measuring cache-to-cache", "cache"),
 )
+_BANNER: Final = re.compile(r"Intel\(R\) Memory Latency Checker - v")
 _MIXES: Final = {
     "ALL Reads": "load", "3:1 Reads-Writes": "3 reads to 1 write", "2:1 Reads-Writes": "2 reads to 1 write",
     "1:1 Reads-Writes": "copy-like", "Stream-triad like": "triad",
@@ -29,7 +30,7 @@ def _parts(lines: Sequence[Line]) -> dict[str, list[Line]]:
     now: list[Line] | None = None
     for line in lines:
         title = next((name for pattern, name in _TITLES if re.match(pattern, line.text)), None)
-        if title or line.text.startswith("Measuring "):
+        if title or line.text.lstrip().startswith("Measuring "):
             now = parts.setdefault(title, []) if title else None
         elif now is not None:
             now.append(line)
@@ -74,6 +75,24 @@ def _figures(parts: dict[str, list[Line]]) -> Iterator[ImportedFigure]:
             )
 
 
+_ABOVE: Final = 1.1
+"""By how much memory of another node may carry more than a node's own: above it the DIMMs differ, or the matrix is wrong."""
+
+
+def _matrix_notes(figures: Sequence[ImportedFigure]) -> Iterator[str]:
+    """Yield what is odd of a matrix and can still be so: a node without cores, DIMMs that differ."""
+    rates = {each.at: each.value for each in figures if each.unit == "bytes/s" and each.at}
+    rows = {at[0] for each in figures if (at := each.at)}
+    without = sorted({at[1] for each in figures if (at := each.at)} - rows)
+    if without:
+        yield f"no row for node {', '.join(map(str, without))}: memory without cores, or the matrix was cut off"
+    more = [
+        at for at, rate in rates.items() if at[1] in rows and at[0] != at[1] and rate > _ABOVE * rates.get((at[0], at[0]), rate)
+    ]
+    if more:
+        yield f"node {more[0][0]} reads faster from node {more[0][1]} than from its own: other DIMMs there, or no real matrix"
+
+
 def _notes(lines: Sequence[Line], figures: Sequence[ImportedFigure]) -> Iterator[str]:
     if has(lines, r"Unable to modify prefetchers|for random access"):
         yield "latencies of random access: not comparable with a sequential walk"
@@ -81,6 +100,10 @@ def _notes(lines: Sequence[Line], figures: Sequence[ImportedFigure]) -> Iterator
     reads = next((each.value for each in figures if each.what == "load" and each.scope == "all threads"), 0.0)
     if diagonal and reads and abs(diagonal / reads - 1) > _SUM:
         yield f"its nodes sum up to {diagonal / reads:.2f} of all together: another load, or parts of two files"
+    yield from _matrix_notes(figures)
+    options = value_after(lines, r"^\s*Command line parameters:\s*(\S.*)")
+    if re.search(r"(?:^|\s)-b\s*\d", options or "") or (reads and not has(lines, _BANNER.pattern)):
+        yield "its buffer was chosen, or its first lines are missing: a small one measures a cache"
     latencies = {each.at: each.value for each in figures if each.what == "latency" and each.at}
     nearer = [at for at, value in latencies.items() if at[0] != at[1] and value < latencies.get((at[0], at[0]), 0.0) * 0.95]
     if nearer:
@@ -109,7 +132,6 @@ def read_mlc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         line=lines[0].number,
         figures=figures if why is None else (),
         conditions={"NUMA nodes": found} if (found := len({each.at[0] for each in figures if each.at})) else {},
-        not_said=("host",),
         notes=tuple(note for note in notes if note is not contradiction),
         refused=why or (None if figures else f"torn at line {lines[-1].number}: no matrix and no bandwidth"),
     )
@@ -120,7 +142,10 @@ FORMATS: Final = (
         name="mlc",
         tool="Intel Memory Latency Checker",
         seen="3.1a to 3.11",
-        starts=re.compile(r"Intel\(R\) Memory Latency Checker - v"),
+        starts=re.compile(
+            rf"{_BANNER.pattern}|^\s*Measuring .*(?:Memory Bandwidths (?:for the|between nodes)|Loaded Latencies for the) "
+        ),
+        begins=_BANNER,
         read=read_mlc,
         not_said=("host",),
     ),

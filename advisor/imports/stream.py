@@ -67,35 +67,61 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         line=lines[0].number,
         figures=figures,
         conditions=told,
-        not_said=("host", "binding", *(() if threads else ("threads",))),
+        not_said=() if threads else ("threads",),
         notes=("the best of its runs, without the read that a store through the cache makes first",),
         refused=why,
     )
 
 
-_BABEL_SCALES: Final = {"MBytes/sec": 1e6, "MB/s": 1e6, "GB/s": 1e9, "MiB/s": float(_MIB), "GiB/s": float(1 << 30)}
+_BABEL_SCALES: Final = {
+    "MBytes/sec": 1e6, "MiBytes/sec": float(_MIB), "MB/s": 1e6, "MiB/s": float(_MIB), "GB/s": 1e9, "GiB/s": float(1 << 30),
+    "max_mbytes_per_sec": 1e6, "max_mibytes_per_sec": float(_MIB), "max_MB_per_sec": 1e6, "max_MiB_per_sec": float(_MIB),
+    "max_GB_per_sec": 1e9, "max_GiB_per_sec": float(1 << 30),
+}  # fmt: skip
+"""What stands above its rates: in a table, and as CSV."""
+_BABEL_ROW: Final = re.compile(
+    rf"^(?P<what>Copy|Mul|Add|Triad|Dot|Nstream),(?P<times>\d+),(?P<elements>\d+),(?P<bytes>\d+),(?P<rate>{NUMBER})(?:,{NUMBER}){{3}}$"
+)
+
+
+def _babel_csv(lines: Sequence[Line], scale: float) -> tuple[list[ImportedFigure], int | None]:
+    """Return the figures of --csv, and the bytes of an array."""
+    rows = [found for line in lines if (found := _BABEL_ROW.match(line.text.replace(" ", "")))]
+    figures = [
+        ImportedFigure(
+            what=_WHAT[row["what"].lower()],
+            unit="bytes/s",
+            value=float(row["rate"]) * scale,
+            statistic="best",
+            scope="all threads",
+        )
+        for row in rows
+    ]
+    return figures, int(rows[0]["elements"]) * int(rows[0]["bytes"]) if rows else None
 
 
 def read_babelstream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
-    """Yield a run of BabelStream."""
-    head = value_after(lines, r"^\s*Function\s+(\S+)")
-    figures = tuple(_figures(lines, _BABEL_SCALES.get(head or "", 0.0)))
+    """Yield a run of BabelStream: its table, or its CSV."""
+    head = value_after(lines, r"^\s*Function\s+(\S+)") or value_after(lines, r"^function,num_times,n_elements,sizeof,(\w+)")
+    listed, array = _babel_csv(lines, _BABEL_SCALES.get(head or "", 0.0))
+    figures = (*_figures(lines, _BABEL_SCALES.get(head or "", 0.0)), *listed)
     failed = has(lines, r"(?i)validation failed|failed validation")
     why = f"line {failed.number}: it failed its own validation" if failed else None
     if why is None and head not in _BABEL_SCALES:
         why = f"its unit is not known: {(head or 'there is no header')[:20]}"
     implementation = value_after(lines, r"^\s*Implementation:\s*(.+)")
     told = {"implementation": implementation, "device": value_after(lines, r"^\s*Using \S+ device:?\s*(.+)")}
+    wanted = ("nstream",) if [each.what for each in figures] == ["nstream"] else ("copy", "scale", "add", "triad")
     yield ImportedRun(
         format="babelstream",
         tool="BabelStream",
         version=value_after(lines, r"^\s*Version:\s*(\S+)"),
         line=lines[0].number,
         figures=figures,
-        conditions={name: value for name, value in told.items() if value},
-        not_said=("host", "binding", "threads"),
+        conditions={**{name: value for name, value in told.items() if value}, **({"bytes": array} if array else {})},
+        not_said=("threads", *(() if implementation else ("CPU or GPU",))),
         notes=("the best of its runs, the first left out",),
-        refused=why or _whole(lines, ("copy", "scale", "add", "triad"), figures),
+        refused=why or _whole(lines, wanted, figures),
     )
 
 
@@ -125,7 +151,6 @@ def read_likwid(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         figures=figures if rate and found > 0 else (),
         conditions={"test": test, **({"threads": int(threads)} if threads else {})},
         cpus=tuple(cpus) if whole else (),
-        not_said=("host", "version"),
         notes=("likwid-bench checks no result",),
         refused=None if rate and found > 0 else f"torn at line {lines[-1].number}: it prints no MByte/s",
     )
@@ -163,7 +188,6 @@ def read_numademo(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         tool="numademo",
         line=lines[0].number,
         figures=tuple(figures),
-        not_said=("host", "version"),
         notes=(*((f"{skipped} of {told} rows are inf or 0: too short to be timed",) if skipped else ()), "it checks no result"),
         refused=None if figures else "no row that can be read",
     )
@@ -181,9 +205,13 @@ FORMATS: Final = (
     ),
     Format(
         name="babelstream",
-        tool="BabelStream",
-        seen="GPU-STREAM 1.0, BabelStream 3.4 to 6.0",
-        starts=re.compile(r"^\s*(?:BabelStream|GPU-STREAM)\s*$"),
+        tool="BabelStream (table, CSV)",
+        seen="GPU-STREAM 1.0, BabelStream 3.2 to 6.0",
+        starts=re.compile(
+            r"^\s*(?:BabelStream|GPU-STREAM)\s*$|^\s*Implementation:\s|^function,num_times,n_elements,"
+            r"|^\s*Function\s+(?:Mi?Bytes/sec|[MG]i?B/s)\s+Min \(sec\)"
+        ),
+        begins=re.compile(r"^\s*(?:BabelStream|GPU-STREAM)\s*$|^function,num_times,n_elements,"),
         read=read_babelstream,
         not_said=("host", "binding"),
     ),

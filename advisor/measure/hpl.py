@@ -1,6 +1,5 @@
 """HPL: how large a system, on which grid, in which blocks; HPL.dat and the output of other builds; the BLAS that was taken."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isqrt
@@ -10,6 +9,7 @@ from advisor.errors import BadInput
 from advisor.measure.contract import object_of, results_of
 from advisor.measure.network_results import misplaced
 from advisor.model.hardware.cpu import Cpu
+from advisor.model.imported import HPL_CHECK, HPL_ROW
 from advisor.model.measurement import Result, Task
 from advisor.model.observed_binding import PlannedRank
 
@@ -129,18 +129,14 @@ def hpl_dat(size: Size, ahead: int = 1) -> str:
     return "".join(f"{value:12} {about}".rstrip() + "\n" for value, about in lines)
 
 
-_ROW = re.compile(r"^W[RC]\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+([0-9.eE+-]+)\s+([0-9.eE+-]+)\s*$", re.MULTILINE)
-_CHECK = re.compile(r"^\|\|Ax-b\|\|\S+.*=\s*([0-9.eE+-]+|nan|inf)\s*\.*\s*(PASSED|FAILED)", re.MULTILINE)
-
-
 def read_xhpl(task: Task, text: str) -> Result:
     """Return what an HPL of somebody else's printed: its rate and whether its result was right."""
-    row, check = _ROW.search(text), _CHECK.search(text)
+    row, check = HPL_ROW.search(text), HPL_CHECK.search(text)
     if row is None:
         raise BadInput("xhpl printed no result", cure="run the line of --dry-run by hand, and see what it says")
-    rate = _positive(row[6]) * 1e9
-    refused = None if check and check[2] == "PASSED" else "its residual test failed" if check else "it tested no residual"
-    details: dict[str, float | int | str | bool] = {"n": int(row[1]), "nb": int(row[2]), "p": int(row[3]), "q": int(row[4])}
+    rate = _positive(row["gflops"]) * 1e9
+    refused = None if check and check["verdict"] == "PASSED" else "its residual test failed" if check else "it tested no residual"
+    details: dict[str, float | int | str | bool] = {name: int(row[name]) for name in ("n", "nb", "p", "q")}
     return _result(task, rate, details, refused)
 
 

@@ -1,11 +1,21 @@
 """What other benchmark programs printed: figures in base units, with what the file says of them and what it does not."""
 
-from typing import Literal
+import re
+from typing import Final, Literal
 
 from pydantic import Field
 
 from advisor.model.measurement import Unit
 from advisor.model.value import Value
+
+HPL_ROW: Final = re.compile(
+    r"^\s*(?P<tv>W[RC]\w*)\s+(?P<n>\d+)\s+(?P<nb>\d+)\s+(?P<p>\d+)\s+(?P<q>\d+)\s+(?P<seconds>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?)\s+"
+    r"(?P<gflops>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?|-?(?:nan|inf))(?:\s+\(?\s*[\d.eE+]+\)?)?\s*$",
+    re.MULTILINE,
+)
+"""A row of any HPL: T/V, N, NB, P, Q, seconds, GFLOP/s, and of NVIDIA's the rate of each GPU."""
+HPL_CHECK: Final = re.compile(r"^\s*\|\|Ax-b\|\|.*=\s*(?P<value>\S+?)\s*\.+\s*(?P<verdict>PASSED|FAILED)", re.MULTILINE)
+"""The line below a row: the residual of its answer, and whether that is small enough."""
 
 Statistic = Literal["one", "best", "mean", "median", "sum"]
 """What the program made of its repeats: the figure of one run, the best, the mean or the median of several."""

@@ -49,6 +49,7 @@ def figures(name: str, at: int = 0) -> dict[Any, float]:
         ("stream-c.txt", ("triad", None), 263208.7e6),
         ("stream-fortran.txt", ("copy", None), 80510.1231e6),
         ("babelstream.txt", ("scale", None), 785000.123e6),
+        ("babelstream.csv", ("triad", None), 263000.4e6),
         ("likwid.txt", ("triad", 39936), 111250.44e6),
         ("numademo.txt", ("triad", (0, 1)), 8001e6),
         ("perftest-bw.txt", ("bandwidth", 65536), 197.82e9 / 8),
@@ -194,9 +195,9 @@ def test_a_wide_file_of_windows_is_read() -> None:
     assert [run.format for run in read_runs((OUTPUTS / "stream-c.txt").read_text().encode("utf-16"))] == ["stream"]
 
 
-def test_lines_without_labels_stay_as_they_are() -> None:
-    """A label on few lines is none."""
-    assert unlabelled([Line(1, "n1: a"), Line(2, "b")]) == []
+def test_lines_without_labels_are_nobodys_among_labelled_ones() -> None:
+    """What a job says before its ranks begin."""
+    assert unlabelled([Line(1, "Loading gcc"), Line(2, "n1: b")]) == [[Line(2, "b")]]
 
 
 @given(st.text(max_size=60))
