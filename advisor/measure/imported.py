@@ -48,6 +48,8 @@ class Placing:
 
     ground: Resources
     task: str
+    peak: float | None = None
+    """FLOP/s of a core at its base clock; None where either is not known."""
 
     def result(self, run: ImportedRun, figure: ImportedFigure, place: CoreGroup, **more: Any) -> Result:
         """Return a figure as a result, marked with the program that it is from."""
@@ -156,7 +158,10 @@ def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[R
     where = place or _machine_of(on, ranks)
     if where is None:
         return [], f"it does not say on how many cores {ranks} ranks ran: --placed {PLACES}"
-    told = {"n": n, "nb": run.conditions.get("NB", 0), "p": run.conditions.get("P", 0), "q": run.conditions.get("Q", 0)}
+    # Its matrix fits into this machine, on all of whose cores, or where the user says, it ran: so one host solved it.
+    told = {name.lower(): run.conditions.get(name, 0) for name in ("N", "NB", "P", "Q")} | {"hosts": 1, "ranks": ranks}
+    cores = sum(1 for core in on.ground.inside.cores if core.cpuset & CpuSet(where.cpus))
+    told |= {"peak_base": on.peak * cores} if on.peak else {}
     made = [
         on.result(run, figure, where, kernel="hpl", purpose="hpl", variant="xhpl", details={**told, "imported": run.title})
         for figure in run.figures

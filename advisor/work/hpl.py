@@ -243,8 +243,7 @@ def _best_block(runner: _Runner, rate: float, memory: float) -> int:
 def _with_peaks(made: HplJob, results: list[Result]) -> Iterator[Result]:
     """Yield results; those of HPL with the peaks that they are compared with, and what speaks against the BLAS."""
     platform, cpu = match_platform(made.machine), made.machine.cpu
-    each = platform.flops_per_cycle if platform else None
-    base = each * cpu.base_hz if each and cpu and cpu.base_hz else 0.0
+    base = (platform.core_peak(cpu.base_hz) if platform and cpu else None) or 0.0
     load = max((_of_core(r) for r in results if r.purpose == "peak" and r.unit == "flop/s" and not r.refused), default=0.0)
     for result in results:
         if result.kernel == KERNEL:

@@ -104,14 +104,15 @@ def import_files(
     machine = read_machine(None if source == "-" else source, observer)
     ground = Resources(machine, smt=True)
     place = place_of(ground, placed) if placed is not None else None
+    platform = match_platform(machine)
+    peak = platform.core_peak(machine.cpu.base_hz) if platform and machine.cpu else None
     results: list[Result] = []
     missing: list[Missing] = []
     for name, run in runs:
         task = f"imported/{run.format}/{Path(name).name}:{run.line}"
-        made, why = results_of_run(Placing(ground, task), run, place)
+        made, why = results_of_run(Placing(ground, task, peak), run, place)
         results += made
         missing += [Missing(task=task, why=why)] if why else []
-    platform = match_platform(machine)
     checked = checked_results(results, Resources(machine), platform.flops_per_cycle if platform else None)
     taken = dict.fromkeys(str(each.details["imported"]).partition(", ")[0] for each in checked)
     under = Conditions(started="", idle=None, imported=tuple(taken))

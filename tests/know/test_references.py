@@ -4,6 +4,7 @@ import pytest
 
 from advisor.know.platforms import platform_by_id, platforms
 from advisor.know.vendors import publications
+from advisor.model.audit.platform import Platform, Reference
 from advisor.model.value import Amount
 
 NAPLES, ROME, HASWELL, DELFT = "dell-naples-2018", "dell-rome-2019", "dell-edr-fdr", "delft-blue"
@@ -98,3 +99,38 @@ def test_publications_say_where_to_read_them() -> None:
 def test_what_nobody_published_is_cited_as_unverified() -> None:
     """The id exists, and says that it is none."""
     assert publications()["unverified"].where.startswith("none")
+
+
+# What HPL and STREAM gave elsewhere, read off outputs that were printed.
+PRINTED = {
+    "alcf-crux-hpl", "easybuild-hpl-rome", "kinghorn-epyc-hpl", "gcp-h4d-hpl", "thaisc-tara-hpl", "dell-c4140-hpl", "csd3-hpl",
+    "sigma2-fram-hpl", "pace-ice-hpl", "curell-spr-hpl",
+}  # fmt: skip
+
+
+def _printed() -> list[tuple[Platform, Reference]]:
+    return [
+        (sheet, each)
+        for sheet in platforms()
+        for each in sheet.references
+        if each.source in PRINTED or (each.source in {"usc-reframe", "epcc-reframe"} and each.benchmark != "stream-triad")
+    ]
+
+
+def test_hpl_s_published_outputs_are_there() -> None:
+    """22 of HPL, and 23 of STREAM beside triads: each with its source and what is known of how it was run."""
+    found = [each for _, each in _printed()]
+    assert [sum(each.benchmark == "hpl" for each in found), sum(each.benchmark != "hpl" for each in found)] == [22, 23]
+    assert [each for each in found if not each.condition] == []
+
+
+def test_no_published_run_of_hpl_is_above_what_its_cores_can_do() -> None:
+    """106 % of the peak at base clock is the most that a publication gives; a slipped digit is far above."""
+    clocks = {"EPYC 7742": 2.25e9, "EPYC 7452": 2.35e9, "EPYC 7V12": 2.45e9, "Xeon Gold 6148": 2.4e9}
+    clocks |= {"Xeon E5-2683 v4": 2.1e9, "Xeon E5-2680 v4": 2.4e9}
+    shares = [
+        (each.value.low or 0) / (each.cores * (sheet.core_peak(clocks[each.cpus[0]]) or 0))
+        for sheet, each in _printed()
+        if each.benchmark == "hpl" and each.cores and each.cpus
+    ]
+    assert (len(shares), round(min(shares), 3), round(max(shares), 3)) == (16, 0.237, 1.005)

@@ -7,6 +7,7 @@ import pytest
 
 from advisor.errors import BadInput, BadValue
 from advisor.work.imports import compare_measured, import_files
+from advisor.work.whatif import measured_on
 from tests.machines.catalogue import write_archive
 
 OUTPUTS = Path(__file__).parents[1] / "imports" / "outputs"
@@ -79,6 +80,24 @@ def test_an_hpl_of_as_many_ranks_as_cores_is_of_the_whole_machine(rome: str, tmp
     found = import_files([file], rome).measurements
     assert found is not None
     assert [(each.purpose, each.part, each.values) for each in found.results] == [("hpl", "machine", (3.0227e12,))]
+
+
+@pytest.mark.parametrize(("printed", "like"), [("3.0227e+03", None), ("1.9000e+03", "AVX"), ("8.0000e+02", "SSE2")])
+def test_an_imported_rate_alone_shows_a_library_for_an_older_processor(
+    rome: str, tmp_path: Path, printed: str, like: str | None
+) -> None:
+    """128 cores of 2.0 GHz do 4096 GFLOP/s at base clock; half of it is what cores without multiply-add do."""
+    file = tmp_path / "HPL.out"
+    seconds = 2 / 3 * 150000**3 / float(printed) / 1e9
+    file.write_text(f"WR11C2R4  150000  384  8  16  {seconds:.2f}  {printed}\n||Ax-b||_oo/(eps*N)= 2.0e-03 ...... PASSED\n")
+    found = import_files([file], rome)
+    assert found.machine is not None
+    assert found.machine.cpu is not None
+    assert found.measurements is not None
+    cpu = found.machine.cpu.model_copy(update={"base_hz": 2_000_000_000})
+    facts = measured_on(found.machine.model_copy(update={"cpu": cpu}), found.measurements)
+    assert facts.hpl is not None
+    assert (facts.hpl.peak_base, facts.hpl.hosts, facts.hpl.like) == (4096e9, 1, like)
 
 
 def test_the_matrix_of_another_machine_is_refused(rome: str) -> None:

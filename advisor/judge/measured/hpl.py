@@ -43,6 +43,8 @@ def _run(run: Result, case: Case, clocks: Sequence[Clock]) -> Linpack:
     )
     doubt = reported_text(run, "blas_doubt")
     better = _BETTER.search(doubt)
+    cores = _cores(run, case)
+    base = reported_number(run, "peak_base") or _peak_base(cores.get("cores"), case)
     return Linpack(
         part=run.part,
         index=run.index,
@@ -57,8 +59,8 @@ def _run(run: Result, case: Case, clocks: Sequence[Clock]) -> Linpack:
         blas_core=reported_text(run, "blas_core") or None,
         blas_doubt=doubt or None,
         blas_better=better[1] if better else None,
-        peak_base=reported_number(run, "peak_base"),
-        of_base=_of(run.median, reported_number(run, "peak_base")),
+        peak_base=base,
+        of_base=_of(run.median, base),
         peak_load=load,
         of_load=_of(run.median, load),
         dgemm=dgemm,
@@ -66,12 +68,34 @@ def _run(run: Result, case: Case, clocks: Sequence[Clock]) -> Linpack:
         dgemm_of_load=_of(dgemm, load),
         memory_share=_memory(run, case),
         clock=min(clocks, key=_width, default=None),
-        **_cores(run, case),
+        like=_like(_of(dgemm or run.median, load) or _of(run.median, base), case),
+        **cores,
     )
 
 
 def _of(part: float | None, total: float | None) -> float | None:
     return part / total if part and total else None
+
+
+def _peak_base(cores: int | None, case: Case) -> float | None:
+    """Return the peak of so many cores at their base clock: other programs' outputs do not have it."""
+    peak = case.platform.core_peak(case.cpu.base_hz) if case.platform and case.cpu else None
+    return cores * peak if cores and peak else None
+
+
+_OLDER: Final = ((16, "AVX2"), (8, "AVX"), (4, "SSE2"))
+"""Double-precision FLOP of an x86 core in a cycle, with instructions that older processors had: each half of the one before."""
+_X86: Final = ("AuthenticAMD", "GenuineIntel", "HygonGenuine")
+_MOST: Final = 1.2
+"""A rate may be so much above a share of the peak at base clock: cores that use narrow instructions clock higher."""
+
+
+def _like(share: float | None, case: Case) -> str | None:
+    """Return the narrower instructions that give such a share of the peak at most; None where it is more than those give."""
+    each = case.platform.flops_per_cycle if case.platform else None
+    if not share or not each or not case.cpu or case.cpu.vendor not in _X86:
+        return None
+    return next((name for flops, name in reversed(_OLDER) if flops < each and share <= _MOST * flops / each), None)
 
 
 def _width(clock: Clock) -> int:
@@ -103,8 +127,12 @@ def _cores(run: Result, case: Case) -> dict[str, Any]:
 
 _TURBO: Final = "turbo on"
 _NODES: Final = re.compile(r"(?:up to )?(\d+) nodes")
-_WORDS: Final = ("virtual machine", _NODES.pattern, "power determinism", _TURBO)
-"""Words of a condition that are met by themselves, or are looked at below."""
+_WORDS: Final = (
+    "virtual machine", r"virtual machine with \d+ cores", _NODES.pattern, "power determinism", _TURBO,
+    r"NB? \d+", r"\d+ x \d+ ranks", r"\d+ threads a rank", "MKL_DEBUG_CPU_TYPE=5",
+    r"(AMD BLIS|BLIS|OpenBLAS|MKL|cray-libsci|Intel HPL)( \d[\d.]*[ab]?)?",
+)  # fmt: skip
+"""Words of a condition that are met by themselves, or are looked at below: how HPL was run well can be done here too."""
 _BASE: Final = "peak at base clock"
 _LARGE: Final = 0.5
 """Of the memory: publications solve systems that fill most of it, and smaller ones are slower."""

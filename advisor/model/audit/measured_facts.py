@@ -199,6 +199,7 @@ class Linpack(Value):
     of_one: float | None = Field(default=None, description="rate of each of several hosts as a share of that of one alone")
     memory_share: float | None = Field(default=None, description="what the matrix takes of the hosts' memory, as a share")
     clock: Clock | None = Field(default=None, description="the clock of the widest instructions while all cores compute")
+    like: str | None = Field(default=None, description="narrower instructions that give as much at best: AVX2, AVX, SSE2")
 
 
 class Refused(Value):

@@ -174,6 +174,10 @@ class Platform(Traits):
                 )
         return self
 
+    def core_peak(self, hertz: float | None) -> float | None:
+        """Return double-precision FLOP/s of a core at a clock; None where either is not known."""
+        return self.flops_per_cycle * hertz if self.flops_per_cycle and hertz else None
+
     def citations(self) -> Iterator[tuple[Keys, str]]:
         """Yield every publication it names, with the place in its sheet."""
         yield from ((("sources", name), source) for name, source in self.sources.items())

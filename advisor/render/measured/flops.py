@@ -135,7 +135,11 @@ def _runs(found: Sequence[Result], width: int) -> list[Line]:
         return []
     head = ("N", "NB", "P x Q", "threads", "GFLOP/s", "spread", "of base-clock peak", "of peak under load", "of DGEMM")
     rows = [_row(each) for each in found]
-    lines = [*heading("HPL", _about(found[-1]), width), *table(head, rows, width, "rrlrrrrrr", short=2)]
+    # Another program's output has neither threads nor peaks.
+    shown = [at for at in range(len(head)) if any(row[at] not in ("", "-") for row in rows)]
+    cells = [[row[at] for at in shown] for row in rows]
+    aligned = "".join("rrlrrrrrr"[at] for at in shown)
+    lines = [*heading("HPL", _about(found[-1]), width), *table([head[at] for at in shown], cells, width, aligned, short=2)]
     return [*lines, *_peaks(found[-1], width), *_doubt(found[-1], width)]
 
 
@@ -179,7 +183,8 @@ def _against(result: Result, first: Result) -> str:
 
 
 def _about(result: Result) -> str:
-    words = (*_program(result), f"{measurement.reported_or_zero(result, 'ranks'):.0f} ranks", _repeats(result))
+    ranks = measurement.reported_or_zero(result, "ranks")
+    words = (*_program(result), f"{ranks:.0f} ranks" if ranks else "", _repeats(result))
     return ", ".join(word for word in words if word)
 
 
@@ -194,7 +199,8 @@ def _repeats(result: Result) -> str:
 
 def _row(result: Result) -> list[Cell]:
     whole = {name: f"{measurement.reported_or_zero(result, name):.0f}" for name in ("n", "nb", "p", "q", "threads")}
-    return [whole["n"], whole["nb"], f"{whole['p']} x {whole['q']}", whole["threads"], *_rates(result)]
+    threads = whole["threads"] if whole["threads"] != "0" else "-"
+    return [whole["n"], whole["nb"], f"{whole['p']} x {whole['q']}", threads, *_rates(result)]
 
 
 def _rates(result: Result) -> list[Cell]:

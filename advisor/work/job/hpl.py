@@ -212,10 +212,11 @@ def _is_near(cpus: CpuSet, made: HplJob) -> bool:
 def full_seconds(made: HplJob) -> float | None:
     """Return how long HPL takes with most of this host's free memory; None where the peak is not known."""
     platform, cpu = match_platform(made.machine), made.machine.cpu
-    if not (platform and platform.flops_per_cycle and cpu and cpu.base_hz):
+    peak = platform.core_peak(cpu.base_hz) if platform and cpu else None
+    if peak is None:
         return None
     n = for_memory(sum(free_memory(LiveHost(), made.machine).values()), FULL_SHARE, BLOCKS[1])
-    return Size(n, BLOCKS[1], 1, 1).work / (made.ranks * platform.flops_per_cycle * cpu.base_hz * _OF_PEAK)
+    return Size(n, BLOCKS[1], 1, 1).work / (made.ranks * peak * _OF_PEAK)
 
 
 def scaling_runs(whole: HplJob) -> tuple[HplJob, ...]:
