@@ -18,7 +18,7 @@ from pathlib import Path
 
 from advisor.errors import AdvisorError
 from advisor.launch.lint.lint import lint
-from advisor.launch.lint.slurm.srun import KEY
+from advisor.launch.lint.slurm.node import KEY
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology
 from tests.fakenode import slurm
@@ -105,8 +105,7 @@ def answered(row: Row) -> Answer:
 def in_clusters(rows: Sequence[Row]) -> Iterator[Answer]:
     """Yield each line of srun with both answers: machine by machine, in every set-up."""
     for name, setup in dict.fromkeys((row.machine, row.files[KEY]) for row in rows):
-        settings = dict(line.split("=", 1) for line in setup.splitlines())
-        with slurm.cluster(dict.fromkeys(("n1", "n2", "n3"), file_for(name, None)), settings) as made:
+        with slurm.cluster(dict.fromkeys(("n1", "n2", "n3"), file_for(name, None)), slurm.settings_of(setup)) as made:
             for row in rows:
                 if (row.machine, row.files[KEY]) == (name, setup):
                     said, why = said_of(row, described(name))
@@ -120,11 +119,10 @@ def in_clusters(rows: Sequence[Row]) -> Iterator[Answer]:
 def fresh(launcher: str, seed: str, count: int, machines: Sequence[str]) -> list[Row]:
     """Return so many lines of a launcher, on every machine as many."""
     found: list[Row] = []
-    chosen = machines[:8] if launcher == "srun" else machines
-    for position, name in enumerate(chosen):
+    for position, name in enumerate(machines):
         topology = described(name).topology or Topology()
-        share = count // len(chosen) + (position < count % len(chosen))
-        extra = {KEY: SETUPS[position % len(SETUPS)]} if launcher == "srun" else {}
+        share = count // len(machines) + (position < count % len(machines))
+        extra = {KEY: slurm.written(SETUPS[position % len(SETUPS)], file_for(name, None))} if launcher == "srun" else {}
         found += [_row(launcher, name, made, extra) for made in lines(launcher, f"{seed} {name}", topology, share)]
     return found
 

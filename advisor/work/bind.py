@@ -219,7 +219,7 @@ def lint_line(
 
 def _slurm_setup(file: Path | None, *, live: bool) -> dict[str, str]:
     """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
-    from advisor.launch.lint.slurm.srun import KEY
+    from advisor.launch.lint.slurm.node import KEY
 
     if file is None:
         own = _texts([str(SLURM_CONF)]) if live else {}

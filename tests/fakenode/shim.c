@@ -4,6 +4,7 @@
  *   FAKEAFF_CPUS   the CPUs the kernel would allow: 0-3,64-67
  *   FAKEAFF_DIR    a folder for the state: one file a thread, "start-time cpus", so that it survives exec
  *   FAKEAFF_NODES  how many NUMA nodes Mems_allowed shows
+ *   FAKEAFF_SYS    a folder in place of /, for what is asked below /sys/devices/system/node (libnuma)
  *   FAKEHOST       the host's name
  *   FAKEAFF_NODNS  a prefix of host names that are not to be looked up (a resolver would be asked once a line)
  *
@@ -12,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -232,7 +234,7 @@ struct hostent *gethostbyname(const char *name) {
     return NULL;
 }
 
-/* ---- /proc/self/status: Cpus_allowed and Mems_allowed ---- */
+/* ---- /proc/self/status: Cpus_allowed and Mems_allowed; /sys: the NUMA nodes ---- */
 
 static FILE *status(FILE *in) {
     mask_t m;
@@ -256,8 +258,21 @@ static FILE *status(FILE *in) {
     return out;
 }
 
+static const char *moved(const char *path, char *room, size_t size) {
+    const char *root = getenv("FAKEAFF_SYS"), *nodes = "/sys/devices/system/node";
+    if (!root || strncmp(path, nodes, strlen(nodes))) return path;
+    snprintf(room, size, "%s%s", root, path);
+    return room;
+}
+
+DIR *opendir(const char *path) {
+    char room[4096];
+    return ((DIR * (*)(const char *))next("opendir"))(moved(path, room, sizeof room));
+}
+
 static FILE *opened(const char *function, const char *path, const char *mode) {
-    FILE *file = ((FILE * (*)(const char *, const char *))next(function))(path, mode);
+    char room[4096];
+    FILE *file = ((FILE * (*)(const char *, const char *))next(function))(moved(path, room, sizeof room), mode);
     return faked() && !strcmp(path, "/proc/self/status") ? status(file) : file;
 }
 

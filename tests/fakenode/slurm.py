@@ -85,7 +85,7 @@ class Cluster:
                 [*job, *launch.argv], cwd=name, env=variables, capture_output=True, text=True, timeout=timeout, check=False
             )
         seen = {int(rank): Observed(host, CpuSet.parse(cpus)) for rank, host, cpus in _SEEN.findall(done.stdout)}
-        if done.returncode or not seen or "set FAILED" in done.stderr:
+        if done.returncode or not seen or "set FAILED" in done.stderr or "launch failed" in done.stderr:
             raise LaunchFailedError(f"status {done.returncode}, {len(seen)} ranks: {' '.join(launch.argv)}: {done.stderr[:1500]}")
         return seen
 
@@ -112,7 +112,7 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     lines += [f"{name}={value}" for name, value in settings.items()]
     text = "".join(f"{row}\n" for row in lines).format(me=me, user=user, folder=folder, port=_port())
     for node, xml in made.machines.items():
-        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {_shape(xml)} "
+        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {shape_of(xml)} "
         text += f"RealMemory=1000 Gres=gpu:{GPUS}\n"
     text += f"PartitionName=main Nodes={','.join(made.machines)} Default=YES MaxTime=INFINITE State=UP\n"
     (folder / "slurm.conf").write_text(text)
@@ -121,7 +121,10 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     subprocess.run(["slurmctld", "-f", folder / "slurm.conf"], env=made.environment, check=True, timeout=30)
     for node, xml in made.machines.items():
         # slurmd passes its environment on to the steps: with the shim they bind as on the machine that is not here.
-        simulated = host_environment(xml, folder / "affinity", me)
+        simulated = {
+            **host_environment(xml, folder / "affinity", me),
+            "FAKEAFF_SYS": str(_write_nodes(folder / f"sys.{node}", xml)),
+        }
         started = subprocess.run(["slurmd", "-N", node], env={**made.environment, **simulated}, check=False, timeout=30)
         if started.returncode and os.getuid():
             pytest.skip("slurmd does not start here without root")
@@ -137,6 +140,22 @@ def _write_gpus(folder: Path) -> None:
     (folder / "gres.conf").write_text("".join(f"Name=gpu File={file}\n" for file in files))
 
 
+def _write_nodes(folder: Path, xml: Path) -> Path:
+    """Write the NUMA nodes of a machine as /sys has them, for libnuma; return the folder in place of /."""
+    topology = machine_from_xml(xml.read_bytes(), xml.name).topology
+    assert topology is not None
+    for node in topology.nodes:
+        there = folder / "sys/devices/system/node" / f"node{node.os_index}"
+        there.mkdir(parents=True)
+        bits = sum(1 << cpu for cpu in node.cpuset)
+        words = [bits >> 32 * word & 0xFFFFFFFF for word in reversed(range(((topology.pus.last or 0) + 32) // 32))]
+        (there / "cpumap").write_text(",".join(f"{word:08x}" for word in words) + "\n")
+        (there / "meminfo").write_text(
+            f"Node {node.os_index} MemTotal: {(node.memory or 0) >> 10} kB\nNode {node.os_index} MemFree: 0 kB\n"
+        )
+    return folder
+
+
 def _write_prolog(made: Cluster) -> None:
     """Write what Slurm asks before each task: its variables, for it has those of srun and not those of its slurmd."""
     lines = ["#!/bin/sh", "case $SLURMD_NODENAME in"]
@@ -148,7 +167,7 @@ def _write_prolog(made: Cluster) -> None:
     script.chmod(0o755)
 
 
-def _shape(xml: Path) -> str:
+def shape_of(xml: Path) -> str:
     """Return a node's line of slurm.conf: where the sockets are not alike, or there are none, one socket with all cores."""
     topology = machine_from_xml(xml.read_bytes(), xml.name).topology
     assert topology is not None
@@ -157,6 +176,16 @@ def _shape(xml: Path) -> str:
     if len({len(package.cpuset) for package in topology.packages}) > 1 or cpus % (threads * sockets):
         sockets = 1
     return f"CPUs={cpus} Boards=1 SocketsPerBoard={sockets} CoresPerSocket={cpus // threads // sockets} ThreadsPerCore={threads}"
+
+
+def written(settings: str, xml: Path) -> str:
+    """Return slurm.conf as a user of such a cluster reads it: what was set, and what its nodes are said to be."""
+    return f"{settings}SlurmdParameters=config_overrides\nNodeName=n[1-3] {shape_of(xml)}\n"
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """Return what was set, of a slurm.conf as a user of the cluster reads it."""
+    return dict(row.split("=", 1) for row in text.splitlines() if not row.startswith(("NodeName", "SlurmdParameters")))
 
 
 def _port() -> int:

@@ -1,6 +1,7 @@
 """Small machines for launch lines, as hwloc XML that real launchers read too: the shapes of MPICH's own four test topologies.
 
-Their facts are from pmodels/mpich, test/mpi/impls/hydra/config/topo*.xml; the descriptions are written anew.
+Their facts are from pmodels/mpich, test/mpi/impls/hydra/config/topo*.xml; the descriptions are written anew. ``off`` is one
+more: two sockets with SMT, of whose CPUs 0-3, 12 and 13 are off.
 """
 
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ SHAPES = {
         node_each=True,
     ),
     "topo3": Shape(tuple((((2 * i,),), ((2 * i + 1,),)) for i in range(4)), l3=False),
+    "off": Shape(tuple(tuple(((cpu, cpu + 1),) for cpu in range(first, first + 8, 2)) for first in (4, 14)), node_each=True),
     "topo4": Shape(tuple(tuple(((a + s,), (a + 2 + s,)) for a in (0, 4)) for s in (0, 1)), l3=False),
 }
 

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.launch.lint.slurm.srun import KEY
+from advisor.launch.lint.slurm.node import KEY
 from tests.fakenode import slurm
-from tests.fakenode.plans import file_of
 from tests.fakenode.run import available
-from tests.launch.lint.oracle import asked, in_slurm, rows, told
+from tests.launch.lint.oracle import asked, file_for, in_slurm, rows, told
 from tests.machines import hwloc_xml
 
 FILES = ("mpich", "intelmpi", "srun", "openmpi")
@@ -37,15 +36,14 @@ def test_the_launcher_still_does_what_was_seen(launcher: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_slurm_still_does_what_was_seen() -> None:
+def test_slurm_still_does_what_was_seen(tmp_path: Path) -> None:
     """Every third line in a Slurm of its own, set up as the row says."""
     if not slurm.available() or not hwloc_xml.available():
         pytest.skip("Slurm is not installed, or no compiler, or no hwloc")
     every = [row for row in rows("seen_srun.txt") if KEY in row.files][::3]
     wrong = []
     for name, text in dict.fromkeys((row.machine, row.files[KEY]) for row in every):
-        settings = dict(line.split("=", 1) for line in text.splitlines())
-        with slurm.cluster(dict.fromkeys(("n1", "n2", "n3"), file_of(name)), settings) as made:
+        with slurm.cluster(dict.fromkeys(("n1", "n2", "n3"), file_for(name, tmp_path)), slurm.settings_of(text)) as made:
             mine = [row for row in every if (row.machine, row.files[KEY]) == (name, text)]
             wrong += [(row.line, row.seen, seen) for row in mine if (seen := in_slurm(row, made)) != row.seen]
     assert wrong == []

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Prediction, predict
-from advisor.launch.lint.slurm.srun import KEY, read
+from advisor.launch.lint.slurm.node import KEY, read, shape
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import SlurmNode
 from tests.launch.lint.oracle import described, rows, told
 from tests.place.samples import machine
@@ -112,7 +114,18 @@ def test_an_arbitrary_distribution_is_that_of_its_file() -> None:
 
 @pytest.mark.parametrize(
     "option",
-    ["--gpus-per-socket=2", "--gres=nic:1", "--gpus-per-node=a100:4", "-x n1", "-B 2:4:1", "-N 1-4", "-w n[1", "-w ./hosts"],
+    [
+        "--gpus-per-socket=2",
+        "--gres=nic:1",
+        "--gpus-per-node=a100:4",
+        "-x n1",
+        "-w n1 -x n2",
+        "-B 2-4:4:1",
+        "-r 1",
+        "-N 1-4",
+        "-w n[1",
+        "-w ./hosts",
+    ],
 )
 def test_options_that_change_the_cpus_in_other_ways_leave_a_line_open(option: str) -> None:
     """Never read as if they were not there."""
@@ -149,9 +162,67 @@ def test_a_list_of_nodes_is_taken_apart() -> None:
     assert hosts == ["a1", "n1", "n2", "n07"]
 
 
-def test_memory_domains_are_not_told() -> None:
-    """--cpu-bind=ldoms starts, whether a step has the whole node or not."""
-    assert "ldoms" in str(made("srun -n 2 -c 4 --cpu-bind=ldoms ./a", PLAIN).unclear)
+def test_memory_domains_are_those_of_the_kernel() -> None:
+    """--cpu-bind=ldoms widens what is placed, beyond what the step has; numbers of nodes begin again after the last."""
+    assert cpus(made("srun -n 2 -c 4 --cpu-bind=ldoms ./a", PLAIN)) == ["0-15", "64-79"]
+    assert cpus(made("srun -n 3 --cpu-bind=rank_ldom ./a", PLAIN)) == ["0-15", "16-31", "32-47"]
+    assert cpus(made("srun -n 2 --cpu-bind=map_ldom:9,0 ./a", PLAIN)) == ["16-31", "0-15"]
+    assert cpus(made("srun -n 2 --cpu-bind=mask_ldom:0x3,0x80 ./a", PLAIN)) == ["0-31", "112-127"]
+    assert "whole node" in str(made("srun -n 2 -c 4 --cpu-bind=map_ldom:1 ./a", PLAIN).refused)
+
+
+def with_nodes(*numbers: int) -> Machine:
+    """Return a machine whose NUMA nodes have other numbers."""
+    node = machine(ROME)
+    assert node.topology is not None
+    nodes = [each.model_copy(update={"os_index": number}) for each, number in zip(node.topology.nodes, numbers, strict=True)]
+    more = {"nodes": tuple(nodes), "allowed_nodes": CpuSet(numbers)}
+    return node.model_copy(update={"topology": node.topology.model_copy(update=more)})
+
+
+def test_where_there_is_no_numa_node_1_all_cpus_are_node_0s() -> None:
+    """Slurm stops asking at the first number without a node (seen on a POWER9 with nodes 0 and 8); a later gap is left open."""
+    line = parse(["srun -n 2 --cpu-bind=ldoms ./a"], "slurm-22.05.8")
+    assert cpus(predict(line, with_nodes(0, *range(8, 15)), {KEY: PLAIN})) == ["0-127", "0-127"]
+    assert "library of NUMA nodes" in str(predict(line, with_nodes(0, 1, *range(8, 14)), {KEY: PLAIN}).unclear)
+
+
+def test_a_numa_node_of_memory_alone_binds_nothing_and_nothing_starts() -> None:
+    """Its mask is empty, which the kernel refuses."""
+    assert "none of the CPUs" in str(made("srun -n 1 --cpu-bind=map_ldom:8 ./a", PLAIN, "hbm-flat").refused)
+
+
+def test_cpus_that_are_off_leave_their_place_in_slurms_order() -> None:
+    """Of 16 CPUs it takes no number from 16 on: 16-21 are left out, and their places, 10 to 15, keep their own."""
+    topology = described("off").topology
+    assert topology is not None
+    assert shape(topology, described("off"), {}).cpus == (*range(4, 12), 14, 15, *range(10, 16))
+
+
+def test_sockets_that_are_not_alike_are_what_slurm_conf_says_they_are() -> None:
+    """Ten cores and six are two sockets of eight for slurmd -C (observed); without its line nothing is predicted."""
+    line = parse(["srun -n 2 ./a"], "slurm-22.05.8")
+    two = "NodeName=n1 CPUs=16 Sockets=2 CoresPerSocket=8 ThreadsPerCore=1\n"
+    assert "not alike" in str(predict(line, machine("offline"), {KEY: PLAIN}).unclear)
+    assert cpus(predict(line, machine("offline"), {KEY: PLAIN + two})) == ["0,2,4,6,8,10,12,14", "1,3,5,7-9,11"]
+    more = two.replace("CPUs=16", "CPUs=20").replace("CoresPerSocket=8", "CoresPerSocket=10")
+    assert "other CPUs than it has" in str(predict(line, machine("offline"), {KEY: PLAIN + more}).unclear)
+
+
+def test_cores_that_slurm_keeps_for_the_system_leave_a_line_open() -> None:
+    """CoreSpecCount and CpuSpecList, of slurm.conf or as the controller says."""
+    line = parse(["srun -n 2 --cpu-bind=cores ./a"], "slurm-22.05.8")
+    for said in ("CoreSpecCount=2", "CpuSpecList=0,64"):
+        assert "for the system" in str(predict(line, machine(ROME), {KEY: f"{PLAIN}NodeName=n1 {said}\n"}).unclear)
+    kept = machine(ROME).model_copy(update={"slurm_nodes": (SlurmNode(source="scontrol show node", core_spec=2),)})
+    assert "for the system" in str(predict(line, kept, {KEY: PLAIN}).unclear)
+
+
+def test_memory_that_is_not_there_ends_a_task_before_it_begins() -> None:
+    """--mem-bind by number; of a list only the entries that tasks have count."""
+    assert "beyond the last of 8" in str(made("srun -n 2 --mem-bind=map_mem:0,9 ./a", PLAIN).refused)
+    assert "beyond the last of 8" in str(made("srun -n 9 --mem-bind=rank ./a", PLAIN).refused)
+    assert len(cpus(made("srun -n 2 --mem-bind=prefer,map_mem:0*2,9 ./a", PLAIN))) == 2
 
 
 def test_a_slurm_conf_that_includes_others_is_not_read_alone() -> None:

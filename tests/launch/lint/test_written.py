@@ -9,7 +9,7 @@ from advisor.launch.launcher import LaunchRequest
 from advisor.launch.launchers import intelmpi, mpich, mvapich, srun
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import predict
-from advisor.launch.lint.slurm.srun import KEY
+from advisor.launch.lint.slurm.node import KEY
 from advisor.model.placement import Placement
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements

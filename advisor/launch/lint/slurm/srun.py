@@ -2,17 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch.lint.outcome import Refused, Unclear
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
+from advisor.launch.lint.slurm.bind_options import ENTITIES, mem_bind
+from advisor.launch.lint.slurm.node import Setup, Shape, setups, shape
 from advisor.launch.lint.slurm.step import StepRequest, options, step_request
-from advisor.launch.lint.slurm.task_affinity import MOST_LINES, Setup, Shape, Step, available, masks, names_of, shape
-from advisor.model.cpuset import CpuSet
+from advisor.launch.lint.slurm.task_affinity import Step, available, masks
+from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
 from advisor.model.placement import LintRank
 
 if TYPE_CHECKING:
@@ -22,24 +23,27 @@ if TYPE_CHECKING:
 def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     """Return the ranks of a line of srun's; raise Refused or Unclear."""
     line = made.line
-    pus = made.topology.pus
-    if made.topology.limited or made.topology.inside.pus != pus or len(pus) <= (pus.last or 0):
-        raise Unclear("CPUs of this machine are hidden or off, and how Slurm numbers the others is not known")
     if len(line.segments) > 1:
         raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
-    wish = step_request(made, options(line))
+    said = options(line)
+    wish = step_request(made, said)
     if wish.overcommit and wish.step.exact:
         raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
-    node = shape(made.topology)
+    node = shape(made.topology, made.machine, made.files)
     if node.threads > 1 and wish.each > 1 and (wish.step.per_core or 1) > 1:
         raise Unclear("--cpus-per-task beside several tasks of a core is not worked out here")
     if wish.by_core:
         wish = replace(wish, each=wish.each * node.threads, step=replace(wish.step, each=wish.each * node.threads))
-    where = _places(made, wish)
+    where = _places(node, wish)
     counts = Counter(where)
-    possible = setups(made.files, made.machine, made.topology)
+    possible: Sequence[Setup] | None = setups(made.files, made.machine, node)
     local: dict[int, int] = {}
-    given = {tasks: _given(made, wish, tasks, possible) for tasks in set(counts.values())}
+    if possible is None:
+        possible = _any(made.machine, node) if wish.bind else None
+    if "--mem-bind" in said and possible != ():
+        numbers = [each.os_index for each in made.topology.nodes if made.topology.numa_known]
+        mem_bind(said["--mem-bind"], max(counts.values()), 1 + max(numbers, default=MOST_RANKS))
+    given = {tasks: _given(node, wish, tasks, possible) for tasks in set(counts.values())}
     found: list[LintRank] = []
     for rank, place in enumerate(where):
         mine = local.get(place, 0)
@@ -48,14 +52,13 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     return tuple(found)
 
 
-def _places(made: "Prediction", wish: StepRequest) -> list[int]:
+def _places(node: Shape, wish: StepRequest) -> list[int]:
     """Return the node of each task, by its position."""
     count, total = len(wish.nodes), wish.total
     if wish.listed:
         places = {name: position for position, name in enumerate(wish.nodes)}
         return [places[name] for name in wish.listed]
-    node = shape(made.topology)
-    width = len(node.cpus) // node.threads * min(wish.step.used or node.threads, node.threads)
+    width = node.sockets * node.cores * min(wish.step.used or node.threads, node.threads)
     wide = max(1, width // wish.each)
     # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
     room = [wish.per_node if wish.per_node and total == wish.per_node * count else wide] * count
@@ -117,18 +120,17 @@ def _planes(size: int, count: int, total: int) -> Iterator[int]:
 Given = tuple[CpuSet | None, ...]
 
 
-def _given(made: "Prediction", wish: StepRequest, tasks: int, possible: Sequence[Setup] | None) -> Given:
+def _given(node: Shape, wish: StepRequest, tasks: int, possible: Sequence[Setup] | None) -> Given:
     """Return the CPUs of the tasks of a node; raise Unclear where it depends on how Slurm is set up."""
-    node = shape(made.topology)
     step = replace(wish.step, tasks=tasks)
     if possible == ():
         return (None,) * tasks
-    if possible is None and not wish.bind:
+    if possible is None:
         raise Unclear("what srun binds to by itself, stands in slurm.conf; give it with --slurm-conf")
     found: set[Given | str] = set()
-    for setup in possible or _any(made.machine, made.topology):
+    for setup in possible:
         try:
-            found.add(_bound(made, wish, step, node, setup))
+            found.add(_bound(wish, step, node, setup))
         except Refused as refusal:
             found.add(str(refusal))
     if len(found) > 1:
@@ -143,32 +145,36 @@ _ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, sing
 """How Slurm may be set up where nothing says."""
 
 
-def _any(machine: Machine, topology: Topology) -> list[Setup]:
+def _any(machine: Machine, node: Shape) -> list[Setup]:
     """Return how Slurm may be set up: whether it counts a node's cores or threads, the controller says where it was asked."""
-    known = {node.cpus for node in machine.slurm_nodes or () if node.source.startswith("scontrol") and node.cpus}
-    cores = len(topology.inside.cores)
-    counted = {len(topology.inside.pus): False, cores: True}.get(known.pop()) if len(known) == 1 else None
+    known = {each.cpus for each in machine.slurm_nodes or () if each.source.startswith("scontrol") and each.cpus}
+    counted = {node.count: False, node.sockets * node.cores: True}.get(known.pop()) if len(known) == 1 else None
     return [setup for setup in _ANY if counted in (None, setup.single)]
 
 
-def _bound(made: "Prediction", wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
-    if node.threads == 1:
-        setup = replace(setup, single=False)
-    if wish.gpus and step.exact and len(available(step, node, setup)) < len(node.cpus):
+def _bound(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
+    """Return the CPUs of the tasks of a node in one set-up; raise Refused where the kernel has none of a task's."""
+    given = _asked(wish, step, node, replace(setup, single=setup.single and node.threads > 1))
+    return tuple(cpus if cpus is None else node.bound(cpus) for cpus in given)
+
+
+def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
+    """Return the CPUs that Slurm asks the kernel for, of each task; None where it asks for none."""
+    whole = len(available(step, node, setup)) == node.count
+    if wish.gpus and step.exact and not whole:
         raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
-    if wish.bind == "ldoms":
-        raise Unclear("--cpu-bind=ldoms widens what is placed by cores or sockets, and which, is left to Slurm")
-    if wish.bind in ("", "threads", "cores", "sockets"):
-        return masks(replace(step, bind=wish.bind or None), node, setup)
+    if wish.bind.endswith(("ldoms", "ldom")) and not node.domains:
+        raise Unclear("which CPUs Slurm's library of NUMA nodes finds in each, is not known of this machine")
+    if wish.bind in ENTITIES:
+        return masks(replace(step, bind=ENTITIES[wish.bind]), node, setup)
     free = node.real(available(step, node, setup))
-    whole = free == made.topology.pus
     if wish.bind == "none":
         return ((None if whole else free),) * step.tasks
     if wish.bind in ("map_cpu", "mask_cpu"):
         return _listed(wish, free, step.tasks)
     if not whole:
         raise Refused(f"the whole node must be given for --cpu-bind={wish.bind}: unable to satisfy cpu bind request")
-    return _by_number(made, wish, step.tasks)
+    return _by_number(node, wish, step.tasks)
 
 
 def _listed(wish: StepRequest, free: CpuSet, tasks: int) -> Given:
@@ -191,99 +197,13 @@ def _entry(kind: str, entry: str) -> CpuSet:
         raise Refused(f"{entry[:40]!a}: {error.problem}") from error
 
 
-def _by_number(made: "Prediction", wish: StepRequest, tasks: int) -> Given:
-    """Return the CPUs where tasks are bound by their number, or to NUMA nodes."""
-    topology = made.topology
+def _by_number(node: Shape, wish: StepRequest, tasks: int) -> Given:
+    """Return the CPUs where tasks are bound by their number, or to NUMA nodes by number or by a list."""
     if wish.bind == "rank":
-        cpus = sorted(topology.pus)
-        return tuple(CpuSet([cpus[task % len(cpus)]]) for task in range(tasks))
-    raise Unclear(f"which CPUs --cpu-bind={wish.bind} gives, is what Slurm's library of NUMA nodes says on the node itself")
-
-
-KEY = "--slurm-conf"
-"""The name of slurm.conf's text among the files of a line: no file that a line names begins so."""
-
-
-def setups(files: Mapping[str, str], machine: Machine, topology: Topology) -> tuple[Setup, ...] | None:
-    """Return how Slurm is set up: None where no slurm.conf was read, () where its tasks are not bound at all."""
-    if KEY not in files:
-        return None
-    if any(re.match(r"include\s", row.strip(), re.IGNORECASE) for row in _rows(files[KEY])):
-        raise Unclear("slurm.conf includes other files, which were not read")
-    said, nodes = read(files[KEY])
-    # slurm.conf(5) of Slurm 22.05: the default value is task/none.
-    plugins = {word.strip() for word in said.get("taskplugin", "task/none").lower().split(",")}
-    if not plugins & {"task/affinity", "affinity"}:
-        if plugins & {"task/cgroup", "cgroup"}:
-            raise Unclear("TaskPlugin has task/cgroup alone: which CPUs its cpuset holds, is not worked out here")
-        return ()
-    if (selects := said.get("selecttype", "").lower()) and not selects.endswith(("cons_tres", "cons_res")):
-        raise Unclear(f"SelectType={selects[:40]} gives CPUs in a way that is not worked out here")
-    if any(word in said.get("slurmdparameters", "").lower() for word in ("l3cache_as_socket", "numa_node_as_socket")):
-        raise Unclear("SlurmdParameters makes sockets of L3 groups or NUMA nodes")
-    select = {word.strip() for word in said.get("selecttypeparameters", "").lower().split(",")}
-    if any(word.startswith("cr_cpu") for word in select):
-        raise Unclear("SelectTypeParameters counts CPUs and not cores")
-    automatic, single = _automatic(said.get("taskpluginparam", "").lower()), _single(nodes, machine, topology)
-    return (Setup("cr_core_default_dist_block" in select, automatic, single),)
-
-
-def _automatic(text: str) -> str | None:
-    """Return what TaskPluginParam lets tasks be bound to: autobind=cores; none where it says nothing."""
-    match = re.search(r"autobind=(threads|cores|sockets)", text)
-    if any(word in text.split(",") for word in ("none", "cores", "sockets", "threads", "cpusets", "sched")):
-        raise Unclear("TaskPluginParam binds in a way of Slurm before 20.11, which is not worked out here")
-    return match[1] if match else None
-
-
-def _single(nodes: list[dict[str, str]], machine: Machine, topology: Topology) -> bool:
-    """Return whether the node has as many CPUs as cores; raise Unclear where slurm.conf describes another node."""
-    mine = [node for node in nodes if machine.name and machine.name.partition(".")[0] in names_of(node["nodename"])]
-    shapes = {tuple(node.get(key) for key in ("cpus", "threadspercore", "sockets", "corespersocket")) for node in mine or nodes}
-    if not shapes:
-        return False
-    if len(shapes) > 1:
-        raise Unclear("slurm.conf has nodes of several shapes, and none of this machine's name")
-    cpus, threads, sockets, cores = (
-        int(word) if word and re.fullmatch(r"\d{1,7}", word, re.ASCII) else None for word in shapes.pop()
-    )
-    inside = len(topology.cores) or len(topology.pus)
-    if (sockets and sockets != len(topology.packages)) or (sockets and cores and sockets * cores != inside):
-        raise Unclear("slurm.conf describes this node with other sockets or cores than it has")
-    if threads and threads * inside != len(topology.pus):
-        raise Unclear("slurm.conf describes this node with other threads than it has")
-    return cpus == inside
-
-
-def read(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Return the settings of a slurm.conf and its nodes, names in small letters; NodeName=DEFAULT holds for all after it."""
-    said: dict[str, str] = {}
-    nodes: list[dict[str, str]] = []
-    default: dict[str, str] = {}
-    for row in _rows(text):
-        pairs = {key.lower(): value for key, value in re.findall(r"([A-Za-z]+)=(\"[^\"]*\"|\S+)", row)}
-        if "nodename" in pairs:
-            boards = (pairs.get("socketsperboard", ""), pairs.get("boards", "1"))
-            if all(re.fullmatch(r"\d{1,4}", word, re.ASCII) for word in boards):
-                pairs["sockets"] = str(int(boards[0]) * int(boards[1]))
-            if pairs["nodename"].upper() == "DEFAULT":
-                default = pairs
-            else:
-                nodes.append({**default, **pairs})
-        elif "include" not in row.lower()[:8]:
-            said |= pairs
-    return said, nodes
-
-
-def _rows(text: str) -> Iterator[str]:
-    """Yield the lines without comments, those that end with a backslash joined to the next."""
-    whole = ""
-    for line in text.splitlines()[:MOST_LINES]:
-        row = line.partition("#")[0].rstrip()
-        whole += row.removesuffix("\\")
-        if row.endswith("\\"):
-            whole += " "
-            continue
-        yield whole
-        whole = ""
-    yield whole
+        return tuple(CpuSet([task % (node.count * node.threads)]) for task in range(tasks))
+    if wish.bind == "rank_ldom":
+        return tuple(node.domain(task) for task in range(tasks))
+    if not wish.entries:
+        raise Refused(f"--cpu-bind={wish.bind} without a list")
+    numbers = [_entry(wish.bind, entry) for entry in wish.entries]
+    return tuple(union(node.domain(number) for number in numbers[task % len(numbers)]) for task in range(tasks))

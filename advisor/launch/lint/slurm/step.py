@@ -1,12 +1,14 @@
 """What a line of srun asks for: tasks, nodes, CPUs and GPUs of a task, distribution and binding, by options or by variables."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
-from advisor.launch.lint.slurm.task_affinity import Step, names_of
+from advisor.launch.lint.slurm.bind_options import BY_CORE, cpu_bind, hint, hinted, levels
+from advisor.launch.lint.slurm.node import names_of
+from advisor.launch.lint.slurm.task_affinity import Step
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 _COUNTS = ("--gpus", "--gpus-per-node", "--gpus-per-task")
 
 
-def gpu_count(said: Mapping[str, str], option: str) -> int | None:
+def number_of(said: Mapping[str, str], option: str) -> int | None:
     """Return the number of an option, None where it is not said."""
     text = said.get(option)
     if text is None:
@@ -37,7 +39,7 @@ def asks(said: Mapping[str, str], release: tuple[int, ...] | None) -> bool:
 
 def of_gpus(said: Mapping[str, str], nodes: int) -> int | None:
     """Return the tasks that a line without --ntasks starts for its GPUs; None where they are not what it counts by."""
-    each = gpu_count(said, "--ntasks-per-gpu")
+    each = number_of(said, "--ntasks-per-gpu")
     if each is None:
         if "--gpus" in said and "--gpus-per-task" in said:
             raise Unclear("how many tasks --gpus and --gpus-per-task start, depends on whether a job runs already")
@@ -81,6 +83,7 @@ _VARIABLES = {
     "SLURM_CPUS_PER_TASK": "--cpus-per-task",
     "SRUN_CPUS_PER_TASK": "--cpus-per-task",
     "SLURM_CPU_BIND": "--cpu-bind",
+    "SLURM_MEM_BIND": "--mem-bind",
     "SLURM_DISTRIBUTION": "--distribution",
     "SLURM_HINT": "--hint",
     "SLURM_THREADS_PER_CORE": "--threads-per-core",
@@ -92,14 +95,10 @@ _VARIABLES = {
 """The variables that srun reads where its line does not say; the first of two wins."""
 
 _UNREAD = frozenset(
-    {"--exclude", "--extra-node-info", "--multi-prog", "--jobid", "--sockets-per-node", "--cores-per-socket", "--relative"}
+    {"--multi-prog", "--jobid", "--relative"}
     | {"--gpus-per-socket", "--core-spec", "--spread-job", "--use-min-nodes", "--mem-per-cpu", "--het-group", "--thread-spec"}
 )
 """Options that change which CPUs or nodes a step gets, in ways that are not worked out here."""
-
-_ENTITIES = {"thread": "threads", "core": "cores", "socket": "sockets", "ldom": "ldoms"}
-_BY_CORE = ("compute_bound", "memory_bound")
-_NONE = frozenset({"none", "no", "off", "n"})
 
 
 @dataclass(frozen=True)
@@ -149,36 +148,40 @@ def options(line: "Line") -> dict[str, str]:
 def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     """Return what some options ask for; raise Refused or Unclear."""
     line = made.line
-    release = line.release or (22, 5, 0)
     outer, plane, inner, pack = _distribution(said.get("--distribution", ""))
     listed = _arbitrary(made) if outer == "arbitrary" else ()
     nodes = tuple(dict.fromkeys(listed)) if listed else _nodes(said)
-    per_node, each = gpu_count(said, "--ntasks-per-node"), gpu_count(said, "--cpus-per-task")
+    for option in ("--sockets-per-node", "--cores-per-socket"):
+        number_of(said, option)  # how many they are changes nothing in a step (22.05, observed)
+    per_node, each = number_of(said, "--ntasks-per-node"), number_of(said, "--cpus-per-task")
     if "SLURM_HINT" in line.words.environment and per_node and "--ntasks" not in said:
         raise Unclear("SLURM_HINT beside --ntasks-per-node without --ntasks: how many tasks that starts was not seen often")
-    total = gpu_count(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
+    total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
     if listed and len(listed) != total:
         raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
-    bind, entries = _bind(said.get("--cpu-bind", ""))
-    step = Step(
-        1, each or 1, inner, per_core=gpu_count(said, "--ntasks-per-core"), per_socket=gpu_count(said, "--ntasks-per-socket")
-    )
-    step = replace(step, used=gpu_count(said, "--threads-per-core"), exact="--exact" in said or "--exclusive" in said)
-    if each and release < (21, 8) and "--exact" not in said:
-        raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
-    step = replace(step, exact=step.exact or (each is not None and release >= (22, 5)))
-    asked, (bind, step) = bind, _hinted(said, bind, step)
-    by_core = not asked and not step.used and not step.per_core and said.get("--hint", "").lower() in _BY_CORE
+    bind, entries = cpu_bind(said.get("--cpu-bind", ""))
+    step = _step(said, inner, line.release or (22, 5, 0))
+    asked, (bind, step) = bind, hinted(said, bind, step)
+    by_core = not asked and not step.used and not step.per_core and hint(said) in BY_CORE
     gpus = asks(said, line.release)
     if gpus and len(nodes) > 1 and (pack or outer in ("plane", "arbitrary")):
         raise Unclear("how many tasks of each node its GPUs allow, is not known here")
     if outer == "default":
         outer = "cyclic" if total <= len(nodes) else "block"
-    return StepRequest(
-        total, nodes, each or 1, per_node, outer, plane, bind, entries, step, "--overcommit" in said, pack, gpus, listed, by_core
-    )
+    where = (total, nodes, each or 1, per_node, outer, plane, bind, entries, step)
+    return StepRequest(*where, "--overcommit" in said, pack, gpus, listed, by_core)
+
+
+def _step(said: Mapping[str, str], inner: str | None, release: tuple[int, ...]) -> Step:
+    """Return what each node of a step is asked for, the number of its tasks not yet."""
+    each, used = number_of(said, "--cpus-per-task"), number_of(said, "--threads-per-core") or levels(said)[1]
+    if each and release < (21, 8) and "--exact" not in said:
+        raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
+    exact = "--exact" in said or "--exclusive" in said or (each is not None and release >= (22, 5))
+    per_core, per_socket = number_of(said, "--ntasks-per-core"), number_of(said, "--ntasks-per-socket")
+    return Step(1, each or 1, inner, exact, per_core=per_core, per_socket=per_socket, used=used)
 
 
 def _arbitrary(made: "Prediction") -> tuple[str, ...]:
@@ -195,6 +198,10 @@ def _arbitrary(made: "Prediction") -> tuple[str, ...]:
 def _nodes(said: dict[str, str]) -> tuple[str | None, ...]:
     listed, count = said.get("--nodelist", ""), said.get("--nodes", "")
     names = _listed(listed)
+    if "--exclude" in said:
+        if {*names} & {*_listed(said["--exclude"])}:
+            raise Refused("a node is in the list and in --exclude; nothing starts")
+        raise Unclear("which nodes --exclude leaves of those that the job has, is not known")
     match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", count, re.ASCII)
     if count and (not match or not int(match[1]) or (match[2] and match[2] != match[1])):
         raise Unclear(f"how many nodes --nodes {count[:20]} gives, is left to Slurm")
@@ -244,57 +251,3 @@ def _distribution(text: str) -> tuple[str, int, str | None, bool]:
     if (len(words) > 2 and words[2] not in ("*", "block", "cyclic", "fcyclic")) or (plane and len(words) > 1):
         raise Unclear(f"the distribution {text[:40]!a} is not worked out here")
     return outer, int(plane[1]) if plane else 0, "plane" if plane else inner, pack
-
-
-def _bind(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries."""
-    kind, listed = "", ""
-    words = text.split(",")
-    for position, word in enumerate(words):
-        name, colon, rest = word.lower().partition(":")
-        if name in ("q", "quiet", "v", "verbose", ""):
-            continue
-        name = name.replace("mapcpu", "map_cpu").replace("maskcpu", "mask_cpu")
-        if colon:
-            kind, listed = name, ",".join((rest, *words[position + 1 :]))
-            break
-        kind = "none" if name in _NONE else name
-    kind = _ENTITIES.get(kind.removesuffix("s"), kind)
-    if kind not in ("", "none", "rank", "rank_ldom", "map_cpu", "mask_cpu", "map_ldom", "mask_ldom", *_ENTITIES.values()):
-        raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
-    return kind, tuple(_repeated(listed)) if listed else ()
-
-
-def _repeated(listed: str) -> Iterator[str]:
-    made = 0
-    for word in listed.split(","):
-        entry, star, times = word.partition("*")
-        if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
-            raise Refused(f"{word[:40]!a} is not an entry of a list")
-        for _ in range(min(int(times) if star else 1, MOST_RANKS)):
-            made += 1
-            if made > MOST_RANKS:
-                return
-            yield entry
-
-
-def _hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
-    """Return the binding and the step as a --hint changes them: it counts only where nothing else is said of threads."""
-    hint = said.get("--hint", "").lower()
-    if step.used and not bind:
-        return "threads", step
-    if not bind and (step.per_core or step.per_socket):
-        if hint or (step.per_core and step.per_socket):
-            raise Unclear("which of --ntasks-per-core, --ntasks-per-socket and --hint binds, is not worked out here")
-        return "cores" if step.per_core else "sockets", step
-    if not hint:
-        return bind, step
-    if bind or step.used or step.per_core:
-        return bind, step
-    if hint == "nomultithread":
-        return "threads", replace(step, used=1)
-    if hint == "multithread":
-        return "threads", step
-    if hint in _BY_CORE:
-        return "cores", step
-    raise Refused(f"unrecognized --hint argument {hint[:40]!a}")

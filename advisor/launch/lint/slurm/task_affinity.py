@@ -3,54 +3,12 @@
 Written from what Slurm 22.05.8 was seen to do on simulated nodes (tests/launch/lint/seen_srun.txt).
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from advisor.launch.lint.outcome import Refused, Unclear
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-
-MOST_LINES = 65_536
-"""Lines of slurm.conf that are read, and names of nodes."""
-
-Entity = str
-"""threads, cores or sockets."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A node as slurmd sees it: all sockets alike."""
-
-    sockets: int
-    cores: int
-    """Cores of a socket."""
-    threads: int
-    cpus: tuple[int, ...]
-    """The kernel's number of each CPU, in Slurm's order."""
-
-    @property
-    def socket(self) -> int:
-        """CPUs of a socket."""
-        return self.cores * self.threads
-
-    def real(self, numbers: set[int]) -> CpuSet:
-        """Return the kernel's numbers of some CPUs."""
-        return CpuSet(self.cpus[number] for number in numbers)
-
-
-def shape(topology: Topology) -> Shape:
-    """Return the node of a topology; raise Unclear where Slurm cannot describe it, or where a job hides part of it."""
-    if topology.limited:
-        raise Unclear("part of this machine is hidden by a job, and what Slurm sees of it is not known")
-    known = logical_numbering(topology)
-    sockets, threads = len(topology.packages), len(known.cores[0])
-    uneven = len(known.cores) % max(1, sockets) or any(len(core) != threads for core in known.cores)
-    sizes = {len(package.cpuset) for package in topology.packages}
-    if not sockets or uneven or len(sizes) != 1 or union(p.cpuset for p in topology.packages) != topology.pus:
-        raise Unclear("the sockets or cores of this machine are not alike, and Slurm describes no such node")
-    return Shape(sockets, len(known.cores) // sockets, threads, known.pus)
+from advisor.launch.lint.outcome import Refused
+from advisor.launch.lint.slurm.node import Entity, Setup, Shape
+from advisor.model.cpuset import CpuSet
 
 
 @dataclass(frozen=True)
@@ -71,38 +29,27 @@ class Step:
     """Threads of a core that are used."""
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What slurm.conf says of binding."""
-
-    blocks: bool = False
-    """CR_CORE_DEFAULT_DIST_BLOCK: sockets are filled one after the other unless said otherwise."""
-    automatic: Entity | None = None
-    """What TaskPluginParam binds to where tasks and CPUs do not fit each other."""
-    single: bool = False
-    """Whether a node has as many CPUs as cores, although cores have several threads."""
-
-
 def masks(step: Step, node: Shape, setup: Setup) -> tuple[CpuSet, ...]:
-    """Return the CPUs of each task, in their order on the node."""
+    """Return the CPUs of each task, in their order on the node, those that the kernel lacks among them."""
     free = available(step, node, setup)
     bind = step.bind or _automatic(step, node, setup, free)
     if bind is None:
         return (node.real(free),) * step.tasks
     block = step.inner in ("block", "plane") or (step.inner is None and setup.blocks)
     try:
-        dealt = list((_block if block else _cyclic)(step, node, setup, free, bind))
+        given = [_wide(mine, node, bind, free) for mine in (_block if block else _cyclic)(step, node, setup, free, bind)]
     except _TooFewError:
-        return (node.real(free),) * step.tasks
-    return tuple(node.real(_wide(mine, node, bind, free)) for mine in dealt)
+        given = [free] * step.tasks
+    every = tuple(node.real(mine) for mine in given)
+    return tuple(node.widened(cpus) for cpus in every) if bind == "ldoms" else every
 
 
 def available(step: Step, node: Shape, setup: Setup) -> set[int]:
     """Return the CPUs of the step: all of the node, or exactly the cores that its tasks need."""
     if not step.exact:
-        return set(range(len(node.cpus)))
+        return set(range(node.count))
     if step.tasks == node.sockets * node.cores:
-        return set(range(len(node.cpus)))
+        return set(range(node.count))
     width = 1 if setup.single else min(step.used or node.threads, node.threads)
     if step.per_core in (None, 1) and step.each > width:
         cores = step.tasks * -(-step.each // width)
@@ -143,9 +90,10 @@ def _grouped(node: Shape, group: int) -> Iterator[int]:
 def _automatic(step: Step, node: Shape, setup: Setup, free: set[int]) -> Entity | None:
     """Return what tasks are bound to where the line does not say: what there is exactly one of for each of their CPUs."""
     wanted = step.tasks * step.each
-    for entity, size in (("sockets", node.socket), ("cores", node.threads), ("threads", 1)):
-        whole = [start for start in range(0, len(node.cpus), size) if set(range(start, start + size)) <= free]
-        part = any(0 < len(free & set(range(start, start + size))) < size for start in range(0, len(node.cpus), size))
+    sizes: tuple[tuple[Entity, int], ...] = (("sockets", node.socket), ("cores", node.threads), ("threads", 1))
+    for entity, size in sizes:
+        whole = [start for start in range(0, node.count, size) if set(range(start, start + size)) <= free]
+        part = any(0 < len(free & set(range(start, start + size))) < size for start in range(0, node.count, size))
         if wanted == len(whole) and not part:
             return entity
     return setup.automatic
@@ -264,23 +212,6 @@ def _cyclic(step: Step, node: Shape, setup: Setup, free: set[int], bind: Entity)
 
 def _wide(mine: set[int], node: Shape, bind: Entity, free: set[int]) -> set[int]:
     """Return the free CPUs of all cores or sockets that a task has a CPU of."""
-    size = {"threads": 1, "cores": node.threads, "sockets": node.socket}[bind]
+    size = {"threads": 1, "ldoms": 1, "cores": node.threads, "sockets": max(1, len(node.cpus) // node.sockets)}[bind]
     starts = {cpu // size * size for cpu in mine}
     return {cpu for start in starts for cpu in range(start, start + size) if cpu in free}
-
-
-def names_of(text: str) -> set[str]:
-    """Return the names of a list such as ``node[01-04],login``, as far as they are few."""
-    found: set[str] = set()
-    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,\[\]]*)?", text)[:1024]:
-        match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
-        if not match:
-            found.add(part)
-            continue
-        for span in match[2].split(","):
-            first, _, last = span.partition("-")
-            both = all(re.fullmatch(r"\d{1,8}", word, re.ASCII) for word in (first, last or first))
-            if both and int(last or first) - int(first) < MOST_LINES and len(found) < MOST_LINES:
-                numbers = range(int(first), int(last or first) + 1)
-                found |= {f"{match[1]}{number:0{len(first)}d}{match[3]}" for number in numbers}
-    return found

@@ -54,6 +54,13 @@ class Srun(Maker):
             made.words.append(
                 self.one("--hint=nomultithread", "--hint=multithread", "--hint=compute_bound", "--hint=memory_bound")
             )
+        self._shaped(made)
+        if self.maybe(0.05):
+            made.before.append(
+                self.one("SLURM_CPU_BIND=cores", "SLURM_DISTRIBUTION=cyclic", "SLURM_CPU_BIND=none", "SLURM_HINT=nomultithread")
+            )
+
+    def _shaped(self, made: Written) -> None:
         if self.maybe(0.15):
             made.words.append(
                 self.one("--threads-per-core=1", "--threads-per-core=2", "--ntasks-per-core=1", "--ntasks-per-core=2")
@@ -62,12 +69,14 @@ class Srun(Maker):
             made.words.append(f"--ntasks-per-socket={self.each()}")
         if self.maybe(0.06):
             made.words.append(
-                self.one("--mem-bind=local", "--exclusive", "-B 2:*:1", "--sockets-per-node=1", "--cores-per-socket=4", "-O")
+                self.one(
+                    "--mem-bind=local", "--exclusive", "--sockets-per-node=1", "--cores-per-socket=4", "-O", "--mem-bind=rank"
+                )
             )
         if self.maybe(0.05):
-            made.before.append(
-                self.one("SLURM_CPU_BIND=cores", "SLURM_DISTRIBUTION=cyclic", "SLURM_CPU_BIND=none", "SLURM_HINT=nomultithread")
-            )
+            made.words.append(self.one("-B ", "--extra-node-info=") + self.one("2", "2:4", "2:*:1", "*:*:1", "1:8:2", "2:*:*"))
+        if self.maybe(0.04):
+            made.words.append(self.one("--mem-bind=map_mem:0,1", "--mem-bind=verbose,local", "--mem-bind=mask_mem:0x3", "-x n9"))
 
     def _distribution(self) -> str:
         node = self.one("block", "cyclic", "block", "*", "plane=2", "plane=4", "block")
@@ -88,10 +97,10 @@ class Srun(Maker):
             "sockets",
             "none",
             "no",
-            "ldoms" if self.maybe(0.3) else "cores",
-            "rank",
+            "ldoms" if self.maybe(0.6) else "cores",
+            self.one("rank", "rank", "rank_ldom"),
             f"map_cpu:{cpus}",
             f"map_cpu:{cpus}",
             "mask_cpu:" + ",".join(f"{mask:#x}" for mask in masks),
-            "map_ldom:1,0" if self.maybe(0.2) else "core",
+            self.one("map_ldom:1,0", "map_ldom:" + ",".join(map(str, range(self.parts[1]))), "mask_ldom:0x1,0x2", "core"),
         )

@@ -1,0 +1,104 @@
+"""What a line of srun says of binding: --cpu-bind, --hint, -B and --mem-bind, and which of them counts beside the others.
+
+Written from what Slurm 22.05.8 was seen to do (tests/launch/lint/seen_srun.txt).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
+from advisor.launch.lint.slurm.node import Entity
+from advisor.launch.lint.slurm.task_affinity import Step
+
+ENTITIES: dict[str, Entity | None] = {"": None, "threads": "threads", "cores": "cores", "sockets": "sockets", "ldoms": "ldoms"}
+BY_CORE = ("compute_bound", "memory_bound")
+_NONE = frozenset({"none", "no", "off", "n"})
+
+
+def cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries."""
+    kind, listed = "", ""
+    words = text.split(",")
+    for position, word in enumerate(words):
+        name, colon, rest = word.lower().partition(":")
+        if name in ("q", "quiet", "v", "verbose", ""):
+            continue
+        name = name.replace("mapcpu", "map_cpu").replace("maskcpu", "mask_cpu")
+        if colon:
+            kind, listed = name, ",".join((rest, *words[position + 1 :]))
+            break
+        kind = "none" if name in _NONE else name
+    kind = f"{kind}s" if f"{kind}s" in ENTITIES else kind
+    if kind not in ("none", "rank", "rank_ldom", "map_cpu", "mask_cpu", "map_ldom", "mask_ldom", *ENTITIES):
+        raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
+    return kind, tuple(_repeated(listed)) if listed else ()
+
+
+def _repeated(listed: str) -> Iterator[str]:
+    made = 0
+    for word in listed.split(","):
+        entry, star, times = word.partition("*")
+        if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
+            raise Refused(f"{word[:40]!a} is not an entry of a list")
+        for _ in range(min(int(times) if star else 1, MOST_RANKS)):
+            made += 1
+            if made > MOST_RANKS:
+                return
+            yield entry
+
+
+def hint(said: Mapping[str, str]) -> str:
+    """Return the --hint that counts: none beside -B, which says more; of several, nomultithread."""
+    if "--extra-node-info" in said:
+        return ""
+    words = said.get("--hint", "").lower().split(",")
+    return "nomultithread" if "nomultithread" in words else words[-1]
+
+
+def hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
+    """Return the binding and the step as --hint and -B change them.
+
+    A hint counts only where nothing else is said of threads, and is not even read where it does not count.
+    """
+    if bind or step.used:
+        return bind or "threads", step
+    if (word := levels(said)[0] or ("cores" if step.per_core else "")) or "--hint" not in said:
+        return word or ("sockets" if step.per_socket else ""), step
+    words = said["--hint"].lower().split(",")
+    if odd := next((each for each in words if each not in ("nomultithread", "multithread", *BY_CORE)), None):
+        raise Refused(f"unrecognized --hint argument {odd[:40]!a}")
+    if len(words) > 1 and "nomultithread" not in words:
+        raise Unclear(f"--hint={said['--hint'][:40]} is not worked out here")
+    word = hint(said)
+    return "cores" if word in BY_CORE else "threads", replace(step, used=1) if word == "nomultithread" else step
+
+
+def levels(said: Mapping[str, str]) -> tuple[str, int | None]:
+    """Return what -B, --extra-node-info=sockets:cores:threads, binds tasks to, and the threads of a core that it uses.
+
+    In a step of 22.05 nothing else of it counts: the sockets and cores that it asks for are those of the job. (Observed.)
+    """
+    text = said.get("--extra-node-info")
+    if text is None:
+        return "", None
+    words = text.split(":")
+    if len(words) > 3 or not all(re.fullmatch(r"\d{1,5}|\*", word, re.ASCII) for word in words):
+        raise Unclear(f"what --extra-node-info={text[:40]} asks for is not worked out here")
+    threads = int(words[2]) if len(words) > 2 and words[2] != "*" else None
+    return ("sockets", "cores", "threads")[len(words) - 1], threads
+
+
+def mem_bind(text: str, tasks: int, nodes: int) -> None:
+    """Raise Refused where --mem-bind is not read, or names a NUMA node beyond the last for one of the tasks of a node."""
+    plain = re.sub(r"^(?:(?:quiet|q|verbose|v|prefer|p|nosort|sort)(?:,|$))+", "", text.lower())
+    kind, colon, listed = plain.partition(":")
+    pattern = {"map_mem": r"\d{1,7}", "mask_mem": r"(0x)?[0-9a-f]{1,64}"}.get(kind)
+    if (kind not in ("", "none", "no", "n", "local", "rank") or colon) and not (pattern and listed):
+        raise Refused(f"unrecognized --mem-bind argument {text[:40]!a}")
+    entries = list(_repeated(listed))[:tasks] if pattern else []
+    if not all(re.fullmatch(pattern or "", entry, re.ASCII) for entry in entries):
+        raise Unclear(f"--mem-bind={text[:40]} is not worked out here")
+    wanted = [int(entry) if kind == "map_mem" else int(entry, 16).bit_length() - 1 for entry in entries]
+    if any(number >= nodes for number in (range(tasks) if kind == "rank" else wanted)):
+        raise Refused(f"--mem-bind names a NUMA node beyond the last of {nodes}: a task ends before it begins")
