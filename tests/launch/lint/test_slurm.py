@@ -1,5 +1,7 @@
 """srun: what slurm.conf decides is not guessed, and what a line says is read as srun reads it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -223,6 +225,16 @@ def test_memory_that_is_not_there_ends_a_task_before_it_begins() -> None:
     assert "beyond the last of 8" in str(made("srun -n 2 --mem-bind=map_mem:0,9 ./a", PLAIN).refused)
     assert "beyond the last of 8" in str(made("srun -n 9 --mem-bind=rank ./a", PLAIN).refused)
     assert len(cpus(made("srun -n 2 --mem-bind=prefer,map_mem:0*2,9 ./a", PLAIN))) == 2
+
+
+def test_srun_of_22_05_does_not_read_slurm_cpus_per_task() -> None:
+    """From 22.05 to 23.02 it reads SRUN_CPUS_PER_TASK alone, as was seen of 22.05 and stands in its release notes."""
+    line = "SLURM_CPUS_PER_TASK=8 srun -n 2 --cpu-bind=cores ./a"
+    assert cpus(made(line, PLAIN)) == ["0", "64"]
+    assert cpus(made(line.replace("SLURM", "SRUN"), PLAIN)) == ["0-7", "64-71"]
+    assert len(cpus(predict(parse([line], "slurm-24.05"), machine(ROME), {KEY: PLAIN}))[0]) > 2
+    unknown = replace(parse([line], "slurm-22.05.8"), release=None)
+    assert "depends on its version" in str(predict(unknown, machine(ROME), {KEY: PLAIN}).unclear)
 
 
 def test_a_slurm_conf_that_includes_others_is_not_read_alone() -> None:

@@ -99,6 +99,8 @@ def mem_bind(text: str, tasks: int, nodes: int) -> None:
     entries = list(_repeated(listed))[:tasks] if pattern else []
     if not all(re.fullmatch(pattern or "", entry, re.ASCII) for entry in entries):
         raise Unclear(f"--mem-bind={text[:40]} is not worked out here")
+    if (pattern or kind == "rank") and not nodes:
+        raise Unclear("which NUMA nodes the machine has, for --mem-bind, is not known")
     wanted = [int(entry) if kind == "map_mem" else int(entry, 16).bit_length() - 1 for entry in entries]
     if any(number >= nodes for number in (range(tasks) if kind == "rank" else wanted)):
         raise Refused(f"--mem-bind names a NUMA node beyond the last of {nodes}: a task ends before it begins")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
+from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.slurm.bind_options import ENTITIES, mem_bind
 from advisor.launch.lint.slurm.node import Setup, Shape, setups, shape
 from advisor.launch.lint.slurm.step import StepRequest, options, step_request
@@ -41,8 +41,8 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     if possible is None:
         possible = _any(made.machine, node) if wish.bind else None
     if "--mem-bind" in said and possible != ():
-        numbers = [each.os_index for each in made.topology.nodes if made.topology.numa_known]
-        mem_bind(said["--mem-bind"], max(counts.values()), 1 + max(numbers, default=MOST_RANKS))
+        known = made.topology.nodes if made.topology.numa_known else ()
+        mem_bind(said["--mem-bind"], max(counts.values()), 1 + max((each.os_index for each in known), default=-1))
     given = {tasks: _given(node, wish, tasks, possible) for tasks in set(counts.values())}
     found: list[LintRank] = []
     for rank, place in enumerate(where):

@@ -80,7 +80,6 @@ _VARIABLES = {
     "SLURM_NPROCS": "--ntasks",
     "SLURM_NNODES": "--nodes",
     "SLURM_JOB_NUM_NODES": "--nodes",
-    "SLURM_CPUS_PER_TASK": "--cpus-per-task",
     "SRUN_CPUS_PER_TASK": "--cpus-per-task",
     "SLURM_CPU_BIND": "--cpu-bind",
     "SLURM_MEM_BIND": "--mem-bind",
@@ -138,11 +137,23 @@ def options(line: "Line") -> dict[str, str]:
     for name, option in _VARIABLES.items():
         if name in line.words.environment and option not in found:
             found[option] = line.words.environment[name]
+    _inherited(line, found)
     if not line.first.command:
         raise Refused("no command given to execute")
     if "--quiet" in found and "--verbose" in found:
         raise Refused("srun takes one of --quiet and --verbose; nothing starts")
     return found
+
+
+def _inherited(line: "Line", found: dict[str, str]) -> None:
+    """Add what SLURM_CPUS_PER_TASK says where srun reads it: not from 22.05 to 23.02 (there only SRUN_CPUS_PER_TASK)."""
+    text = line.words.environment.get("SLURM_CPUS_PER_TASK")
+    if text is None or "--cpus-per-task" in found:
+        return
+    if line.release is None:
+        raise Unclear("whether srun reads SLURM_CPUS_PER_TASK depends on its version: 22.05 to 23.02 do not")
+    if not (22, 5) <= line.release < (23, 11):
+        found["--cpus-per-task"] = text
 
 
 def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
