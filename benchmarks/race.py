@@ -6,6 +6,7 @@ and noises are those of tests/tune/simulation.py; the published machines must be
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -169,12 +170,12 @@ Row = tuple[str, float, float, float, float, float, int]
 def cell(given: Cell, races: int, ways: Iterable[str]) -> tuple[Cell, list[Row]]:
     """Return what each way did in one cell; all of them meet the same landscapes, each with noise of its own."""
     program, noise, sigma = given
-    machines, rows = published(), []
+    truths, rows = [landscape(machine, program) for machine in published()], []
     for way in ways:
         dice = Random(f"{given} {way}")  # noqa: S311 - the same races every time
         seen: list[tuple[bool, bool, bool, float, bool]] = []
         for number in range(races):
-            truth = landscape(machines[number % len(machines)], program)
+            truth = truths[number % len(truths)]
             bench = Bench(truth, sigma, noise, dice)
             choice, claims = WAYS[way](bench)
             used = bench.runs / (BLOCKS * len(truth))
@@ -209,6 +210,12 @@ def lines(found: Sequence[tuple[Cell, list[Row]]], races: int) -> Iterator[str]:
             yield f"{head}| {good:.1%} | {claims:.1%} | {wrong:.1%} | {worth:.0%} | {none:.0%} |"
 
 
+def kept(file: Path | None) -> dict[Cell, list[Row]]:
+    """Return the cells that a file has from before."""
+    found = [json.loads(line) for line in file.read_text().splitlines()] if file and file.exists() else []
+    return {(program, noise, sigma): [tuple(row) for row in rows] for (program, noise, sigma), rows in found}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -216,12 +223,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="only cells with this word")
     parser.add_argument("--ways", type=int, default=len(WAYS), help="only so many ways, the first ones")
+    parser.add_argument("--keep", type=Path, help="add each cell to this file, and take those that are in it")
     given = parser.parse_args(arguments)
     wanted = [each for each in cells() if given.only in " ".join(map(str, each))]
+    there = kept(given.keep)
     work = partial(cell, races=given.races, ways=list(islice(WAYS, given.ways)))
     with Pool(given.jobs) as pool:
-        found = list(pool.imap(work, wanted))
-    print("\n".join(lines(found, given.races)))
+        for found, rows in pool.imap(work, [each for each in wanted if each not in there]):
+            there[found] = rows
+            if given.keep:
+                with given.keep.open("a") as file:
+                    file.write(json.dumps([found, rows]) + "\n")
+    print("\n".join(lines([(each, there[each]) for each in wanted], given.races)))
 
 
 if __name__ == "__main__":

@@ -91,11 +91,19 @@ class Race:
         self.noise, self._freedom, self.leader = 0.0, 1, 0
 
     def is_futile(self, room: int) -> bool:
-        """Return whether the noise is such that an answer would take far more blocks than there is room for."""
+        """Return whether the noise is such that the next answer would take far more blocks than there is room for."""
         if len(self.blocks) < _PATIENCE or self.over:
             return False
+        return self._next_answer() > _FAR * room
+
+    def _next_answer(self) -> int:
+        """Return about how many blocks the next answer takes: whether there is a winner, then who else may be as fast."""
+        if self.leader in self.claimed:
+            others = (self.differences(each, self.leader) for each in self.active if each not in (self.leader, 0))
+            gaps = [middle(found) + self._shift for found in others if found]
+            return self._blocks_for(max(self._shift / 2, *gaps)) if gaps else 0
         gain = -middle(self.differences(self.leader, 0)) if self.leader else 0.0
-        return not self.claimed and self._blocks_for(max(gain, self._shift)) > _FAR * room
+        return self._blocks_for(max(gain, self._shift))
 
     def add(self, figures: Mapping[int, float]) -> None:
         """Take a block: the logarithm of each candidate's time; one that failed has none."""
@@ -248,14 +256,29 @@ def trimmed_mean(values: Sequence[float]) -> float:
     return sum(kept) / len(kept)
 
 
+_MANY: Final = 30
+"""Degrees of freedom from which the expansion for many is exact to a thousandth."""
+
+
 @lru_cache(maxsize=4096)
 def _as_student(normal: float, freedom: int) -> float:
     """Return the value of Student's t that is as rare as a value of the normal distribution."""
-    if freedom > 400:
-        return normal
+    if freedom >= _MANY:
+        return _as_student_of_many(normal, freedom)
     chance = 1 - NormalDist().cdf(normal)
     low, high = normal, normal * 10
     for _ in range(30):
         at = (low + high) / 2
         low, high = (at, high) if student_above(at, freedom) > chance else (low, at)
     return high
+
+
+def _as_student_of_many(normal: float, freedom: int) -> float:
+    """Return the same for many degrees of freedom (Abramowitz and Stegun 1964, 26.7.5)."""
+    square = normal * normal
+    terms = (
+        (square + 1) / 4,
+        ((5 * square + 16) * square + 3) / 96,
+        (((3 * square + 19) * square + 17) * square - 15) / 384,
+    )
+    return normal * (1 + sum(term / freedom**power for power, term in enumerate(terms, 1)))

@@ -38,10 +38,10 @@ class SignWalk:
         return self.proven_at > 0
 
     def add(self, difference: float) -> None:
-        """Take the difference of one more block; zero says nothing and weighs nothing."""
+        """Take the difference of one more block; zero says nothing and weighs nothing, and what is proven stays so."""
         self.blocks += 1
         size = abs(difference)
-        if size == 0.0:
+        if size == 0.0 or self.proven:
             return
         self._sizes.append(size)
         seen = len(self._sizes)
@@ -49,7 +49,7 @@ class SignWalk:
         self._sum += weight if difference > 0 else -weight
         self._step(weight)
         limit, tail = self._limit(spent(self.level, self.blocks) - self._used)
-        if self._sum >= limit and not self.proven:
+        if self._sum >= limit:
             self.proven_at = self.blocks
         self._used += tail
         del self._alive[limit + self._reach :]

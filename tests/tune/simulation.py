@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from math import log
 from pathlib import Path
 from random import Random
@@ -215,8 +215,10 @@ def chosen(verdict: Verdict) -> int:
     return 0 if verdict.answer == "no difference" else verdict.leader
 
 
+SIGMAS: Final = (0.01, 0.025, 0.05, 0.1)
+"""How much one run differs from the next."""
+
+
 def cells() -> Iterator[tuple[str, str, float]]:
-    """Yield what is simulated: each noise where all are equal, each program under all noises at once and under none but plain."""
-    yield from (("equal", noise, sigma) for noise in NOISES for sigma in (0.01, 0.025, 0.05, 0.1))
-    programs = [name for name in PROGRAMS if name != "equal"]
-    yield from ((name, noise, sigma) for name in programs for noise in ("normal", "all") for sigma in (0.01, 0.025, 0.05, 0.1))
+    """Yield what is simulated: each program under each noise of each width."""
+    yield from product(sorted(PROGRAMS, key=lambda name: name != "equal"), NOISES, SIGMAS)

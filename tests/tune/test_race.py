@@ -48,6 +48,17 @@ def test_where_noise_hides_the_answer_it_says_how_many_blocks_it_takes() -> None
     assert bench.runs < 0.8 * 30 * 4
 
 
+def test_a_race_that_has_a_winner_ends_where_its_rivals_cannot_be_told_from_it() -> None:
+    """Two lines that are equally far ahead at eight percent of noise: one is named, the other as perhaps as fast, in half the runs.
+
+    At a noise that lets the two be told from each other within the runs there are, it goes on.
+    """
+    verdict, bench = run([0.6, 0.0, 0.0, 0.6], 0.08)
+    assert (verdict.answer, {verdict.winner, *verdict.open}) == ("faster", {1, 2})
+    assert bench.runs < 0.5 * 30 * 4
+    assert run([0.6, 0.0, 0.0, 0.6], 0.01)[0].open == ()
+
+
 def test_a_slow_line_is_left_out_after_three_blocks() -> None:
     """A line that takes twice as long runs three times and no more."""
     race = Race(4)
