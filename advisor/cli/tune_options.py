@@ -21,6 +21,12 @@ Split = Annotated[
     ),
 ]
 SmtToo = Annotated[bool, typer.Option("--smt", help="Try second hardware threads too.")]
+Devices = Annotated[bool, typer.Option("--devices", help="Try ranks near each adapter and each GPU too.")]
+Hugepages = Annotated[bool, typer.Option("--hugepages", help="Try your line with hugepages for malloc too (glibc 2.35).")]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="NAME=VALUE", help="Try your line with this variable too, as UCX_TLS=rc,sm; can be repeated."),
+]
 MostLines = Annotated[
     int | None, typer.Option("--lines", metavar="N", min=2, max=12, help="Race at most N lines, yours among them.")
 ]

@@ -221,6 +221,12 @@ def named(ground: NodeResources, name: str) -> Device:
     raise BadValue(f"no adapter or GPU is called {name}", cure=f"there are: {known}")
 
 
+def device_names(machine: Machine) -> tuple[str, ...]:
+    """Return a name for each adapter and GPU of a machine, as ``named`` knows it."""
+    gpus_there = tuple(f"gpu{_number(gpu, position)}" for position, gpu in enumerate(machine.gpus or ()))
+    return (*(hca.name for hca in machine.hcas or ()), *gpus_there)
+
+
 def nearest(ground: NodeResources, seat: FreeCore, devices: Sequence[Device]) -> list[Device]:
     """Return the devices that are nearest to a seat: several where they are equally near."""
     steps = [ground.nearness(seat, device)[:2] for device in devices]

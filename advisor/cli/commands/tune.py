@@ -11,6 +11,7 @@ Group: Run a job
 Example: advisor tune -- mpirun -n 64 ./app input
 Example: advisor tune --minutes 30 --worth 1 --metric 'GFLOPS: ([0-9.]+)' --better high -- mpirun -n 64 ./app
 Example: advisor tune --ranks 16 --threads 4 --split --dry-run -- ./app
+Example: advisor tune --with OMP_PROC_BIND=spread --with UCX_TLS=rc,sm --devices -- mpirun -n 64 ./app
 Example: advisor tune --resume tune-app
 """
 
@@ -34,6 +35,9 @@ def run(
     near: job.Near = None,
     smt: opt.SmtToo = False,
     split: opt.Split = False,
+    devices: opt.Devices = False,
+    hugepages: opt.Hugepages = False,
+    settings: opt.With = None,
     lines: opt.MostLines = None,
     launcher: job.LauncherName = None,
     launcher_version: Version = None,
@@ -59,9 +63,10 @@ def run(
         raise BadValue("--resume goes on with what its folder says", cure="leave the line and -o out")
     file = str(metric_file.absolute()) if metric_file else None
     how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better)
+    also = (devices, hugepages, tuple(settings or ()))
     limits, form = (opt.part(worth), minutes, runs, timeout, busy_ok, seed), Form(None, json, width, not no_color)
     observer = Terminal(verbose=verbose)
-    return (_plan if dry_run else _race)((tuple(words or ()), *how), limits, form, observer, (resume, output))
+    return (_plan if dry_run else _race)((tuple(words or ()), *how, *also), limits, form, observer, (resume, output))
 
 
 def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, _: object) -> int:

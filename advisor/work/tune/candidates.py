@@ -8,6 +8,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement
 from advisor.place.place import place
+from advisor.place.resources import device_names
 from advisor.tune.candidates import MOST, Candidate, Seats, distinct, splits
 
 _FIRST = ("auto", *STRATEGIES)
@@ -20,14 +21,28 @@ def placements(
     *,
     split: bool = True,
     smt: bool = False,
+    devices: bool = False,
     known: Sequence[Seats] = (),
+    most: int = MOST,
 ) -> tuple[list[Candidate], int]:
-    """Return the distinct placements of a job, at most as many as a race takes, and how many were left out.
+    """Return the distinct placements of a job, one fewer than the ``most`` lines of a race, and how many were left out.
 
-    ``split`` allows other numbers of ranks and threads with the same product, ``smt`` second hardware threads.
+    ``split`` allows other numbers of ranks and threads with the same product, ``smt`` second hardware threads, ``devices``
+    ranks near each adapter and each GPU.
     """
-    found = list(distinct(_every(job, machines, allowed, split=split, smt=smt), known))
-    return found[: MOST - 1], max(0, len(found) - MOST + 1)
+    near = _near_each(job, machines, allowed) if devices else iter(())
+    found = list(distinct((*near, *_every(job, machines, allowed, split=split, smt=smt)), known))
+    return found[: most - 1], max(0, len(found) - most + 1)
+
+
+def _near_each(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None) -> Iterator[Candidate]:
+    """Yield the job near each adapter and GPU of its first host."""
+    ranks = job.ranks or _as_many(job, machines, allowed)
+    for name in device_names(machines[0]):
+        given = {"ranks": ranks, "strategy": "hca-near", "near": name, "ranks_per_node": None, "per": None, "purpose": None}
+        with suppress(BadValue):
+            wanted = job.model_copy(update=given)
+            yield Candidate(f"near {name} {ranks}x{job.threads}", wanted, place(wanted, machines, allowed=allowed))
 
 
 def _every(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None, *, split: bool, smt: bool) -> Iterator[Candidate]:

@@ -1,5 +1,6 @@
 """The lines of a race: the user's own, taken apart, and one like it for each placement."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,9 +11,10 @@ from advisor.launch.lint.rewrite import BINDING
 from advisor.launch.lint.translate import command as program_of
 from advisor.launch.registry import of_lines
 from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Lint
 from advisor.render.commandline import assignments, word
-from advisor.tune.candidates import Candidate
+from advisor.tune.candidates import MOST, Candidate
 from advisor.work import SILENT, Observer
 from advisor.work.bind import Binding, carried, lint_line
 from advisor.work.job.folder import located, write_job
@@ -43,6 +45,8 @@ class RaceLine:
     binding: Binding | None = None
     expected: tuple[tuple[int, str | None, CpuSet], ...] | None = None
     """Rank, host and CPUs that are planned; None where it is not known."""
+    like_first: bool = False
+    """Whether its ranks shall be where those of the first line are: it differs in a variable."""
 
     @property
     def text(self) -> str:
@@ -60,6 +64,11 @@ class Options:
     split: bool = False
     """Whether the program does the same work with other numbers of ranks and threads: nobody but its user knows."""
     smt: bool = False
+    devices: bool = False
+    """Whether ranks near each adapter and each GPU are tried."""
+    hugepages: bool = False
+    settings: tuple[str, ...] = ()
+    """Variables that the user's line is tried with, each alone: ``UCX_TLS=rc,sm``."""
     most: int | None = None
 
 
@@ -88,16 +97,51 @@ def lines_of(words: Sequence[str], options: Options, observer: Observer = SILENT
     job = shape(_asked(options.job, lint), job_hosts, notes)
     if job.ranks is None and own is not None:
         raise CannotWork("how many ranks the line starts is not known; say --ranks and --threads")
-    found, left = placements(job, job_hosts.machines, job_hosts.affinity, split=options.split, smt=options.smt)
-    found = found[: options.most - 1] if options.most else found
-    notes += [f"{left} more placements are not raced: {len(found) + 1} lines are the most"] if left else []
+    varied = settings_of(options, job_hosts.machines[0])
+    most = max(1, (options.most or MOST) - len(varied))
+    how_far = {"split": options.split, "smt": options.smt, "devices": options.devices, "most": most}
+    found, left = placements(job, job_hosts.machines, job_hosts.affinity, **how_far)  # type: ignore[arg-type] # by name
+    notes += [f"{left} more placements are not raced: {len(found) + len(varied) + 1} lines are the most"] if left else []
     how = options.launcher
     if lint:
         how = replace(how, launcher=how.launcher or lint.launcher, version=how.version or lint.version)
     made = [_made(each, carried(job_hosts, each.placement, how, program), own) for each in found if each.placement]
     first = _own(words, own, lint, program) if own and lint else _default(made, job, program)
     others = [each for each in made if each.expected is None or each.expected != first.expected]
-    return RaceField((first, *others), job_hosts, tuple(notes))
+    return RaceField((first, *(_with(first, *each) for each in varied), *others), job_hosts, tuple(notes))
+
+
+_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=([^\x00-\x1f\x7f]{0,200})", re.ASCII)
+_HUGEPAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
+"""malloc asks the kernel for hugepages: glibc manual, Memory Allocation Tunables, from 2.35 on."""
+
+
+def settings_of(options: Options, machine: Machine) -> tuple[tuple[str, str], ...]:
+    """Return name and value of each variable that the user's line is tried with; refuse what can have no effect."""
+    found = []
+    for text in options.settings:
+        match = _SETTING.fullmatch(text)
+        if match is None:
+            raise BadValue(f"--with {text[:40]!a} sets no variable", cure="write NAME=VALUE, such as --with UCX_TLS=rc,sm")
+        found.append((match[1], match[2]))
+    if options.hugepages:
+        found.append(_HUGEPAGES)
+        if machine.kernel is not None and machine.kernel.thp in ("always", "never"):
+            why = {"always": "programs have them already", "never": "the system gives none"}[machine.kernel.thp]
+            raise BadValue(f"--hugepages has no effect here: {why}, THP is set to {machine.kernel.thp}", cure="leave it out")
+    if len(set(found)) < len(found):
+        raise BadValue("--with sets one variable twice to the same", cure="give each value once")
+    if len(found) > (options.most or MOST) - 1:
+        raise BadValue(
+            f"{len(found)} variables are too many", cure=f"{options.most or MOST} lines race at most, yours among them"
+        )
+    return tuple(found)
+
+
+def _with(first: RaceLine, name: str, value: str) -> RaceLine:
+    """Return the first line with a variable more: env sets it on every node, whatever the launcher."""
+    argv = (*first.argv, "env", f"{name}={value}")
+    return replace(first, name=f"{first.name} {name}={value}", argv=argv, like_first=True)
 
 
 def _is_line(words: Sequence[str]) -> bool:

@@ -191,6 +191,8 @@ class _Runner:
         if candidate == 0:
             self._places = places
             return None
+        if self._lines[candidate].like_first:
+            return None if places == self._places else f"its ranks are not where those of {self._lines[0].name} are"
         if places and places == self._places:
             return f"its ranks get the same CPUs as those of {self._lines[0].name}"
         return misplaced(self._lines[candidate], outcome.seen, self._topology)

@@ -60,7 +60,7 @@ def tuned(raced: Raced, folder: Path) -> Tuned:
         argv=(*winner.argv, *winner.program) if winner else (),
         variables=dict(winner.variables) if winner else None,
         files=(f"{place}/launch.sh starts it; {place} has job scripts, {folder}/{LEARNED} is for advisor bind --learned",)
-        if winner
+        if winner and winner.binding
         else (),
         why=() if winner is None else _why(winner, lines),
         notes=tuple(dict.fromkeys(raced.notes)),

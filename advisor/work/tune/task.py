@@ -47,10 +47,13 @@ class Asked:
     metric: str | None = None
     metric_file: str | None = None
     better: str | None = None
+    devices: bool = False
+    hugepages: bool = False
+    settings: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return {**asdict(self), "command": list(self.command)}
+        return {**asdict(self), "command": list(self.command), "settings": list(self.settings)}
 
 
 def field_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
@@ -61,6 +64,9 @@ def field_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
         LauncherOptions(asked.launcher, asked.version),
         asked.split,
         asked.smt,
+        asked.devices,
+        asked.hugepages,
+        asked.settings,
         asked.lines,
     )
     return lines_of(asked.command, options, observer)
@@ -121,7 +127,7 @@ def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
     head = read_journal(folder).head
     try:
         found = head["asked"]
-        asked = Asked(**{**found, "command": tuple(found["command"])})
+        asked = Asked(**{**found, "command": tuple(found["command"]), "settings": tuple(found.get("settings") or ())})
         return asked, Limits(float(head["worth"]), limits.minutes, limits.runs, limits.timeout, limits.busy_ok, int(head["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput("the head of the race is damaged", file=str(folder), cure="begin a race with another -o DIR") from error

@@ -1,17 +1,23 @@
 """The lines of a race: the user's own, and others like it."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, BadValue
 from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.operating_system import Kernel
+from advisor.model.placement import JobShape
 from advisor.work import bind as bind_module
 from advisor.work.job import hosts as hosts_module
 from advisor.work.job.hosts import JobOptions, LauncherOptions
 from advisor.work.machine import read_machine
-from advisor.work.tune.line import DEFAULT, YOURS, Options, RaceField, lines_of, write
+from advisor.work.tune.candidates import placements
+from advisor.work.tune.line import DEFAULT, YOURS, Options, RaceField, lines_of, settings_of, write
+from tests.fakenode.plans import machine_of
 from tests.machines.catalogue import write_archive
 
 OPENMPI = LauncherOptions("openmpi", "5.0.6")
@@ -102,3 +108,67 @@ def test_what_is_no_line_is_refused_in_one(words: Sequence[str], says: str) -> N
     """What cannot be raced is named with what to write."""
     with pytest.raises(AdvisorError, match=says):
         lines(*words)
+
+
+@pytest.mark.usefixtures("rome")
+def test_a_variable_is_tried_on_the_users_line_alone() -> None:
+    """Each variable is a line of its own: the user's, with env in front of the program, its ranks where the user's are."""
+    words = ("A=b", "mpirun", "-np", "16", "--bind-to", "none", "./app", "x")
+    found = lines(*words, settings=("UCX_TLS=rc,sm", "OMP_PROC_BIND=spread")).lines
+    assert [each.text for each in found if each.like_first] == [
+        "A=b mpirun -np 16 --bind-to none env UCX_TLS=rc,sm ./app x",
+        "A=b mpirun -np 16 --bind-to none env OMP_PROC_BIND=spread ./app x",
+    ]
+    assert len(found) <= 12
+
+
+@pytest.mark.usefixtures("rome")
+def test_variables_that_were_asked_for_come_before_placements_that_were_not() -> None:
+    """Of a race of four lines, two are those of the variables."""
+    found = lines("mpirun", "-np", "16", "--bind-to", "none", "./app", settings=("A=1", "A=2"), most=4)
+    assert [each.name for each in found.lines][:3] == [YOURS, f"{YOURS} A=1", f"{YOURS} A=2"]
+    assert (len(found.lines), "lines are the most" in found.notes[0]) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"settings": ("UCX_TLS",)}, "--with 'UCX_TLS' sets no variable; write NAME=VALUE"),
+        ({"settings": ("A=1", "A=1")}, "--with sets one variable twice to the same"),
+        ({"settings": ("A=1", "A=2"), "most": 2}, "2 variables are too many; 2 lines race at most"),
+    ],
+)
+@pytest.mark.usefixtures("rome")
+def test_variables_that_cannot_be_tried_are_refused(more: dict[str, Any], says: str) -> None:
+    """What sets nothing, twice the same, and more than fit are each refused in one line."""
+    with pytest.raises(BadValue, match=re.escape(says)):
+        lines("mpirun", "-np", "16", "--bind-to", "none", "./app", **more)
+
+
+def with_thp(machine: Machine, thp: str) -> Machine:
+    """Return a machine whose transparent hugepages are set so."""
+    return machine.model_copy(update={"kernel": (machine.kernel or Kernel()).model_copy(update={"thp": thp})})
+
+
+def test_hugepages_are_tried_where_programs_must_ask_for_them(rome: Machine) -> None:
+    """With --hugepages the user's line is tried with malloc asking for them."""
+    assert settings_of(Options(hugepages=True), with_thp(rome, "madvise")) == (("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),)
+
+
+@pytest.mark.parametrize(("thp", "why"), [("always", "programs have them already"), ("never", "the system gives none")])
+def test_hugepages_are_not_tried_where_that_changes_nothing(thp: str, why: str, rome: Machine) -> None:
+    """Where every program has them, or none can, that is said instead of racing two lines that are the same."""
+    with pytest.raises(BadValue, match=f"--hugepages has no effect here: {why}, THP is set to {thp}"):
+        settings_of(Options(hugepages=True), with_thp(rome, thp))
+
+
+def test_each_adapter_and_each_gpu_is_tried_where_asked() -> None:
+    """With --devices there is a candidate near each adapter and each GPU that gives its ranks something else."""
+    archive = machine_of("two-hcas")
+    job = JobShape(ranks=2)
+    without = {each.name for each in placements(job, (archive,))[0]}
+    found = {each.name for each in placements(job, (archive,), devices=True)[0]}
+    assert {each for each in found if each.startswith("near ")} == {
+        f"near {name} 2x1" for name in ("mlx5_0", "mlx5_1", "gpu0", "gpu1")
+    }
+    assert {each for each in without if each.startswith("near ")} == set()
