@@ -53,6 +53,7 @@ Folder = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="DIR", help="Keep journal, scripts and result there: tune-PROGRAM by default."),
 ]
+RaceSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw each line's interval (needs matplotlib).")]
 Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the race of this folder.")]
 EachRun = Annotated[bool, typer.Option("--verbose", "-v", help="Print each run on standard error.")]
 

@@ -113,6 +113,11 @@ def _lines(page: RacePage, width: int) -> Iterator[Line]:
         for file in page.files:
             yield ((f"# {file}", "dim"),)
     yield ()
+    yield from race_table(page, width)
+
+
+def race_table(page: RacePage, width: int) -> Iterator[Line]:
+    """Yield every line of a race with its interval, why it may be so, and what is to be known of it."""
     yield from _table(page, width)
     for text in page.why:
         yield from wrapped([("Why it may be so: ", "label"), (plain(text, 200), "")], width)

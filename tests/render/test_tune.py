@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.race_result import RacedLine, RaceResult
+from advisor.render.charts.races import race_chart
 from advisor.render.lines import text_of
 from advisor.render.tune import RacePage, RaceRow, race_page, verdict_sentence
 
@@ -90,3 +91,26 @@ def test_the_document_fits_its_schema() -> None:
     jsonschema.validate(document, schema)
     assert document["schema"] == "advisor-tune/1"
     assert Path(schema["title"]).name == "RaceResult"
+
+
+def test_the_chart_has_every_line_its_interval_and_the_answer() -> None:
+    """The SVG has the words of the table: who, how long relative to the user's, how many runs; the same bytes each time."""
+    pytest.importorskip("matplotlib")
+    drawn = race_chart(page("spread-l3 16x4", "faster")).decode()
+    words = (
+        "spread-l3 16x4",
+        "0.910 (0.870 to 0.950), 12 runs",
+        "yours",
+        "time relative to yours",
+        "at least 5 %",
+        "dashed: supposes",
+    )
+    assert [each for each in words if each not in drawn] == []
+    assert race_chart(page("spread-l3 16x4", "faster")).decode() == drawn
+
+
+def test_a_race_of_which_nothing_can_be_drawn_is_still_a_chart() -> None:
+    """Where no line has an interval yet the chart has its title and no line."""
+    pytest.importorskip("matplotlib")
+    rows = (RaceRow(ROWS[0].raced, None),)
+    assert "Cannot tell yet" in race_chart(page(None, "cannot tell", rows=rows)).decode()

@@ -6,8 +6,8 @@ with its source. It is one file without script that loads nothing, for screen, d
 measured first, in under a minute, as by audit; --no-measure, --full, --hpl and --network as there. --from, --bios and
 --measurements take what was captured elsewhere. With BEFORE and AFTER, two captures or two reports written with --as json,
 it says what changed, what that brought, and how sure that is; of --measurements the first is then of BEFORE, the second of
-AFTER. --only 1 is about one finding, for a ticket of its own; --as md is for tickets, --as json for programs: diff, audit
-and report read it again.
+AFTER. --tuned shows what a race of advisor tune found. --only 1 is about one finding, for a ticket of its own; --as md is
+for tickets, --as json for programs: diff, audit and report read it again.
 
 Group: Look at a machine
 Example: sudo advisor report -o node.html
@@ -32,6 +32,11 @@ Two = Annotated[
 ]
 
 
+Tuned = Annotated[
+    list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race of a folder of advisor tune; can be repeated.")
+]
+
+
 @reads_bios
 def run(
     two: Two = None,
@@ -46,6 +51,7 @@ def run(
     hpl: opt.AuditHpl = False,
     full: opt.AuditFull = False,
     busy_ok: opt.BusyOk = False,
+    tuned: Tuned = None,
     only: opt.Only = None,
     form: opt.ReportFormat = None,
     output: opt.Output = None,
@@ -55,22 +61,21 @@ def run(
     from advisor.work.report.change import change_report, two_machines
     from advisor.work.report.single import form_of, report
 
-    names = two_machines(two) if two else None
-    kind, watcher = form_of(form, output), Terminal(details=sys.stderr.isatty())
+    names, kind, watcher = two_machines(two) if two else None, form_of(form, output), Terminal(details=sys.stderr.isatty())
     _apart(
         {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
         {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)},
     )
     _apart({"--full": full}, {"--measurements": bool(measurements)})
-    _apart({"--only": bool(only)}, {"BEFORE and AFTER": bool(two), "--as json": kind == "json"})
+    _apart({"--only": bool(only), "--tuned": bool(tuned)}, {"BEFORE and AFTER": bool(two)})
+    _apart({"--only": bool(only)}, {"--as json": kind == "json"})
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if names:
         _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
-        _put(change_report(*names, scope, **files).text(kind), output)
-        return 0
+        return _put(change_report(*names, scope, **files).text(kind), output)
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
     given = bios.read(watcher, here=source is None)
-    made = report(source, scope, bios=given, measure=asked, only=only or (), again=bios.words, **files)
+    made = report(source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), **files)
     _put(made.text(kind), output)
     return 130 if made.audited.measured.interrupted else 0
 
@@ -82,8 +87,9 @@ def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
             opt.at_most_one({other: is_other, name: given})
 
 
-def _put(text: str, output: Path | None) -> None:
+def _put(text: str, output: Path | None) -> int:
     if output is None:
         say(text)
     else:
         write_file(output, text.encode())
+    return 0

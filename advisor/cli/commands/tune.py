@@ -22,6 +22,8 @@ from advisor.cli import tune_options as opt
 from advisor.cli.options import BusyOk, Json, NoColor, Version, Width
 from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
+from advisor.host.files import write_file
+from advisor.render.charts.canvas import need_matplotlib
 
 _INTERRUPTED = 130
 
@@ -53,6 +55,7 @@ def run(
     dry_run: opt.DryRun = False,
     resume: opt.Resume = None,
     output: opt.Folder = None,
+    svg: opt.RaceSvg = None,
     verbose: opt.EachRun = False,
     json: Json = False,
     width: Width = None,
@@ -61,12 +64,10 @@ def run(
     """Race the placements of a job."""
     if resume and (words or output):
         raise BadValue("--resume goes on with what its folder says", cure="leave the line and -o out")
-    file = str(metric_file.absolute()) if metric_file else None
-    how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better)
-    also = (devices, hugepages, tuple(settings or ()))
+    file, way = str(metric_file.absolute()) if metric_file else None, _plan if dry_run else _race
+    how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better, devices, hugepages)
     limits, form = (opt.part(worth), minutes, runs, timeout, busy_ok, seed), Form(None, json, width, not no_color)
-    observer = Terminal(verbose=verbose)
-    return (_plan if dry_run else _race)((tuple(words or ()), *how, *also), limits, form, observer, (resume, output))
+    return way((tuple(words or ()), *how, tuple(settings or ())), limits, form, Terminal(verbose=verbose), (resume, output, svg))
 
 
 def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, _: object) -> int:
@@ -79,14 +80,19 @@ def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer:
     return 0
 
 
-def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, folders: tuple[Any, Any]) -> int:
+def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, files: tuple[Any, Any, Any]) -> int:
+    from advisor.render.charts.races import race_chart
     from advisor.render.tune import race_page
     from advisor.work.tune.budget import Limits
     from advisor.work.tune.task import Asked, tune_line
 
-    resume, output = folders
+    resume, output, svg = files
+    if svg:  # not after an hour of runs
+        need_matplotlib()
     done = tune_line(Asked(*asked), Limits(*limits), resume or output, resume=resume is not None, observer=observer)
     show(form, done.document, lambda: race_page(done.page, form.width))
+    if svg:
+        write_file(svg, race_chart(done.page))
     if done.interrupted:
         observer.say(f"go on with advisor tune --resume {done.page.folder}")
     return _INTERRUPTED if done.interrupted else 0

@@ -99,10 +99,15 @@ def entitle(figure: "Figure", title: str, measurements: Measurements, results: S
     known = {True: "idle machine", False: "BUSY machine, results disturbed", None: "not known whether idle"}
     idle = known[told.idle]
     parts = (plain(machine.cpu, 60) if machine.cpu else "", plain(told.started[:10], 10), idle, how(results), more)
+    name = f"{plain(machine.name, 40)}: {title}" if machine.name else title[:1].upper() + title[1:]
+    write_head(figure, name, parts)
+
+
+def write_head(figure: "Figure", name: str, parts: Sequence[str]) -> None:
+    """Write a title, and below it what there is to know of it."""
     wide, high = figure.get_size_inches()
     lines = wrap("; ".join(part for part in parts if part), int((wide - 0.3) / _LETTER), max_lines=2, placeholder=" ...")
     left = 0.2 / wide
-    name = f"{plain(machine.name, 40)}: {title}" if machine.name else title[:1].upper() + title[1:]
     figure.text(left, 1 - 0.30 / high, name, fontsize=14, fontweight="bold", va="center")
     figure.text(left, 1 - 0.48 / high, "\n".join(lines), fontsize=9, color=FAINT, va="top")
 

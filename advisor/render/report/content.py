@@ -12,6 +12,7 @@ from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render.audit.findings import Asker
+from advisor.render.tune import RacePage
 
 REPORT_SCHEMA: Final = "advisor-report/1"
 """The number rises when a key changes meaning or goes."""
@@ -53,6 +54,8 @@ class ReportContent:
     version: str
     made: str
     """When: 2026-11-22 14:05."""
+    races: tuple[RacePage, ...] = ()
+    """What advisor tune found."""
     only: frozenset[str] = frozenset()
     """The rules whose findings the report is about; all where it is empty."""
 

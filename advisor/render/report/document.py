@@ -27,4 +27,5 @@ def report_document(audit: dict[str, Any], content: ReportContent) -> dict[str, 
         "measured": None if content.measured is None else content.measured.model_dump(mode="json"),
         "plan": content.plan.model_dump(mode="json"),
         "launch": [{**line._asdict(), "notes": list(line.notes)} for line in content.launches],
+        **({"races": [page.result.model_dump(mode="json", by_alias=True) for page in content.races]} if content.races else {}),
     }

@@ -1,6 +1,7 @@
 """What was measured, chart by chart, each with what bounds it or was published; and the command for what was not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -10,12 +11,14 @@ from advisor.model.audit.measured_facts import MeasuredFacts, Speed, Way
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render.charts.chart import chart, charts_of
+from advisor.render.charts.races import race_chart
 from advisor.render.charts.rooflines import roofline
 from advisor.render.lines import text_of
 from advisor.render.measured.page import conditions, measured_lines
 from advisor.render.measured.series import HEADLINE, ladder, loaded, scaling, sound
 from advisor.render.report.drawings import embedded
 from advisor.render.report.findings import percent
+from advisor.render.tune import RacePage, race_table, verdict_sentence
 
 WIDE: Final = 110
 """Columns of the tables as `advisor measure` prints them."""
@@ -220,3 +223,28 @@ def _messages(facts: MeasuredFacts) -> str:
         where = _AWAY.get(way.distance, way.distance)
         told.append(f"{plain(way.adapter, 40)}, ranks on {where}: {percent(way.bandwidth)} of the bandwidth near it{published}")
     return "; ".join(told)
+
+
+@dataclass(frozen=True)
+class RaceExhibit:
+    """What a race of launch lines showed: the answer, the line, the chart, the table."""
+
+    verdict: str
+    command: str
+    svg: str
+    text: str
+
+
+def race_exhibits(races: Sequence[RacePage], *, drawn: bool = True) -> list[RaceExhibit]:
+    """Return each race; without matplotlib, or undrawn, the table shows the intervals alone."""
+    return [_race(number, page, drawn=drawn) for number, page in enumerate(races, 1)]
+
+
+def _race(number: int, page: RacePage, *, drawn: bool) -> RaceExhibit:
+    winner = next((row.raced.line for row in page.rows if row.raced.name == page.result.winner), "")
+    text = "\n".join(text_of(line).rstrip() for line in race_table(page, WIDE))
+    svg, verdict = "", verdict_sentence(page)
+    if drawn:
+        with suppress(CannotWork):
+            svg = embedded(race_chart(page).decode(), f"race-{number}", "Race of launch lines", verdict)
+    return RaceExhibit(plain(verdict, 600), winner, svg, text)

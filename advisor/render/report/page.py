@@ -30,7 +30,7 @@ from advisor.render.report.findings import (
     verdict,
 )
 from advisor.render.report.machine import marked, places
-from advisor.render.report.measured import exhibits
+from advisor.render.report.measured import exhibits, race_exhibits
 from advisor.render.topology.elements import Picture
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
@@ -62,8 +62,9 @@ def values(content: ReportContent, *, drawn: bool = True) -> dict[str, Any]:
         "drawing": _drawing(seen) if drawn and machine.topology else "",
         "marks": [(each, each.number in on_picture) for each in (*cards, *rest)],
         "exhibits": exhibits(content.measurements if drawn else None, content.measured, machine),
+        "races": race_exhibits(content.races, drawn=drawn),
         "elsewhere": not content.asker.live,
-        "again": " ".join(("advisor report", *map(word, content.asker.words))),
+        "again": " ".join(("advisor report", *map(word, (*content.asker.words, *_raced(content))))),
         "settings": _settings(audit, content.publications, only),
         "plan": content.plan,
         "by_hand": [
@@ -134,6 +135,10 @@ def _identity(content: ReportContent) -> list[str]:
     """Return the machine in a line, without the name that stands above it."""
     seen = replace(picture(content.machine, content.layout), title="")
     return [" ".join(text_of(line).strip(" ·").split()) for line in identity(content.machine, content.layout, seen, 2000, 10)]
+
+
+def _raced(content: ReportContent) -> list[str]:
+    return [each for page in content.races for each in ("--tuned", page.folder)]
 
 
 def _drawing(seen: Picture) -> str:
@@ -275,7 +280,8 @@ def _contents(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the sections that there are."""
     sections = (
         ("machine", "The machine", found["drawing"]), ("measured", "Measured", True), ("settings", "Settings", found["settings"]),
-        ("plan", "Plan", True), ("launch", "Launch lines", found["launches"]), ("unseen", "Not seen", True),
+        ("plan", "Plan", True), ("launch", "Launch lines", found["launches"]),
+        ("races", "Races of launch lines", found["races"]), ("unseen", "Not seen", True),
         ("findings", "Findings in full", found["every"]), ("facts", "Every fact", True), ("sources", "Sources", found["sources"]),
     )  # fmt: skip
     return [(name, title) for name, title, there in sections if there]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -81,24 +81,30 @@ def report(
     measure: "MeasureNow | None" = None,
     only: Sequence[str] = (),
     again: Sequence[str] = (),
+    tuned: Sequence[Path] = (),
     observer: Observer = SILENT,
 ) -> Report:
     """Return the report of a machine; ``source`` None is this one. Nothing is measured unless ``measure`` says what.
 
     ``only`` keeps some findings, each by its number in the audit or its rule's id. ``again`` are the words
-    with which a command line gives the same ``bios``.
+    with which a command line gives the same ``bios``. ``tuned`` are folders of advisor tune, whose races it shows.
     """
     from advisor.work.audit import audit
     from advisor.work.judgement import rule_named
     from advisor.work.rules import must_be_rules
+    from advisor.work.tune.journal import read_journal
+    from advisor.work.tune.kept import kept_race
 
     must_be_rules(site, only)
+    for folder in tuned:
+        read_journal(folder)  # what is none is refused before anything is measured
     files = tuple(measurements) or _inside(source)
     audited = audit(source, scope, site=site, bios=bios, measurements=files, measure=measure, observer=observer)
     chosen = [rule_named(audited.judgement, name).id for name in only]
     for name in (name for name in chosen if name not in audited.numbers):
         raise BadValue(f"{name} found nothing on this machine", cure=f"see why: advisor explain {name}")
-    return Report(audited, content_of(audited, source, again or _named(bios), tuple(measurements), chosen))
+    content = content_of(audited, source, again or _named(bios), tuple(measurements), chosen)
+    return Report(audited, replace(content, races=tuple(kept_race(folder, audited.machine) for folder in tuned)))
 
 
 def _named(bios: "Sequence[Path] | BiosInput") -> tuple[str, ...]:

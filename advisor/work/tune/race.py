@@ -85,7 +85,7 @@ def race_lines(
         notes=list(found.notes),
     )
     try:
-        _Runner(raced, machine, observer).run()
+        Runner(raced, machine, observer).run()
     except KeyboardInterrupt:
         raced.interrupted, raced.ended = True, "interrupted"
     finally:
@@ -122,7 +122,7 @@ def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None
         raise BadInput("it was begun on another machine", file=str(folder), cure="times of two machines do not compare")
 
 
-class _Runner:
+class Runner:
     """Runs block after block, from where the journal ends."""
 
     def __init__(self, raced: Raced, machine: Machine, observer: Observer) -> None:
@@ -156,10 +156,14 @@ class _Runner:
         if self._watch:
             self._raced.notes += [f"others worked on the machine: {words}" for words in self._watch.words()]
 
+    def _must_run(self) -> None:
+        """Come before a run that the journal has not."""
+
     def _foretell(self) -> None:
         """Say what the race will take, as the warm-up shows."""
         takes = self._budget.takes(self._race.active)
-        span = f"from {in_time(_AT_BEST * takes)} to {in_time(self._budget.at_most())}"
+        most = self._budget.at_most()
+        span = f"from {in_time(min(most, _AT_BEST * takes))} to {in_time(most)}"
         text = f"{len(self._race.active)} lines, {in_time(takes)} for a block: {span}"
         self._observer.say(f"{text}; Ctrl-C ends it and keeps what it has")
 
@@ -170,6 +174,7 @@ class _Runner:
         for attempt in range(1, _TRIES + 1):
             done = next((run for run in self._journal.of(0, candidate) if run.attempt == attempt), None)
             if done is None:
+                self._must_run()
                 self._observer.step("warm-up and check of the placement", line.name)
                 outcome = run_line(line, self._raced.metric, self._budget.first_timeout(), probe)
                 wrong = self._wrong(candidate, outcome)
@@ -213,6 +218,7 @@ class _Runner:
         for candidate in now:
             done = next(iter(self._journal.of(block, candidate)), None)
             if done is None:
+                self._must_run()
                 self._observer.step(f"block {block}, {len(now)} lines", self._lines[candidate].name)
                 outcome = run_line(self._lines[candidate], self._raced.metric, self._budget.timeout())
                 if outcome.timed_out and self._budget.over:
