@@ -49,7 +49,7 @@ def test_where_noise_hides_the_answer_it_says_how_many_blocks_it_takes() -> None
 
 
 def test_a_race_that_has_a_winner_ends_where_its_rivals_cannot_be_told_from_it() -> None:
-    """Two lines that are equally far ahead at eight percent of noise: one is named, the other as perhaps as fast, in half the runs.
+    """Two lines equally far ahead at eight percent of noise: one is named, the other as perhaps as fast, in half the runs.
 
     At a noise that lets the two be told from each other within the runs there are, it goes on.
     """

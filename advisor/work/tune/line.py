@@ -94,7 +94,7 @@ def lines_of(words: Sequence[str], options: Options, observer: Observer = SILENT
     program = program_of(own) if own else tuple(words)
     job_hosts = hosts_of_job(hosts, program, None, observer)
     notes: list[str] = []
-    job = shape(_asked(options.job, lint), job_hosts, notes)
+    job = shape(_asked(options.job, lint, own), job_hosts, notes)
     if job.ranks is None and own is not None:
         raise CannotWork("how many ranks the line starts is not known; say --ranks and --threads")
     varied = settings_of(options, job_hosts.machines[0])
@@ -159,12 +159,14 @@ def _parsed(words: Sequence[str]) -> Line:
     return line
 
 
-def _asked(given: JobOptions, lint: Lint | None) -> JobOptions:
+def _asked(given: JobOptions, lint: Lint | None, line: Line | None) -> JobOptions:
     """Return the job that options ask for; what they leave open, the user's line says."""
-    if lint is None:
+    if lint is None or line is None:
         return given
     counted = given.ranks or given.ranks_per_node or given.ranks_per
-    ranks = given.ranks if counted else len(lint.ranks) if lint.ranks else None
+    written = line.first.value("-n", "-np", "--ntasks") or ""  # known even where it is not where the ranks go
+    named = int(written) if re.fullmatch(r"[1-9]\d{0,6}", written, re.ASCII) else None
+    ranks = given.ranks if counted else len(lint.ranks) if lint.ranks else named
     return replace(given, ranks=ranks, threads=given.threads or lint.threads or _threads(lint))
 
 

@@ -172,3 +172,10 @@ def test_each_adapter_and_each_gpu_is_tried_where_asked() -> None:
         f"near {name} 2x1" for name in ("mlx5_0", "mlx5_1", "gpu0", "gpu1")
     }
     assert {each for each in without if each.startswith("near ")} == set()
+
+
+@pytest.mark.usefixtures("rome")
+def test_the_ranks_of_a_line_are_known_where_their_places_are_not() -> None:
+    """What srun does with four ranks depends on the job; that there are four the line says."""
+    found = lines_of(("srun", "-n", "4", "--cpu-bind=none", "./app"), Options(launcher=LauncherOptions(None, "22.05")))
+    assert (found.lines[0].expected, {len(each.expected or ()) for each in found.lines[1:]}) == (None, {4})
