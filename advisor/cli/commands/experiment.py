@@ -1,0 +1,122 @@
+"""Try BIOS and kernel settings on your servers, over restarts, with your programs; prove what they bring; put all back.
+
+Stages each state of PLAN through the server's BMC, restarts, proves that the state is in effect, measures, and in the end goes
+back to where it began, also after errors and Ctrl-C. A restart is one observation, however often a program runs in it: below
+four of each state nothing is proven, and the page says so beforehand. Runs on another host, which reaches the servers over
+ssh and their BMCs over Redfish. Every step is on disk before it is done: after a power cut --resume goes on, experiment abort
+goes back. Servers under Slurm must be drained. docs/experiment.md says how to write a plan and how to read the answer.
+
+Group: Change the BIOS
+Example: advisor experiment --list
+Example: advisor experiment nps-l3 --bmc bmc01 --node node01 --partner node02 --dry-run
+Example: advisor experiment plan.yaml -w 'node[01-02]' --bmc-name 'bmc-%h' --login-file ~/.bmc --ca site-ca.pem
+Example: advisor experiment --resume experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import experiment_options as opt
+from advisor.cli.bmc_options import Asked, Yes, agreed, asks_bmcs
+from advisor.cli.output import Form, Terminal, emit, show
+from advisor.errors import BadValue
+
+if TYPE_CHECKING:
+    from advisor.model.experiment import ExperimentPlan
+    from advisor.work.experiment.result import Foreseen
+    from advisor.work.experiment.task import Ran
+
+_INTERRUPTED = 130
+
+
+@asks_bmcs
+def run(
+    plan: opt.PlanName = None,
+    *,
+    asked: Asked,
+    node: opt.NodeName = None,
+    list_: opt.ListPlans = False,
+    dry_run: opt.DryRun = False,
+    hold: opt.Hold = None,
+    restarts: opt.Restarts = None,
+    repeats: opt.Repeats = None,
+    partner: opt.Partner = None,
+    folder: opt.Folder = None,
+    resume: opt.Resume = None,
+    keep_winner: opt.KeepWinner = False,
+    no_slurm: opt.NoSlurm = False,
+    seed: opt.Seed = None,
+    yes: Yes = False,
+) -> int:
+    """Run an experiment."""
+    from advisor.work.experiment import task
+    from advisor.work.experiment.plan import load_plan
+
+    if list_:
+        return _list(asked.form)
+    observer = Terminal()
+    if resume is not None:
+        if plan or folder:
+            raise BadValue("--resume goes on with what its folder says", cure="leave the plan and --folder out")
+        return shown(task.go_on(resume, task.doors_of(resume, asked.base), observer=observer), asked.form, observer)
+    if plan is None:
+        raise BadValue(
+            "no plan is given", cure="advisor experiment --list has ready ones; docs/experiment.md says how to write one"
+        )
+    if asked.many and node is not None:
+        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts name servers themselves")
+    found = load_plan(plan, hold=opt.held(hold), restarts=restarts, repeats=repeats, partner=partner)
+    doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
+    if dry_run:
+        about, _ = task.look(found, doors, no_slurm=no_slurm, observer=observer)
+        _foresee(about, found, asked.form)
+        return 0
+    how = task.Asked(doors, folder or Path(f"experiment-{Path(plan).stem}"), keep_winner, no_slurm, seed)
+    done = task.run_experiment(found, how, lambda about: yes or _agreed(about, found, asked.form), observer)
+    return shown(done, asked.form, observer)
+
+
+def _list(form: Form) -> int:
+    from advisor.render.experiment import list_page
+    from advisor.work.experiment.plan import listed, ready_programs
+
+    plans, programs = listed(), {name: each.run for name, each in ready_programs().items()}
+    document = {
+        "plans": {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in plans.items()},
+        "programs": programs,
+    }
+    show(
+        form,
+        lambda: {"schema": "advisor-experiment-list/1", **document},
+        lambda: list_page(list(plans.items()), programs, form.width),
+    )
+    return 0
+
+
+def _foresee(about: "Foreseen", plan: "ExperimentPlan", form: Form) -> None:
+    from advisor.render.experiment import plan_page
+
+    show(form, about.document, lambda: plan_page(about.document(), plan, form.width))
+
+
+def _agreed(about: "Foreseen", plan: "ExperimentPlan", form: Form) -> bool:
+    from advisor.render.experiment import plan_page
+
+    emit([plan_page(about.document(), plan, form.width)], None, color=form.color, width=form.width)
+    return agreed("Restart these servers so often, and change these settings?")
+
+
+def shown(done: "Ran", form: Form, observer: Terminal) -> int:
+    """Show what an experiment showed, and say what went wrong; return the exit status."""
+    from advisor.render.experiment import result_page
+
+    show(form, done.document, lambda: result_page(done.result, str(done.folder), form.width))
+    for each in done.wrong:
+        observer.say(each)
+    left = [name for name, how in done.result.where.items() if how == "not yet back"]
+    if left:
+        observer.say(
+            f"{', '.join(left)}: not yet back; advisor experiment abort {done.folder} goes back, --resume {done.folder} goes on"
+        )
+    return _INTERRUPTED if done.interrupted else 2 if done.wrong else 0

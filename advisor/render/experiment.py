@@ -1,0 +1,209 @@
+"""The pages of ``advisor experiment``: what it would do, and its table and figure of settings by programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from advisor.language.units import count, plain
+from advisor.model.experiment import Cell, Column, ExperimentPlan, ExperimentResult
+from advisor.render.lines import Line, Page, Span, cut, wrapped
+from advisor.render.tune import in_time, percent
+
+_DRAWN: Final = 21
+_STATE: Final = 30
+
+
+def answer_sentence(result: ExperimentResult) -> str:
+    """Return what the experiment showed in a sentence that somebody understands who has never read a p."""
+    if not result.done:
+        return "Nothing was measured yet"
+    if not result.complete:
+        return f"{result.done} of {count(result.planned, 'restart')} were measured: figures so far, and no verdict before its end"
+    first = result.states[0].name
+    proven = [each for each in result.cells if each.says in ("better", "worse")]
+    if proven:
+        return "; ".join(_gain(each, result, first) for each in sorted(proven, key=lambda each: each.p or 1.0)[:4])
+    if any(each.says == "described" for each in result.cells):
+        best = _best(result)
+        seen = f"; {_described(best, result)}" if best else ""
+        return f"Described, not proven: {count(result.restarts, 'restart')} of each state cannot prove anything{seen}"
+    if all(each.says in ("no difference", "first") for each in result.cells):
+        return f"No difference above {percent(result.worth)} from {first}: leave it as it is"
+    best = _best(result)
+    return (
+        f"Cannot tell: restarts of the same state differ as much as the states{f'; {_described(best, result)}' if best else ''}"
+    )
+
+
+def _column(cell: Cell, result: ExperimentResult) -> Column:
+    return next(each for each in result.columns if each.name == cell.column)
+
+
+def _gain(cell: Cell, result: ExperimentResult, first: str) -> str:
+    ends = sorted(abs(1 - each) for each in (cell.low, cell.high) if each is not None)
+    span = f" (from {percent(ends[0])} to {percent(ends[1])})" if len(ends) == 2 else ""
+    return f"{cell.state} is {cell.says} than {first}: {_much(cell, result)}{span}, proven (p = {cell.p:.2g})"
+
+
+def _much(cell: Cell, result: ExperimentResult) -> str:
+    ratio, unit = cell.ratio or 1.0, _column(cell, result).unit
+    return f"{percent(abs(1 - ratio))} {'more' if ratio > 1 else 'less'} {'time' if unit == 's' else unit} in {cell.column}"
+
+
+def _best(result: ExperimentResult) -> Cell | None:
+    known = [each for each in result.cells if each.ratio is not None and each.column == result.columns[0].name]
+    high = result.columns[0].better == "high"
+    return max(known, key=lambda each: (each.ratio or 1) if high else 1 / (each.ratio or 1), default=None)
+
+
+def _described(cell: Cell, result: ExperimentResult) -> str:
+    return f"seen: {cell.state} has {_much(cell, result)} than {result.states[0].name}"
+
+
+def result_page(result: ExperimentResult, folder: str, width: int | None = None) -> Page:
+    """Return what an experiment showed as a page."""
+    return Page(lambda room: list(_lines(result, folder, room)), width)
+
+
+def _lines(result: ExperimentResult, folder: str, width: int) -> Iterator[Line]:
+    yield from wrapped([(result.answer, "good" if result.winner else "warn")], width)
+    left = [f"{node}: {how}" for node, how in result.where.items() if how != "as before"]
+    if left:
+        yield from wrapped(
+            [("The settings of ", "label"), ("; ".join(left), "bad" if any("not yet" in each for each in left) else "")], width
+        )
+    for column in result.columns:
+        yield ()
+        yield from _table(result, column, width)
+    yield ()
+    for cost in result.costs:
+        says = "proven" if cost.proven else "not proven"
+        text = f"{cost.rule} wants {cost.setting}={cost.value}: measured here, {cost.ratio:.3f} times {cost.column} ({says})"
+        yield from wrapped([("Finding: ", "label"), (plain(text, 300), "")], width)
+    for each in result.published:
+        yield from wrapped([("Published: ", "label"), (f"{plain(each.text, 300)} ({each.source})", "dim")], width)
+    for text in _remarks(result, folder):
+        yield from wrapped([("Note: ", "label"), (plain(text, 400), "")], width)
+
+
+def _remarks(result: ExperimentResult, folder: str) -> Iterator[str]:
+    many = count(result.comparisons, "comparison")
+    least = f"the least p that these can have over {many} is {result.least_p:.2g}"
+    yield f"{count(result.restarts, 'restart')} of each state; {least}; kept in {folder}"
+    if any(each.says == "described" for each in result.cells):
+        yield "without an interval: the relative figure is the middle of all pairs of restarts, and may be chance"
+    for each in result.cells:
+        if each.failed:
+            yield f"{each.state}: {each.column} gave no figure at {count(each.failed, 'restart')}"
+    yield from result.notes
+
+
+def _table(result: ExperimentResult, column: Column, width: int) -> Iterator[Line]:
+    cells = [each for each in result.cells if each.column == column.name]
+    ends = [end for each in cells for end in (each.low, each.ratio, each.high) if end is not None]
+    low, high = max(0.0, min([0.98, *ends])), min(3.0, max([1.02, *ends]))
+    names = min(_STATE, max(len(each.state) for each in cells))
+    better = "more is better" if column.better == "high" else "less is better"
+    title = f"{cut(column.name, 40)}, {column.unit}, {better}"
+    head = f"{'state':<{names}}  {'median':<10} {'relative':<22} {'p':<7} {'':<13} {low:.2f}{high:>{_DRAWN - 4}.2f}"
+    yield from wrapped([(title, "title")], width)
+    yield ((cut(head, width), "label"),)
+    for each in cells:
+        style = {"better": "good", "worse": "bad"}.get(each.says, "")
+        yield ((cut(f"{cut(each.state, names):<{names}}  {_row(each, low, high)}", width).rstrip(), style),)
+
+
+def _row(cell: Cell, low: float, high: float) -> str:
+    middle = "-" if cell.median is None else f"{cell.median:.4g}"
+    if cell.says == "first":
+        said = "1"
+    elif cell.ratio is None:
+        said = "-"
+    else:
+        said = f"{cell.ratio:.3f}" + (
+            f" ({cell.low:.3f} to {cell.high:.3f})" if cell.low is not None and cell.high is not None else ""
+        )
+    p = f"{cell.p:.2g}" if cell.p is not None else ""
+    drawn = _drawn((cell.low, cell.ratio, cell.high) if cell.ratio is not None else (None, 1.0, None), low, high)
+    return f"{middle:<10} {said:<22} {p:<7} {'' if cell.says == 'first' else cell.says:<13} {drawn}"
+
+
+def _drawn(ends: tuple[float | None, float, float | None], low: float, high: float) -> str:
+    """Return an interval as a line with its middle, a bare middle where there is none; the mark is the first state."""
+    cells = [" "] * _DRAWN
+
+    def at(value: float) -> int:
+        return max(0, min(_DRAWN - 1, round((value - low) / (high - low) * (_DRAWN - 1))))
+
+    cells[at(1.0)] = "|"
+    if ends[0] is not None and ends[2] is not None:
+        for cell in range(at(ends[0]), at(ends[2]) + 1):
+            cells[cell] = "-"
+    cells[at(ends[1])] = "o"
+    return "".join(cells)
+
+
+def plan_page(document: Mapping[str, Any], plan: ExperimentPlan, width: int | None = None) -> Page:
+    """Return what an experiment would do as a page."""
+    return Page(lambda room: list(_plan_lines(document, plan, room)), width)
+
+
+def _plan_lines(document: Mapping[str, Any], plan: ExperimentPlan, width: int) -> Iterator[Line]:
+    states, nodes = document["states"], document["nodes"]
+    on = f" on {len(nodes)} servers" if len(nodes) > 1 else ""
+    many = f"{document['restarts']} restarts with the way back, about {in_time(document['seconds'])}"
+    text = f"{len(states)} states, {count(plan.restarts, 'restart')} of each{on}: {many}"
+    yield from wrapped([(text, "title")], width)
+    yield from wrapped([_can_show(document)], width)
+    yield ()
+    for number, each in enumerate(states):
+        sets = ", ".join(f"{name}={value}" for name, value in each["set"].items())
+        yield from wrapped(
+            [
+                (f"{each['name']}: ", "label"),
+                (sets, ""),
+                ("  (the first: others are held against it)" if not number else "", "dim"),
+            ],
+            width,
+        )
+    for each in document["commands"]:
+        yield from wrapped([(f"{each['column']}: ", "label"), (plain(each["run"], 300), "dim")], width)
+    for each in nodes:
+        now = ", ".join(f"{name}={value}" for name, value in each["now"].items())
+        yield from wrapped(
+            [(f"{plain(each['node'], 60)}: ", "label"), (f"now {plain(now, 300)}; {plain(each['scheduler'], 120)}", "")], width
+        )
+        if each["moves"]:
+            along = ", ".join(f"{name}={value}" for name, value in each["moves"].items())
+            yield from wrapped([("  changes along: ", "label"), (plain(along, 300), "warn")], width)
+    for one in plan.published:
+        yield from wrapped([("Published: ", "label"), (f"{plain(one.text, 300)} ({one.source})", "dim")], width)
+    if plan.needs:
+        yield from wrapped([("Needs: ", "label"), (plain(plan.needs, 300), "")], width)
+    yield from wrapped(
+        [("Ends where it began: every setting is put back, also after an error; nothing is done yet", "dim")], width
+    )
+
+
+def _can_show(document: Mapping[str, Any]) -> Span:
+    many = count(document["comparisons"], "comparison")
+    if document["proves"]:
+        return (f"It can prove differences: the least p over {many} is {document['least_p']:.2g}", "good")
+    least, needed = document["least_p"], document["restarts_needed"]
+    takes = f"a proof takes {count(needed, 'restart')} of each state"
+    text = f"It describes and can prove nothing: the least p over {many} is {least:.2g}; {takes}"
+    return (f"{text} on each server" if len(document["nodes"]) > 1 else text, "warn")
+
+
+def list_page(plans: Sequence[tuple[str, ExperimentPlan]], programs: Mapping[str, str], width: int | None = None) -> Page:
+    """Return the ready plans and programs as a page."""
+    return Page(lambda room: list(_list_lines(plans, programs, room)), width)
+
+
+def _list_lines(plans: Sequence[tuple[str, ExperimentPlan]], programs: Mapping[str, str], width: int) -> Iterator[Line]:
+    for name, plan in plans:
+        many = f"{len(plan.every_state)} states, {count(plan.restarts, 'restart')} of each"
+        yield from wrapped([(f"{name}: ", "title"), (f"{plan.title}; {many}", "")], width)
+        yield from wrapped([("  needs ", "dim"), (plan.needs, "dim")], width, indent=4)
+    yield ()
+    for name, run in programs.items():
+        yield from wrapped([(f"{name}: ", "label"), (run, "dim")], width)
