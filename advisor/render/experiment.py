@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from advisor.language.units import count, plain
+from advisor.language.units import count, flop_rate, plain, throughput
 from advisor.model.experiment import Cell, Column, ExperimentPlan, ExperimentResult
 from advisor.render.lines import Line, Page, Span, cut, wrapped
 from advisor.render.tune import in_time, percent
 
 _DRAWN: Final = 21
+_LEAST: Final = 9
 _STATE: Final = 30
+_SPOKEN: Final = {"bytes/s": throughput, "flop/s": flop_rate}
+"""Units of our own kernels, in those that a person reads."""
+_STYLES: Final = {"better": "good", "worse": "bad"}
 
 
 def answer_sentence(result: ExperimentResult) -> str:
@@ -40,7 +44,7 @@ def _column(cell: Cell, result: ExperimentResult) -> Column:
 
 def _gain(cell: Cell, result: ExperimentResult, first: str) -> str:
     ends = sorted(abs(1 - each) for each in (cell.low, cell.high) if each is not None)
-    span = f" (from {percent(ends[0])} to {percent(ends[1])})" if len(ends) == 2 else ""
+    span = f" (from {100 * ends[0]:.3g} to {100 * ends[1]:.3g} %)" if ends[1:] else ""
     return f"{cell.state} is {cell.says} than {first}: {_much(cell, result)}{span}, proven (p = {cell.p:.2g})"
 
 
@@ -99,46 +103,53 @@ def _remarks(result: ExperimentResult, folder: str) -> Iterator[str]:
 
 def _table(result: ExperimentResult, column: Column, width: int) -> Iterator[Line]:
     cells = [each for each in result.cells if each.column == column.name]
-    ends = [end for each in cells for end in (each.low, each.ratio, each.high) if end is not None]
-    low, high = max(0.0, min([0.98, *ends])), min(3.0, max([1.02, *ends]))
     names = min(_STATE, max(len(each.state) for each in cells))
     better = "more is better" if column.better == "high" else "less is better"
-    title = f"{cut(column.name, 40)}, {column.unit}, {better}"
-    head = f"{'state':<{names}}  {'median':<10} {'relative':<22} {'p':<7} {'':<13} {low:.2f}{high:>{_DRAWN - 4}.2f}"
-    yield from wrapped([(title, "title")], width)
-    yield ((cut(head, width), "label"),)
-    for each in cells:
-        style = {"better": "good", "worse": "bad"}.get(each.says, "")
-        yield ((cut(f"{cut(each.state, names):<{names}}  {_row(each, low, high)}", width).rstrip(), style),)
+    yield from wrapped([(f"{cut(column.name, 40)}, {column.unit}, {better}", "title")], width)
+    rows = [f"{cut(each.state, names):<{names}}  {_row(each, column.unit)}" for each in cells]
+    used = max(len(row) for row in rows) + 2
+    room = min(_DRAWN, width - used) if width - used >= _LEAST else 0
+    low, high = _ends(cells)
+    scale = f"{low:.2f}{high:>{(room or _DRAWN) - 4}.2f}"
+    head = f"{'state':<{names}}  {'median':<9} {'relative':<22} {'p':<6}"
+    yield ((cut(f"{head:<{used}}{scale if room else ''}".rstrip(), width), "label"),)
+    for each, row in zip(cells, rows, strict=True):
+        drawn = _drawn(each, low, high, room) if room else ""
+        yield ((cut(f"{row:<{used}}{drawn}".rstrip(), width), _STYLES.get(each.says, "")),)
+    if not room and width > names + _DRAWN:
+        yield ((f"{'':<{names}}  {scale}", "label"),)
+        yield from (((f"{cut(each.state, names):<{names}}  {_drawn(each, low, high, _DRAWN)}".rstrip(), ""),) for each in cells)
 
 
-def _row(cell: Cell, low: float, high: float) -> str:
-    middle = "-" if cell.median is None else f"{cell.median:.4g}"
+def _ends(cells: Sequence[Cell]) -> tuple[float, float]:
+    """Return the scale of a figure: the first state is always on it, what is far off is not."""
+    ends = [end for each in cells for end in (each.low, each.ratio, each.high) if end is not None]
+    return max(0.0, min([0.98, *ends])), min(3.0, max([1.02, *ends]))
+
+
+def _row(cell: Cell, unit: str) -> str:
+    spoken = _SPOKEN.get(unit, "{:.4g}".format)
+    middle = "-" if cell.median is None else spoken(cell.median)
     if cell.says == "first":
-        said = "1"
-    elif cell.ratio is None:
-        said = "-"
-    else:
-        said = f"{cell.ratio:.3f}" + (
-            f" ({cell.low:.3f} to {cell.high:.3f})" if cell.low is not None and cell.high is not None else ""
-        )
-    p = f"{cell.p:.2g}" if cell.p is not None else ""
-    drawn = _drawn((cell.low, cell.ratio, cell.high) if cell.ratio is not None else (None, 1.0, None), low, high)
-    return f"{middle:<10} {said:<22} {p:<7} {'' if cell.says == 'first' else cell.says:<13} {drawn}"
+        return f"{middle:<9} 1"
+    ends = f" ({cell.low:.3f} to {cell.high:.3f})" if cell.low is not None and cell.high is not None else ""
+    said = "-" if cell.ratio is None else f"{cell.ratio:.3f}{ends}"
+    return f"{middle:<9} {said:<22} {f'{cell.p:.2g}' if cell.p is not None else '':<6} {cell.says}"
 
 
-def _drawn(ends: tuple[float | None, float, float | None], low: float, high: float) -> str:
+def _drawn(cell: Cell, low: float, high: float, room: int) -> str:
     """Return an interval as a line with its middle, a bare middle where there is none; the mark is the first state."""
-    cells = [" "] * _DRAWN
+    cells = [" "] * room
 
     def at(value: float) -> int:
-        return max(0, min(_DRAWN - 1, round((value - low) / (high - low) * (_DRAWN - 1))))
+        return max(0, min(room - 1, round((value - low) / (high - low) * (room - 1))))
 
     cells[at(1.0)] = "|"
-    if ends[0] is not None and ends[2] is not None:
-        for cell in range(at(ends[0]), at(ends[2]) + 1):
-            cells[cell] = "-"
-    cells[at(ends[1])] = "o"
+    if cell.low is not None and cell.high is not None:
+        for each in range(at(cell.low), at(cell.high) + 1):
+            cells[each] = "-"
+    if cell.ratio is not None:
+        cells[at(cell.ratio)] = "o"
     return "".join(cells)
 
 

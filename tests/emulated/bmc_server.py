@@ -73,6 +73,11 @@ def mini(settings: Json) -> str:
     return "mini" if settings["NumaNodesPerSocket"] in ("2", "4") else "mini-nps1"
 
 
+def small(settings: Json) -> str:
+    """Return the server of eight CPUs that a PowerEdge R7525's settings describe: a restart of it takes little."""
+    return "small-l3numa" if settings["CcxAsNumaDomain"] == "Enabled" else f"small-nps{settings['NumaNodesPerSocket']}"
+
+
 def _dealt(settings: Json, can_be: bool) -> str:
     return "-round-robin" if can_be and settings["MadtCoreEnumeration"] == "RoundRobin" else ""
 
@@ -82,6 +87,7 @@ BOARDS: dict[str, tuple[str, Callable[[Json], str]]] = {
     "intel": ("dell", intel),
     "naples": ("naples", naples),
     "mini": ("rome", mini),
+    "small": ("rome", small),
 }
 """Boards: the machine of ``tests/bmc/fixtures`` that its BMC shows, and what its settings boot."""
 

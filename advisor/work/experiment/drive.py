@@ -21,6 +21,7 @@ _PATIENCE: Final = 3
 """How many times the expected time a restart may take."""
 _ATTEMPTS: Final = 2
 _WAYS_BACK: Final = 3
+_ARRIVES: Final = 900.0
 
 
 class Ran(Protocol):
@@ -217,9 +218,16 @@ class Driver:
             self._stage_back()
             if self.server.away():
                 yield from self._restart()
+                self._arrives()
         if at.touched and self._course.firmware and (left := self.server.away()):
             raise CannotWork(f"{self.server.name}: not as before: {'; '.join(left[:5])}")
         self._keep("home", how="as before")
+
+    def _arrives(self) -> None:
+        """Wait until the BMC has carried out what was staged: some say so only minutes after the system is up."""
+        until = self.server.now() + _ARRIVES
+        while self.server.away() and self.server.now() < until:
+            self.server.pause(_LOOK)
 
     def _stage_back(self) -> None:
         """Stage the way back; where the BMC takes nothing more before a restart, that comes first."""

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from advisor.model.hardware.machine import Machine
 
 
+_BESIDE = 2
+"""Published results of a program: gains over another setting first."""
+
+
 @dataclass(frozen=True)
 class ReadyNode:
     """A server that can take part: its states as plans of BIOS changes, and what is there now."""
@@ -169,7 +173,7 @@ def published_of(plan: ExperimentPlan, machine: "Machine | None") -> tuple[Publi
         if program.benchmark is not None and machine is not None:
             wanted = tuple((program.benchmark, kind) for kind in kinds)
             known = Known(machine.cpu.model_name if machine.cpu else None, None)
-            for each in expected(Bench("", "", wanted), platform, known):
+            for each in expected(Bench("", "", wanted), platform, known)[:_BESIDE]:
                 text = f"{each.what}: {each.value}" + (f" ({each.conditions})" if each.conditions else "")
                 found.append(Published(text=text, source=each.ref))
     return tuple({(each.text, each.source): each for each in (*plan.published, *found)}.values())

@@ -78,13 +78,16 @@ class RealServer:
 
     def away(self) -> list[str]:
         """Return what is not as in the beginning, or waits."""
+        from advisor.bmc.changes import open_jobs
+
         with self._door.open() as session:
-            reading = reading_of(session)
+            reading, jobs = reading_of(session), open_jobs(session)
         record = load_record(self.home_record)
         names = dict.fromkeys((*record.asked, *record.moves))
         differ = [name for name in names if not same(reading, name, reading.raw.applied.get(name), record.applied.get(name))]
         applied = [f"{name} is {reading.raw.applied.get(name)}, and was {record.applied.get(name)}" for name in differ]
-        return [*applied, *(f"{name}={value} waits for a restart" for name, value in reading.waiting.items())]
+        waits = [f"{name}={value} waits for a restart" for name, value in reading.waiting.items()]
+        return [*applied, *waits, *(f"a job of the BMC waits or is not over: {job.state}" for job in jobs)]
 
     def proven(self, state: int, unit: int) -> dict[str, Any]:
         """Prove a state by the BMC and by a capture; return what else is not as in the beginning."""
