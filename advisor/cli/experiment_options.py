@@ -38,6 +38,12 @@ Hold = Annotated[
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment.")]
 
 
+def alone(plan: str | None, folder: Path | None) -> None:
+    """Refuse --resume with what its folder says itself."""
+    if plan or folder:
+        raise BadValue("--resume goes on with what its folder says", cure="leave the plan and --folder out")
+
+
 def held(words: list[str] | None) -> dict[str, Neutral]:
     """Return settings and values.
 

@@ -2,9 +2,9 @@
 
 import re
 from itertools import product
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from advisor.model.audit.setting import Name, Neutral
 from advisor.model.measurement import Purpose
@@ -79,6 +79,13 @@ class Published(Value):
     source: str = Field(description="an id of sources.yaml")
 
 
+Measured = Annotated[
+    Annotated[Program, Tag("program")] | Annotated[str, Tag("name")],
+    Discriminator(lambda given: "name" if isinstance(given, str) else "program"),
+]
+"""A program, or the name of a ready one: what is a mapping is meant for a program, whatever is wrong with it."""
+
+
 class ExperimentPlan(Value):
     """A plan: which settings, which levels, what is measured, how often."""
 
@@ -93,7 +100,7 @@ class ExperimentPlan(Value):
     placement: dict[Word, str] = Field(
         default={}, description="name -> words for {place} of the programs: all run at each restart"
     )
-    measure: tuple[Program | str, ...] = Field(min_length=1, max_length=12, description="programs, or names of ready ones")
+    measure: tuple[Measured, ...] = Field(min_length=1, max_length=12, description="programs, or names of ready ones")
     restarts: int = Field(default=4, ge=1, le=32, description="of each state on each node")
     repeats: int = Field(default=3, ge=1, le=100, description="runs of each program at a restart, after one that does not count")
     order: Literal["random", "balanced"] = Field(
@@ -103,16 +110,6 @@ class ExperimentPlan(Value):
     restart_minutes: float = Field(default=15, gt=0, le=240, description="how long a restart is expected to take")
     worth: float = Field(default=2, ge=0.1, le=50, description="percent: a smaller difference is none")
     published: tuple[Published, ...] = ()
-
-    @field_validator("measure", mode="before")
-    @classmethod
-    def _programs(cls, given: Any) -> Any:
-        """Let a program be what it is: of a mapping nobody wants to hear that it is no text."""
-        return (
-            tuple(Program.model_validate(each) if isinstance(each, dict) else each for each in given)
-            if isinstance(given, list)
-            else given
-        )
 
     @model_validator(mode="after")
     def _whole(self) -> "ExperimentPlan":

@@ -103,15 +103,18 @@ def _remarks(result: ExperimentResult, folder: str) -> Iterator[str]:
 
 def _table(result: ExperimentResult, column: Column, width: int) -> Iterator[Line]:
     cells = [each for each in result.cells if each.column == column.name]
-    names = min(_STATE, max(len(each.state) for each in cells))
+    names = min(_STATE, max(5, *(len(each.state) for each in cells)))
+    medians = [_median(each, column.unit) for each in cells]
+    wide = max(6, *map(len, medians))
     better = "more is better" if column.better == "high" else "less is better"
     yield from wrapped([(f"{cut(column.name, 40)}, {column.unit}, {better}", "title")], width)
-    rows = [f"{cut(each.state, names):<{names}}  {_row(each, column.unit)}" for each in cells]
+    firsts = (f"{cut(each.state, names):<{names}}  {said:<{wide}}" for each, said in zip(cells, medians, strict=True))
+    rows = [f"{first}  {_row(each)}" for first, each in zip(firsts, cells, strict=True)]
     used = max(len(row) for row in rows) + 2
     room = min(_DRAWN, width - used) if width - used >= _LEAST else 0
     low, high = _ends(cells)
     scale = f"{low:.2f}{high:>{(room or _DRAWN) - 4}.2f}"
-    head = f"{'state':<{names}}  {'median':<9} {'relative':<22} {'p':<6}"
+    head = f"{'state':<{names}}  {'median':<{wide}}  {'relative':<22} {'p':<6}"
     yield ((cut(f"{head:<{used}}{scale if room else ''}".rstrip(), width), "label"),)
     for each, row in zip(cells, rows, strict=True):
         drawn = _drawn(each, low, high, room) if room else ""
@@ -127,14 +130,16 @@ def _ends(cells: Sequence[Cell]) -> tuple[float, float]:
     return max(0.0, min([0.98, *ends])), min(3.0, max([1.02, *ends]))
 
 
-def _row(cell: Cell, unit: str) -> str:
-    spoken = _SPOKEN.get(unit, "{:.4g}".format)
-    middle = "-" if cell.median is None else spoken(cell.median)
+def _median(cell: Cell, unit: str) -> str:
+    return "-" if cell.median is None else _SPOKEN.get(unit, "{:.4g}".format)(cell.median)
+
+
+def _row(cell: Cell) -> str:
     if cell.says == "first":
-        return f"{middle:<9} 1"
+        return "1"
     ends = f" ({cell.low:.3f} to {cell.high:.3f})" if cell.low is not None and cell.high is not None else ""
     said = "-" if cell.ratio is None else f"{cell.ratio:.3f}{ends}"
-    return f"{middle:<9} {said:<22} {f'{cell.p:.2g}' if cell.p is not None else '':<6} {cell.says}"
+    return f"{said:<22} {f'{cell.p:.2g}' if cell.p is not None else '':<6} {cell.says}"
 
 
 def _drawn(cell: Cell, low: float, high: float, room: int) -> str:
@@ -161,7 +166,7 @@ def plan_page(document: Mapping[str, Any], plan: ExperimentPlan, width: int | No
 def _plan_lines(document: Mapping[str, Any], plan: ExperimentPlan, width: int) -> Iterator[Line]:
     states, nodes = document["states"], document["nodes"]
     on = f" on {len(nodes)} servers" if len(nodes) > 1 else ""
-    many = f"{document['restarts']} restarts with the way back, about {in_time(document['seconds'])}"
+    many = f"{document['restarts']} restarts, the last to go back, about {in_time(document['seconds'])}"
     text = f"{len(states)} states, {count(plan.restarts, 'restart')} of each{on}: {many}"
     yield from wrapped([(text, "title")], width)
     yield from wrapped([_can_show(document)], width)

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import experiment_options as opt
 from advisor.cli.bmc_options import Asked, Yes, agreed, asks_bmcs
-from advisor.cli.output import Form, Terminal, emit, show
+from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
 
 if TYPE_CHECKING:
-    from advisor.model.experiment import ExperimentPlan
     from advisor.work.experiment.result import Foreseen
     from advisor.work.experiment.task import Ran
 
@@ -57,53 +56,43 @@ def run(
         return _list(asked.form)
     observer = Terminal()
     if resume is not None:
-        if plan or folder:
-            raise BadValue("--resume goes on with what its folder says", cure="leave the plan and --folder out")
+        opt.alone(plan, folder)
         return shown(task.go_on(resume, task.doors_of(resume, asked.base), observer=observer), asked.form, observer)
     if plan is None:
-        raise BadValue(
-            "no plan is given", cure="advisor experiment --list has ready ones; docs/experiment.md says how to write one"
-        )
+        raise BadValue("no plan is given", cure="see advisor experiment --list; docs/experiment.md says how to write one")
     if asked.many and node is not None:
         raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts name servers themselves")
     found = load_plan(plan, hold=opt.held(hold), restarts=restarts, repeats=repeats, partner=partner)
     doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
     if dry_run:
         about, _ = task.look(found, doors, no_slurm=no_slurm, observer=observer)
-        _foresee(about, found, asked.form)
+        _foresee(about, asked.form)
         return 0
     how = task.Asked(doors, folder or Path(f"experiment-{Path(plan).stem}"), keep_winner, no_slurm, seed)
-    done = task.run_experiment(found, how, lambda about: yes or _agreed(about, found, asked.form), observer)
+    done = task.run_experiment(found, how, lambda about: yes or _agreed(about, asked.form), observer)
     return shown(done, asked.form, observer)
 
 
 def _list(form: Form) -> int:
     from advisor.render.experiment import list_page
-    from advisor.work.experiment.plan import listed, ready_programs
+    from advisor.work.experiment.plan import list_document, listed, ready_programs
 
-    plans, programs = listed(), {name: each.run for name, each in ready_programs().items()}
-    document = {
-        "plans": {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in plans.items()},
-        "programs": programs,
-    }
     show(
         form,
-        lambda: {"schema": "advisor-experiment-list/1", **document},
-        lambda: list_page(list(plans.items()), programs, form.width),
+        list_document,
+        lambda: list_page(list(listed().items()), {n: p.run for n, p in ready_programs().items()}, form.width),
     )
     return 0
 
 
-def _foresee(about: "Foreseen", plan: "ExperimentPlan", form: Form) -> None:
+def _foresee(about: "Foreseen", form: Form) -> None:
     from advisor.render.experiment import plan_page
 
-    show(form, about.document, lambda: plan_page(about.document(), plan, form.width))
+    show(form, about.document, lambda: plan_page(about.document(), about.plan, form.width))
 
 
-def _agreed(about: "Foreseen", plan: "ExperimentPlan", form: Form) -> bool:
-    from advisor.render.experiment import plan_page
-
-    emit([plan_page(about.document(), plan, form.width)], None, color=form.color, width=form.width)
+def _agreed(about: "Foreseen", form: Form) -> bool:
+    _foresee(about, replace(form, output=None, json=False))
     return agreed("Restart these servers so often, and change these settings?")
 
 

@@ -192,7 +192,7 @@ def resumed(folder: Path) -> Journal:
         file.seek(size)
     except BlockingIOError as error:
         file.close()
-        raise CannotWork(f"{folder}: an advisor works on it now; end that one first") from error
+        raise CannotWork(f"{folder}: somebody works on it now; end that one first") from error
     except OSError as error:
         raise CannotWork(f"{journal.path}: {(error.strerror or 'cannot be written').lower()}") from error
     journal._file = file  # noqa: SLF001 - opened here

@@ -73,7 +73,7 @@ class Node:
 
     def read(self, path: str) -> str:
         """Return what stands in a setting's file, or in all files of a pattern; of a choice the one in brackets."""
-        script = f'for each in {_pattern(path)}; do cat "$each" || exit 1; done | sort -u >"$2"\n'
+        script = f'for each in {_pattern(path)}; do cat "$each" || exit 1; echo; done | grep -v "^$" | sort -u >"$2"\n'
         lines = self.ask(script).decode("utf-8", "replace").splitlines()
         if len(lines) != 1:
             raise CannotWork(f"{self.name}: {path} is not the same everywhere, and could not be put back")

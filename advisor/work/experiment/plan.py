@@ -43,6 +43,13 @@ def listed() -> dict[str, ExperimentPlan]:
     return {name: _read(read_sheet(path)) for name, path in ready_plans().items()}
 
 
+def list_document() -> dict[str, object]:
+    """Return the document of ``advisor experiment --list --json``."""
+    plans = {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in listed().items()}
+    programs = {name: each.run for name, each in ready_programs().items()}
+    return {"schema": "advisor-experiment-list/1", "plans": plans, "programs": programs}
+
+
 def load_plan(
     given: str,
     *,
@@ -126,15 +133,15 @@ def _program(given: Program | str, sheet: Sheet, at: int) -> Program:
 
 
 def _placements_are_used(plan: ExperimentPlan, programs: tuple[Program, ...], sheet: Sheet) -> None:
-    used = [each.name for each in programs if "{place}" in each.run]
+    used = [(at, each.name) for at, each in enumerate(programs) if "{place}" in each.run]
     if plan.placement and not used:
         raise sheet.wrong(
             ("placement",), "no program has {place} in its command", "write where the words go: run: numactl {place} ./app"
         )
     if used and not plan.placement:
-        raise sheet.wrong(
-            ("measure",), f"{used[0]} has {{place}}, and the plan has no placement", 'add placement: {near: "WORDS"}'
-        )
+        at, name = used[0]
+        cure = 'add placement: {near: "WORDS"}'
+        raise sheet.wrong(("measure", at), f"{name} has {{place}}, and the plan has no placement", cure)
 
 
 def _settings_are_known(plan: ExperimentPlan, sheet: Sheet) -> None:

@@ -209,6 +209,6 @@ def test_two_advisors_do_not_work_on_one_experiment(tmp_path: Path) -> None:
 
     begin(tmp_path, plan())
     first = resumed(tmp_path)
-    with pytest.raises(CannotWork, match="an advisor works on it now"):
+    with pytest.raises(CannotWork, match="somebody works on it now"):
         resumed(tmp_path)
     first.close()

@@ -126,7 +126,7 @@ def test_the_way_back_is_known_beforehand(server: Any, admin: Admin) -> None:  #
     said = types(admin, bmc, written(admin.folder), "--dry-run")
     words = " ".join(said.out.split())
     assert (said.status, bmc.writes(), bmc.resets, (admin.folder / "e").exists()) == (0, [], [], False), said.err
-    assert "2 states, 2 restarts of each: 5 restarts with the way back, about 87 min" in words
+    assert "2 states, 2 restarts of each: 5 restarts, the last to go back, about 87 min" in words
     assert (
         "It describes and can prove nothing: the least p over 1 comparison is 0.33; a proof takes 4 restarts of each state"
         in words
