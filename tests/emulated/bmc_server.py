@@ -75,7 +75,7 @@ def mini(settings: Json) -> str:
 
 def small(settings: Json) -> str:
     """Return the server of eight CPUs that a PowerEdge R7525's settings describe: a restart of it takes little."""
-    return "small-l3numa" if settings["CcxAsNumaDomain"] == "Enabled" else f"small-nps{settings['NumaNodesPerSocket']}"
+    return f"small-nps{settings['NumaNodesPerSocket']}"
 
 
 def _dealt(settings: Json, can_be: bool) -> str:

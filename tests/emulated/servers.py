@@ -115,8 +115,8 @@ def _variants() -> Iterator[tuple[str, Server]]:
     """Yield what other BIOS settings make of these servers, by names that say so."""
     for nodes in (1, 4):  # NPS0 and NPS2; node interleaving is as NPS0
         yield f"rome-nps{nodes // 2}", replace(_NPS4, nodes=nodes, mib=512, nics=(nodes * 6 // 8,))
-    for name, nodes in (("nps1", 2), ("nps2", 4), ("l3numa", 8)):  # 8 CPUs, each with an L3 cache of its own: for experiments
-        yield f"small-{name}", replace(_NPS4, groups=4, cores=1, nodes=nodes, nics=(nodes * 6 // 8,), dimms=4)
+    for nodes in (1, 2, 4):  # 8 CPUs, each with an L3 cache of its own: for experiments
+        yield f"small-nps{nodes}", replace(_NPS4, groups=4, cores=1, nodes=2 * nodes, nics=(nodes * 6 // 4,), dimms=4)
     yield "naples-interleaved", replace(_NAPLES, nodes=1, mib=1024, nics=(0,), order="linear", distances=(10, 10, 10, 10))
     for clusters, cut in ((1, ""), (2, "-snc2")):
         for threads, smt in ((1, "-nosmt"), (2, "")):

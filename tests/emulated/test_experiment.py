@@ -40,10 +40,8 @@ repeats: 1
 settle: 0
 restart_minutes: 15
 """
-NPS1 = "  - {name: NPS1, set: {numa.nps: 1, numa.l3_as_node: off}}"
-NPS2 = "  - {name: NPS2, set: {numa.nps: 2, numa.l3_as_node: off}}"
-L3 = "  - {name: L3 as NUMA, set: {numa.nps: 1, numa.l3_as_node: on}}"
-NODES = {"NPS1": 2, "NPS2": 4, "L3 as NUMA": 8}
+NPS1, NPS2, NPS4 = (f"  - {{name: NPS{nodes}, set: {{numa.nps: {nodes}}}}}" for nodes in (1, 2, 4))
+NODES = {"NPS1": 2, "NPS2": 4, "NPS4": 8}
 
 
 @pytest.fixture
@@ -90,7 +88,7 @@ def measured(bmc: Emulated, document: Any) -> tuple[dict[str, float | None], dic
 def test_three_states_are_described_and_a_power_cut_is_gone_on_with(server: Emulated, admin: Admin) -> None:  # noqa: F811
     """Killed by -9 in the middle and resumed, two restarts of each of three states are described; it ends where it began."""
     was, journal = dict(server.applied), admin.folder / "experiment" / "journal.jsonl"
-    line = [sys.executable, "-m", "advisor", *words(admin, f"{NPS1}\n{NPS2}\n{L3}", 2), "--bmc", server.url, "--insecure"]
+    line = [sys.executable, "-m", "advisor", *words(admin, f"{NPS1}\n{NPS2}\n{NPS4}", 2), "--bmc", server.url, "--insecure"]
     variables = {**os.environ, "ADVISOR_BMC_USER": USER, "ADVISOR_BMC_PASSWORD": PASSWORD, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(line, cwd=admin.folder, env=variables, start_new_session=True, stdout=subprocess.DEVNULL) as process:
         while not (journal.exists() and journal.read_text().count('"event": "asked"') == 2):
@@ -106,7 +104,7 @@ def test_three_states_are_described_and_a_power_cut_is_gone_on_with(server: Emul
     assert {cell["state"]: cell["says"] for cell in said.document["cells"]} == {
         "NPS1": "first",
         "NPS2": "described",
-        "L3 as NUMA": "described",
+        "NPS4": "described",
     }
     assert (shown, said.document["winner"], [cell["p"] for cell in said.document["cells"]]) == (own, None, [None] * 3)
     assert [len(cell["restarts"]) for cell in said.document["cells"]] == [2, 2, 2]
