@@ -281,4 +281,4 @@ def _as_student_of_many(normal: float, freedom: int) -> float:
         ((5 * square + 16) * square + 3) / 96,
         (((3 * square + 19) * square + 17) * square - 15) / 384,
     )
-    return normal * (1 + sum(term / freedom**power for power, term in enumerate(terms, 1)))
+    return normal * (1 + sum(float(term / freedom**power) for power, term in enumerate(terms, 1)))

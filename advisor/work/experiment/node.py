@@ -10,8 +10,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from advisor.errors import CannotWork
+from advisor.host.errands import Reply, Way
 from advisor.host.files import write_file
-from advisor.host.nodes import Reply, Way, ask_nodes
+from advisor.host.nodes import ask_nodes
 from advisor.model.experiment import Program, Reads
 from advisor.model.fleet import Outcome
 from advisor.model.measurement import Measurements, reported_text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import CannotWork
-from advisor.host.nodes import Ended, Errand, Reply, Way
+from advisor.host.errands import Ended, Errand, Reply, Way
 from advisor.model.experiment import Program, Reads
 from advisor.work.experiment import node as module
 from advisor.work.experiment.node import Node
