@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from advisor.cli import node_options as nodes
-from advisor.cli import options as opt
+from advisor.cli.bmc_options import with_several
 from advisor.cli.output import Terminal
 from advisor.errors import BadValue
 
@@ -48,7 +48,7 @@ def _captured_first(
     timeout: nodes.Timeout = 60.0,
     fan_out: nodes.FanOut = 64,
 ) -> list[Path]:
-    """Return the places to look at; where nodes are named they are captured first, all of them anew."""
+    """Return the places to look at; where nodes are named they are captured first, all of them again."""
     names = nodes.named(where, hosts)
     if names is None and slurm is None:
         if not places:
@@ -66,4 +66,4 @@ def _captured_first(
 
 def captures_first(run: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that looks at a fleet -w and what goes with it; it takes the places to look at as ``places``."""
-    return opt.with_several(run, "places", _captured_first)
+    return with_several(run, "places", _captured_first)

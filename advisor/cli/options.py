@@ -1,10 +1,9 @@
 """The options of the commands: first those that several share, then those of one with many; of jobs see job_options."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -215,21 +214,3 @@ def same_view(source: str | None, scope: str, files: Mapping[str, Iterable[Path]
     """Return the options with which another command sees the same: its findings have the same numbers then."""
     named = (word for option, paths in files.items() for path in paths or () for word in (option, str(path)))
     return (*(() if source is None else ("--from", source)), *(("--scope", scope) if scope != "mpi" else ()), *named)
-
-
-def with_several(run: Callable[..., Any], name: str, several: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that has several options in the place of one of its parameters, which takes what is made of them."""
-    shared = inspect.signature(several).parameters
-    options: list[inspect.Parameter] = []
-    for each in inspect.signature(run).parameters.values():
-        options += shared.values() if each.name == name else [each]
-
-    def command(**given: Any) -> Any:
-        """Run the command."""
-        made = several(**{each: given.pop(each) for each in shared})
-        return run(**given, **{name: made})
-
-    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined] # typer reads options there
-    command.__annotations__ = {each.name: each.annotation for each in options}
-    command.__module__ = run.__module__
-    return command
