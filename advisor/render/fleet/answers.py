@@ -7,7 +7,7 @@ from advisor.language.units import count, plain
 from advisor.model.fleet import Fleet, Silent, Slow
 from advisor.model.node_sets import folded
 from advisor.render.commandline import word
-from advisor.render.fleet.screen import answered_text, slow_lines
+from advisor.render.fleet.screen import amount, answered_text, slow_lines
 from advisor.render.lines import Line, Page, labelled, wrapped
 
 _ROOM: Final = 13
@@ -52,10 +52,12 @@ def measured_page(told: Mapping[str, Any], slow: Sequence[Slow], width: int | No
 
 def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -> Iterator[Line]:
     yield from wrapped([(f"{count(told['asked'], 'node')} asked, {told['measured']} measured", "title")], width)
+    for each in told.get("figures", ()):
+        yield from labelled(each["figure"], [(_beside(each), "")], width, _ROOM)
     yield from not_measured_lines(told["not_measured"], width)
     again = told["measured_again"]
     if again:
-        named = {each.node for each in slow}
+        named = {each.node for each in slow} | {each["node"] for each in told["not_measured"]}
         fine = [node for node in again if node not in named]
         said = f"{plain(folded(again), _LONGEST)}" + (f"; not slow then: {plain(folded(fine), _LONGEST)}" if fine else "")
         yield from labelled("Again", [(said, "")], width, _ROOM)
@@ -63,6 +65,14 @@ def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -
         yield from labelled("SLOW", [(plain(text, _LONGEST), "warn")], width, _ROOM)
     if told["measured"]:
         yield from labelled("Then", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ROOM)
+
+
+def _beside(each: Mapping[str, Any]) -> str:
+    """Return what is usual of a figure, and the nodes at both ends."""
+    low, high = (choose(each["values"].items(), key=lambda item: item[1]) for choose in (min, max))
+    ends = " to ".join(f"{amount(value, each['unit'])} ({plain(node)})" for node, value in (low, high))
+    usual = amount(each["median"], each["unit"])
+    return f"{each['kind']:<2} {count(len(each['values']), 'node')}, {usual} usually, {ends}; {each['about']}"
 
 
 def not_measured_lines(told: Sequence[Mapping[str, Any]], width: int) -> Iterator[Line]:

@@ -35,7 +35,7 @@ def _lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
         yield from _bad(group, kind, width)
         for each in group["figures"]:
             span = f"{amount(each['least'], each['unit'])} to {amount(each['most'], each['unit'])}"
-            text = f"{kind}{each['figure']}: {amount(each['median'], each['unit'])} usually, {span}"
+            text = f"{kind}{plain(each['figure'])}: {amount(each['median'], each['unit'])} usually, {span}"
             yield from labelled("Pairs", [(text, "")], width, _ROOM)
         if not told["interrupted"] and not group["judged"]:
             few = "too few pairs to know what is usual: 8 are needed" if group["pairs"] < 8 else "too few pairs gave a result"
@@ -74,8 +74,8 @@ def _told(own: Sequence[_Bad]) -> str:
         return f"no result{whom}"
     value, usual = (amount(each, figure["unit"]) for each in (bad["value"], bad["median"]))
     others = [each["figure"] for each, *_ in own if each is not figure]
-    also = f"; also {', '.join(others)}" if others else ""
-    return f"{figure['figure']} {value}{whom}, median {usual} (z {bad['z']:g}){also}"
+    also = f"; also {plain(', '.join(others))}" if others else ""
+    return f"{plain(figure['figure'])} {value}{whom}, median {usual} (z {bad['z']:g}){also}"
 
 
 def _no_result(found: Sequence[Mapping[str, Any]], kind: str, width: int) -> Iterator[Line]:

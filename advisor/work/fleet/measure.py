@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -43,8 +44,25 @@ _PORTABLE: Final = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 """What every server of an architecture runs; the kernels choose the widest instructions themselves when they start."""
 _STATIC: Final = ("-static", "-s")
 """Whatever C library a node has, and however old."""
+NO_SECOND: Final = "it was slow, and gave no result when it was measured again"
 _BESIDE: Final = 120.0
 """Seconds beside the plan's own: to connect, to send the kernels, for the idle gate."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One figure of the nodes of a kind, beside each other."""
+
+    kind: str
+    figure: str
+    unit: str
+    values: Mapping[str, float]
+    about: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        about = {"kind": self.kind, "figure": self.figure, "unit": self.unit, "about": self.about}
+        return {**about, "median": median(self.values.values()), "values": dict(self.values)}
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,7 @@ class MeasuredFleet:
     again: tuple[str, ...] = ()
     slow: tuple[Slow, ...] = ()
     interrupted: bool = False
+    figures: tuple[Beside, ...] = ()
 
     @property
     def status(self) -> int:
@@ -75,6 +94,7 @@ class MeasuredFleet:
             "not_measured": [{"node": node, "why": why} for node, why in self.why_not.items()],
             "measured_again": list(self.again),
             "slow": [each.model_dump(mode="json") for each in self.slow],
+            **({"figures": [each.document() for each in self.figures]} if self.figures else {}),
         }
 
 
@@ -136,6 +156,7 @@ def measure_fleet(
         second, interrupted = _round(folder, again, way or Way(), busy_ok=busy_ok, observer=observer)
         for node, found in second.measured.items():
             _keep(folder, node, found)
+        why_not |= {node: f"{NO_SECOND}: {why}" for node, why in second.why_not.items()}
     slow = tuple(each for each in _slow(folder, first.measured) if each.node in suspects) if suspects else ()
     sure = tuple(each for each in slow if each.node in second.measured) if suspects else ()
     return MeasuredFleet(str(folder), names, tuple(first.measured), why_not, suspects, sure, interrupted)

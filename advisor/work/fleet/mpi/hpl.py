@@ -24,7 +24,7 @@ from advisor.model.measurement import Measurements, Result, reported_or_zero
 from advisor.model.observed_binding import planned_ranks
 from advisor.work import SILENT, Observer
 from advisor.work.fleet.answers import AnswersFolder
-from advisor.work.fleet.measure import MeasuredFleet
+from advisor.work.fleet.measure import NO_SECOND, Beside, MeasuredFleet
 from advisor.work.fleet.mpi.launches import Alike, Start, chosen, folder_of, gate, groups_of, start_all
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.folder import File
@@ -67,7 +67,8 @@ def measure_fleet_hpl(
     except KeyboardInterrupt:
         interrupted = True
     measured = tuple(name for name in names if name in done.rates)
-    return MeasuredFleet(str(folder), names, measured, why_not, tuple(done.again), tuple(done.slow), interrupted)
+    again, late = tuple(done.again), tuple(done.slow)
+    return MeasuredFleet(str(folder), names, measured, why_not, again, late, interrupted, tuple(done.figures.values()))
 
 
 class _Done:
@@ -78,10 +79,14 @@ class _Done:
         self.rates: dict[str, Result] = {}
         self.again: list[str] = []
         self.slow: list[Slow] = []
+        self.figures: dict[str, Beside] = {}
 
     def keep(self, group: Alike, node: str, found: Result, when: str) -> None:
         """Keep a result beside what else was measured on its node."""
         self.rates[node] = found
+        kind, size = group.kind.name, found.details
+        values = {**(self.figures[kind].values if kind in self.figures else {}), node: found.median}
+        self.figures[kind] = Beside(kind, "HPL", found.unit, values, f"N={size['n']}, NB={size['nb']}")
         place = self.folder / f"{node}{MEASURED_SUFFIX}"
         machine = group.machines[node]
         new = gathered(machine, conditions(machine, when, ()), [found], [])
@@ -208,9 +213,10 @@ def _measure(runner: _Runner, idle: tuple[str, ...], done: _Done) -> None:
     if not suspects:
         return
     runner.observer.say(f"{len(suspects)} of {len(found)} nodes are slow beside the others: they are measured again")
-    second, _ = runner.round(suspects, size, repeats, rate, "again")
+    second, whys = runner.round(suspects, size, repeats, rate, "again")
     for node, each in second.items():
         done.keep(runner.group, node, each, when)
+    done.why_not |= {node: f"{NO_SECOND}: {why}" for node, why in whys.items()}
     done.again += suspects
     done.slow += [each for each in _slow(runner, {**found, **second}) if each.node in second]
 

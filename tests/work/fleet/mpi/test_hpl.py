@@ -67,6 +67,29 @@ def test_hpl_is_kept_beside_what_else_was_measured(site: Path) -> None:
     assert [each.kernel for each in read_measurements([site / "fleet" / "n1.measured.json"]).results] == ["hpl"]
 
 
+def test_the_page_has_the_figures_beside_each_other(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is usual and who is at both ends first, then who is slow; the document has each node's."""
+    planted(site, hpl_table(NAMES, {"n3": (0.8, 0.8)}))
+    words = ["fleet", "measure", "--hpl", "--xhpl", str(site / "xhpl"), "--n", "40960", "-o", str(site / "fleet")]
+    assert status([*words, "--launcher", "openmpi4", "--launcher-version", "4.1.4", "--width", "120"]) == 1
+    page = capsys.readouterr().out.splitlines()
+    assert page[:4] == [
+        "9 nodes asked, 9 measured",
+        "HPL          A  9 nodes, 1001 GFLOP/s usually, 801.6 GFLOP/s (n3) to 1004 GFLOP/s (n5); N=40960, NB=192",
+        "Again        n3",
+        "SLOW         A 1 of 9 hpl machine 801.6 GFLOP/s, median 1001 GFLOP/s (z -39.8) n3",
+    ]
+
+
+def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: Path) -> None:
+    """Nor slow: why nothing came is said."""
+    planted(site, hpl_table(NAMES, {"n3": (1.0, 0.8)}))
+    done = measured(site)
+    assert (done.slow, done.again, done.status) == ((), ("n3",), 0)
+    why = "it was slow, and gave no result when it was measured again: mpirun ended with status 1: mbw_mr: no route to n3"
+    assert dict(done.why_not) == {"n3": why}
+
+
 def test_a_program_that_is_not_named_whole_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which file it is on the nodes is not known otherwise."""
     assert status(["fleet", "measure", "--hpl", "--xhpl", "xhpl", "-o", str(site / "fleet")]) == 2
