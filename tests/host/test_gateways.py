@@ -62,6 +62,7 @@ def test_a_node_that_hangs_and_a_gateway_that_is_gone_are_named(site: Path) -> N
 
 
 @needs_sshd
+@pytest.mark.slow  # six connections
 def test_an_interrupt_ends_gateways_and_nodes(site: Path) -> None:
     """Nothing is left on either, and no ssh here."""
     with sshd(site, {"n1": "hangs", "n2": "hangs", "gw1": "real", "gw2": "real"}) as nodes:

@@ -19,14 +19,18 @@ MPIRUN = """#!/bin/sh
 # Prints what the kernel between two hosts would, or HPL on one, as a table beside it has it for this time.
 here=${0%/*}
 while [ "$1" != --host ]; do shift; done
-hosts=$(echo "$2" | sed 's/:[0-9]*//g; s/,/ /')
+rest=${2#*,}
+hosts="${2%%:*} ${rest%%:*}"
+[ "${2%,*}" != "$2" ] || hosts=${2%%:*}
 echo "$hosts" >>"$here/asked"
 for word; do [ ! -e "$word/HPL.dat" ] || cat "$word/HPL.dat" >>"$here/dats"; done
 [ ! -e "$here/hangs" ] || exec sleep 600
-time=$(grep -cx "$hosts" "$here/asked")
-line=$(grep "^$hosts#$time~" "$here/table" || grep "^$hosts~" "$here/table")
+line=$(grep "^$hosts~" "$here/table" || grep "^$hosts#$(grep -cx "$hosts" "$here/asked")~" "$here/table")
 [ "$line" ] || { echo "mbw_mr: no route to $hosts" >&2; exit 1; }
-echo "${line#*~}" | tr '~' '\\n'
+IFS='~'
+set -f
+set -- ${line#*~}
+printf '%s\\n' "$@"
 """
 
 

@@ -38,7 +38,11 @@ def measured(site: Path, **wished: int) -> MeasuredFleet:
     return measure_fleet_hpl(None, site / "fleet", Way(), HplOptions(site / "xhpl", **wished), launcher=how)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("gives", "slow"), [((1.0, 0.9, 0.9), ["n3"]), ((1.0, 0.9, 1.0), [])], ids=["slow", "slow once"])
+@pytest.mark.parametrize(
+    ("gives", "slow"),
+    [((1.0, 0.9, 0.9), ["n3"]), pytest.param((1.0, 0.9, 1.0), [], marks=pytest.mark.slow)],
+    ids=["slow", "slow once"],
+)
 def test_a_slow_node_is_named_after_two_runs(gives: tuple[float, ...], slow: list[str], site: Path) -> None:
     """A small run shows the rate, one counts, the suspects run again; the last result is kept beside the captures."""
     planted(site, hpl_table(NAMES, {"n3": gives}))
