@@ -31,7 +31,7 @@ def servers(rack: Rack, tmp_path: Path) -> Iterator[list[Emulated]]:  # noqa: F8
         pytest.skip("eight servers need 12 GiB and up to half an hour: ADVISOR_EMULATED=all")
     link = 9000 + os.getpid() % 1000
     found = [
-        rack.add(Emulated(board="small", folder=tmp_path / f"n{number}", seat=(number, link))) for number in range(1, SERVERS + 1)
+        rack.add(Emulated(board="mini", folder=tmp_path / f"n{number}", seat=(number, link))) for number in range(1, SERVERS + 1)
     ]
     try:
         for bmc in found:
@@ -67,7 +67,7 @@ def test_a_fleet_is_captured_audited_frozen_and_the_one_that_left_is_named(serve
     while not bmc.ready:
         assert time.monotonic() < end, "it did not come up"
         time.sleep(0.5)
-    assert (bmc.guest.server, bmc.applied["NumaNodesPerSocket"]) == ("small-nps2", "2")
+    assert (bmc.guest.server, bmc.applied["NumaNodesPerSocket"]) == ("mini", "2")
     assert captured(servers, f"-w n{CHANGED} --fresh-after 0m")["asked_now"] == 1
     check = admin.types("fleet", "baseline", "check", good, folder, "--json")
     page = admin.types("fleet", "baseline", "check", good, folder, "--width", "120")
