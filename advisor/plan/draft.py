@@ -43,8 +43,27 @@ class FirmwareState:
         return self.bios.attributes if self.bios else {}
 
     def now(self, attribute: str) -> Scalar | None:
-        """Return the present value of an attribute; None where it is not known."""
-        return self.present.get(attribute)
+        """Return the present value of an attribute as the vendor's tools take it; None where it is not known.
+
+        A file may hold the menu's words where the tools take names: those are the registry's, or the sheet's.
+        """
+        value = self.present.get(attribute)
+        if self._takes_words:
+            return value
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        return known.named(value) if known else self._own_word(attribute, value)
+
+    @property
+    def _takes_words(self) -> bool:
+        return self.vendor.redfish is not None and self.vendor.redfish.menu_words
+
+    def nameless(self, attribute: str, names: Iterable[VendorValue]) -> bool:
+        """Return whether a file is in the menu's words, and what the vendor's tools call this present value is not known."""
+        if self.registry is not None or self._takes_words or attribute not in self.present:
+            return False
+        shown = self.vendor.shown
+        in_words = any(self.present.get(name) in set(words.values()) - words.keys() for name, words in shown.items())
+        return in_words and self.now(attribute) not in {*names, *shown.get(attribute, {})}
 
     def lacks(self, attribute: str) -> str | None:
         """Return why an attribute is not one of this machine's; None where it is, or nothing says."""
@@ -86,18 +105,15 @@ class FirmwareState:
         return next((sets for word, sets in lock.sets.items() if self.same(attribute, word, value)), {})
 
     def spelled(self, attribute: str, value: VendorValue) -> VendorValue | None:
-        """Return a value as this machine spells it; None where its registry does not allow it, or its kind is another."""
+        """Return a value as the vendor's tools take it; None where the registry does not allow it, or its kind is another."""
         now = self.now(attribute)
         if self.registry is not None and (known := self.registry.attributes.get(attribute)):
             choice = _chosen(known, value)
             if choice is None:
                 whole = int(value) if known.kind == "Integer" and str(value).isdigit() else value
                 return whole if not known.values and known.takes(whole) else None
-            shown = isinstance(now, str) and all(now != each.name for each in known.values)
+            shown = self._takes_words and all(now != each.name for each in known.values)
             return choice.shown if shown and any(now == each.shown for each in known.values) else choice.name
-        words = self.vendor.shown.get(attribute, {})
-        if now in words.values() and now not in words:
-            return words.get(str(value), value)
         return _alike(now, value)
 
     def same(self, attribute: str, one: Scalar | None, other: Scalar | None) -> bool:

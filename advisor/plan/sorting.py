@@ -36,10 +36,8 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         if wish.done is False:
             lists.by_hand.append(_left(wish, "the BIOS says so already: a restart is due, or something overrides it"))
         return None
-    if now is not None and not ground.takes_again(place.attribute, now):
-        lists.refused.append(
-            _left(wish, f"it is set to {now}, which the attribute registry does not allow: it could not be undone")
-        )
+    if now is not None and (why := _no_way_back(place, now, ground)):
+        lists.refused.append(_left(wish, why))
         return None
     if wish.others:
         lists.refused.append(_left(wish, _contradiction(wish)))
@@ -48,6 +46,16 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         lists.by_hand.append(_left(wish, "waived: the site accepts it as it is"))
         return None
     return _weighed(wish, place, value, now, ground=ground, lists=lists)
+
+
+def _no_way_back(place: Place, now: Scalar, ground: FirmwareState) -> str | None:
+    """Return why a present value could not be written again; None where it could."""
+    if not ground.takes_again(place.attribute or "", now):
+        return f"it is set to {now}, which the attribute registry does not allow: it could not be undone"
+    if ground.nameless(place.attribute or "", place.spoken.values()):
+        cure = "give the attribute registry with a further --bios"
+        return f"it is set to {now}, the menu's words; what the tools call that is not known: {cure}"
+    return None
 
 
 def _content(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> None:

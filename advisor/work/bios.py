@@ -41,6 +41,7 @@ def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
     from advisor.collect.firmware.redfish import (
         apply_times,
         bios_of,
+        in_menu_words,
         is_registry,
         registry_of,
         resource_of,
@@ -65,6 +66,9 @@ def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
     if told and not told[0].attributes:
         cure = "start the server once, so that its BIOS reports them, and save GET .../Bios again"
         raise BadInput("no BIOS attributes in it that can be read", file=str(found[0][0]), cure=cure)
+    if told and not registries and in_menu_words(told[0]):
+        cure = "add the attribute registry with a further --bios, or write both with advisor bios read --bmc HOST -o FILE"
+        raise BadInput("attributes by the menu's words: what the tools call them is not known", file=str(found[0][0]), cure=cure)
     bios = with_pending(told[0], told[1]) if len(told) == 2 else told[0] if told else None
     registry = registries[0] if registries else None
     return BiosInput(

@@ -12,7 +12,7 @@ from advisor.plan.registry import named, settle
 def broken(plan: Plan, bios: Bios | None = None, registry: Registry | None = None, *, blind: bool = False) -> list[str]:
     """Return every law that a plan breaks; ``blind`` where unknown values were asked for."""
     found = [*_one_value(plan), *_profile_beside(plan), *_way_back(plan), *_lone_preferred(plan)]
-    found += [*_present(plan, bios)] if bios else []
+    found += [*_present(plan, bios, registry)] if bios else []
     found += [] if blind or plan.order else [f"{c.attribute} of unknown value" for c in plan.writes if c.now is None]
     return found + ([*_legal(plan, bios.attributes if bios else {}, registry)] if registry else [])
 
@@ -50,12 +50,17 @@ def _way_back(plan: Plan) -> Iterator[str]:
             yield f"{change.attribute} has no way back"
 
 
-def _present(plan: Plan, bios: Bios) -> Iterator[str]:
+def _present(plan: Plan, bios: Bios, registry: Registry | None) -> Iterator[str]:
+    """Yield what is not there, and what is not so; a file may have the menu's words of what is written by name."""
+    shown = vendors()[plan.vendor_id].shown
     for change in plan.writes:
-        if bios.attributes.get(change.attribute) is None:
+        there = bios.attributes.get(change.attribute)
+        if there is None:
             yield f"{change.attribute} is not there"
-        if change.now is not None and bios.attributes.get(change.attribute) != change.now:
-            yield f"{change.attribute} does not stand at {change.now}"
+        own = named(registry, change.attribute, there) if registry else there
+        names = {there, own, *(name for name, word in shown.get(change.attribute, {}).items() if word == there)}
+        if change.now is not None and change.now not in names:
+            yield f"{change.attribute} is not set to {change.now}"
 
 
 def _legal(plan: Plan, present: Mapping[str, Scalar | None], registry: Registry) -> Iterator[str]:

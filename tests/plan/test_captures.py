@@ -15,6 +15,7 @@ from advisor.know.settings import settings
 from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Include, Plan
 from advisor.model.audit.platform import Scope
+from advisor.model.hardware.firmware import Bios
 from advisor.work.bios import BiosInput, firmware_from
 from advisor.work.checklist import planned
 from advisor.work.judgement import HardwareOnOrder, judged, maker_of
@@ -60,23 +61,71 @@ def test_the_script_of_a_capture_harms_nothing(vendor: str, platform: str, captu
             assert [change for change in made.changes if not change.active] == []
 
 
-@needed
-@pytest.mark.parametrize(("vendor", "platform", "capture", "registry"), [CAPTURES[0], CAPTURES[1]], ids=["dell", "hpe"])
-def test_a_capture_in_the_menus_words_is_answered_in_them(vendor: str, platform: str, capture: str, registry: str) -> None:
-    """Where a file holds ValueDisplayNames the same attributes are written, in words that the registry allows."""
-    given = firmware_from([FOLDER / capture, FOLDER / registry])
+def in_words(given: BiosInput, *, attributes: bool = False) -> Bios:
+    """Return a BIOS as its menu has it: values by their ValueDisplayName, and attributes by their DisplayName."""
     assert given.bios is not None
     assert given.registry is not None
-    known = given.registry.attributes
-    shown = {
-        name: next((each.shown for each in known[name].values if each.name == value), value) if name in known else value
-        for name, value in given.bios.attributes.items()
-    }
-    words = BiosInput(with_other_names(given.bios.model_copy(update={"attributes": shown}), given.registry), given.registry)
+    known, found = given.registry.attributes, {}
+    for name, value in given.bios.attributes.items():
+        own = known.get(name)
+        word = next((each.shown for each in own.values if each.name == value), value) if own else value
+        found[(own.shown if own and attributes else None) or name] = word
+    return given.bios.model_copy(update={"attributes": found})
+
+
+@needed
+@pytest.mark.parametrize("attributes", [False, True], ids=["values", "attributes"])
+@pytest.mark.parametrize(("vendor", "platform", "capture", "registry"), [CAPTURES[0], CAPTURES[1]], ids=["dell", "hpe"])
+def test_a_capture_in_the_menus_words_is_answered_in_names(
+    vendor: str, platform: str, capture: str, registry: str, attributes: bool
+) -> None:
+    """What the tools take: the same script to the letter, as long as the registry says what is called how."""
+    given = firmware_from([FOLDER / capture, FOLDER / registry])
+    assert given.registry is not None
+    words = BiosInput(with_other_names(in_words(given, attributes=attributes), given.registry), given.registry)
     for include in INCLUDES[:1] + INCLUDES[3:]:
         (own,), (made,) = (of_order(vendor, platform, each, "mpi", include) for each in (given, words))
         assert broken(made, words.bios, words.registry, blind="unknown" in include) == []
-        assert sorted(made.attributes) == sorted(own.attributes)
+        written = [(each.attribute, each.value, each.now, each.back[0].value) for each in own.writes]
+        both = {each.attribute for each in made.writes}
+        assert both or not written
+        assert [(each.attribute, each.value, each.now, each.back[0].value) for each in made.writes] == [
+            row for row in written if row[0] in both
+        ]
+
+
+@needed
+def test_supermicro_is_answered_in_the_words_that_it_shows() -> None:
+    """Its BMC shows and takes the menu's words, so does its tool: none of what is written is a number of the registry's."""
+    given = firmware_from([FOLDER / CAPTURES[6][2], FOLDER / str(CAPTURES[6][3])])
+    (made,) = of_order("supermicro", "sapphire-rapids", given, "mpi", ("unknown", "contested"))
+    assert given.bios is not None
+    assert [(each.attribute, each.now) for each in made.writes if each.now != given.bios.attributes[each.attribute]] == []
+    assert [each.value for each in made.writes if str(each.value).isdigit()] == []
+
+
+@needed
+def test_words_of_the_menu_without_a_registry_are_written_where_the_sheet_has_the_name() -> None:
+    """SysProfile=Performance is PerfOptimized; a value whose name nobody knows stays, said why."""
+    words = BiosInput(in_words(firmware_from([FOLDER / CAPTURES[0][2], FOLDER / str(CAPTURES[0][3])])))
+    (made,) = of_order("dell", "ice-lake", words, "mpi", ("unknown", "contested"))
+    assert broken(made, words.bios, blind=True) == []
+    shown = {word for names in vendors()["dell"].shown.values() for word in names.values()}
+    assert [each.attribute for each in made.writes if {each.value, each.now} & (shown - {"Dynamic"})] == []
+
+
+def test_attributes_by_the_menus_words_without_a_registry_are_refused(tmp_path: Path) -> None:
+    """One line says what to add; with the registry they are read."""
+    file, registry = tmp_path / "bios.json", tmp_path / "registry.json"
+    menu = {f"Setting Number {n}": "On" for n in range(9)}
+    file.write_text(json.dumps({"@odata.type": "#Bios.v1_0_0.Bios", "Attributes": menu}))
+    with pytest.raises(BadInput, match="what the tools call them is not known"):
+        firmware_from([file])
+    entries = [{"AttributeName": f"Set{n}", "DisplayName": f"Setting Number {n}", "Type": "String"} for n in range(9)]
+    registry.write_text(json.dumps({"RegistryEntries": {"Attributes": entries}}))
+    given = firmware_from([file, registry])
+    assert given.bios is not None
+    assert given.bios.attributes == {f"Set{n}": "On" for n in range(9)}
 
 
 @needed

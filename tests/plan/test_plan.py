@@ -120,16 +120,21 @@ def test_what_the_registry_does_not_allow_is_never_written() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("now", "wanted"),
-    [("Round Robin", "Linear Numbering"), ("RoundRobin", "Linear")],
-    ids=["menu", "own"],
-)
-def test_a_value_is_written_in_the_manner_of_the_file(now: str, wanted: str) -> None:
-    """A file in the menu's words is answered in the menu's words, one in the registry's names in those."""
+@pytest.mark.parametrize("now", ["Round Robin", "RoundRobin"], ids=["menu", "own"])
+def test_a_value_is_written_by_name_and_goes_back_by_name(now: str) -> None:
+    """Tools take the registry's names; a file in the menu's words is answered in them no more than one in names."""
     known = registry([choice("MadtCoreEnumeration", "RoundRobin=Round Robin", "Linear=Linear Numbering")])
     made = plan([asks("c", "cpu.enumeration", "linear")], bios={"MadtCoreEnumeration": now}, registry=known)
-    assert written(made) == [("MadtCoreEnumeration", wanted)]
+    assert written(made) == [("MadtCoreEnumeration", "Linear")]
+    assert [each.value for change in made.writes for each in change.back] == ["RoundRobin"]
+
+
+def test_a_word_of_the_menu_whose_name_nobody_has_is_not_written() -> None:
+    """Without a registry the sheet has some names: of a file that shows others by their words, the rest is left to a person."""
+    menu = {"SysProfile": "Performance", "MemFrequency": "Maximum Performance", "MadtCoreEnumeration": "One After Another"}
+    made = plan([asks("c", "cpu.enumeration", "linear")], bios=menu)
+    assert written(made) == []
+    assert [why for _, why in reasons(made.refused) if "the menu's words" in why] != []
 
 
 @pytest.mark.parametrize("now", ["Enable", True, 1])

@@ -153,15 +153,33 @@ def is_registry(resource: Mapping[str, Any]) -> bool:
 
 
 def with_other_names(bios: Bios, registry: Registry) -> Bios:
-    """Return the BIOS with, for each value, its other name: the registry's for the menu's words, and the other way round."""
+    """Return the BIOS with the registry's names of attributes that a file calls by the menu's words, and each value's other name.
+
+    The registry's for the menu's words, and the other way round; what is both is taken for the name.
+    """
+    found = {_named(name, registry): value for name, value in bios.attributes.items()}
+    waiting = {_named(name, registry): value for name, value in bios.pending.items()} if bios.pending is not None else None
     also = {}
-    for name, value in bios.attributes.items():
+    for name, value in found.items():
         known = registry.attributes.get(name)
-        for each in known.values if known else ():
-            if value in (each.name, each.shown) and each.name != each.shown:
-                also[name] = each.name if value == each.shown else each.shown
-                break
-    return bios.model_copy(update={"also": also})
+        choices = [each for each in known.values if value in (each.name, each.shown)] if known else []
+        for each in sorted(choices, key=lambda each: value != each.name)[:1]:
+            if each.name != each.shown:
+                also[name] = each.shown if value == each.name else each.name
+    return bios.model_copy(update={"attributes": found, "pending": waiting, "also": also})
+
+
+def _named(name: str, registry: Registry) -> str:
+    """Return the registry's name of an attribute that is called by its words in the menu; as it is where those are of several."""
+    if name in registry.attributes:
+        return name
+    meant = [each.name for each in registry.attributes.values() if each.shown == name]
+    return meant[0] if len(meant) == 1 else name
+
+
+def in_menu_words(bios: Bios) -> bool:
+    """Return whether attributes are called by the menu's words: names have no blanks, but for one in passing."""
+    return sum(" " in name.strip() for name in bios.attributes) * 2 > max(len(bios.attributes), 8)
 
 
 def registry_of(resource: Mapping[str, Any], file: str) -> Registry:

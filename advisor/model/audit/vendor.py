@@ -45,6 +45,9 @@ class Redfish(Value):
     headers: dict[str, str] = Field(default={}, description="headers that a PATCH needs: If-Match")
     reset: str = Field(pattern="^/redfish/v1/", description="path of the action that restarts the machine")
     reset_type: str = Field(description="ResetType that makes a change take effect")
+    menu_words: bool = Field(
+        default=False, description="whether it shows and takes the words of the menu in place of the registry's names for values"
+    )
     notes: tuple[str, ...] = ()
 
 

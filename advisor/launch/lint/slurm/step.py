@@ -165,8 +165,9 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     for option in ("--sockets-per-node", "--cores-per-socket"):
         number_of(said, option)  # how many they are changes nothing in a step (22.05, observed)
     per_node, each = number_of(said, "--ntasks-per-node"), number_of(said, "--cpus-per-task")
-    if "SLURM_HINT" in line.words.environment and per_node and "--ntasks" not in said:
-        raise Unclear("SLURM_HINT beside --ntasks-per-node without --ntasks: how many tasks that starts was not seen often")
+    alone = per_node and "--ntasks" not in said
+    if "SLURM_HINT" in line.words.environment and (alone or "--extra-node-info" in said):
+        raise Unclear("SLURM_HINT beside --ntasks-per-node without --ntasks, or beside -B, is not worked out here")
     total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
@@ -188,6 +189,8 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
 def _step(said: Mapping[str, str], inner: str | None, release: tuple[int, ...]) -> Step:
     """Return what each node of a step is asked for, the number of its tasks not yet."""
     each, used = number_of(said, "--cpus-per-task"), number_of(said, "--threads-per-core") or levels(said)[1]
+    if used != (levels(said)[1] or used):
+        raise Unclear("--threads-per-core and -B say different things, and the last of them counts")
     if each and release < (21, 8) and "--exact" not in said:
         raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
     exact = "--exact" in said or "--exclusive" in said or (each is not None and release >= (22, 5))
