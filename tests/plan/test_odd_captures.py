@@ -1,6 +1,5 @@
 """Captures and registries as no BMC should answer, and some do: the script for them harms nothing, or there is none."""
 
-import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -77,9 +76,9 @@ def all_written(found: Mapping[str, Plan]) -> set[str]:
 FREED = held("ProcCStates", "SysProfile", "Custom")
 ODD: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "no registry": (OFF, ()),
-    "read-only": (OFF, (registry(NumaNodesPerSocket={"ReadOnly": True}),)),
-    "greyed out for ever": (OFF, (registry(NumaNodesPerSocket={"GrayOut": True}, ApbDis={"Hidden": True}),)),
-    "a value out of range": ({**OFF, "NumaNodesPerSocket": "8", "ApbDis": "Sometimes"}, (registry(),)),
+    "read-only": (OFF, (registry(SysProfile={"ReadOnly": True}, LogicalProc={"Immutable": True}),)),
+    "greyed out for ever": (OFF, (registry(SysProfile={"GrayOut": True}, LogicalProc={"Hidden": True}),)),
+    "a value out of range": ({**OFF, "SysProfile": "Banana", "LogicalProc": "Sometimes"}, (registry(),)),
     "whole numbers with bounds": (
         {**OFF, "NumaNodesPerSocket": 1},
         (registry(NumaNodesPerSocket={"Type": "Integer", "Value": [], "LowerBound": 1, "UpperBound": 2}),),
@@ -105,7 +104,7 @@ ODD: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         ),
     ),
     "no choices": (OFF, (registry(NumaNodesPerSocket={"Value": []}, ApbDis={"Value": None}),)),
-    "half of the registry": (OFF, (registry(NumaNodesPerSocket=None, ApbDis=None, SysProfile=None),)),
+    "half of the registry": (OFF, (registry(LogicalProc=None, ApbDis=None, SysProfile=None),)),
     "values that wait": (
         OFF,
         ({"@odata.id": "/redfish/v1/Systems/1/Bios/Settings", "Attributes": {**OFF, "NumaNodesPerSocket": "2"}}, registry()),
@@ -130,20 +129,27 @@ def test_the_script_of_an_odd_capture_harms_nothing(name: str, tmp_path: Path) -
         assert broken(made, bios.bios, bios.registry, blind=True) == []
 
 
-def test_what_may_not_be_written_is_not_and_what_lets_go_is_written_first(tmp_path: Path) -> None:
-    """Read-only and greyed out for ever: never. Behind a chain: each link before the next, or none of them."""
-    for name in ("read-only", "greyed out for ever", "half of the registry", "nothing but null", "other letters"):
+NEVER = ("read-only", "greyed out for ever", "a value out of range", "half of the registry", "nothing but null", "other letters")
+
+
+def test_what_may_not_be_written_or_not_go_back_is_not_written(tmp_path: Path) -> None:
+    """Two attributes that a plain registry lets be written: not where they are held for ever, absent or of an illegal value."""
+    wanted, found = {"SysProfile", "LogicalProc"}, {}
+    assert wanted <= all_written(plans(given(tmp_path, OFF, registry())))
+    for name in NEVER:
         folder = tmp_path / name
         folder.mkdir()
         attributes, others = ODD[name]
-        assert "NumaNodesPerSocket" not in all_written(plans(given(folder, attributes, *others))), name
-    plain = all_written(plans(given(tmp_path, OFF, registry())))
-    assert {"NumaNodesPerSocket", "SysProfile"} <= plain
-    attributes, others = ODD["a chain of three"]
-    for made in plans(given(tmp_path, attributes, *others)).values():
-        order = [change.attribute for change in made.writes]
-        for first, then in itertools.pairwise(("SysProfile", "ProcCStates")):
-            assert then not in order or first not in order or order.index(first) < order.index(then)
+        found[name] = wanted & all_written(plans(given(folder, attributes, *others)))
+    assert {name: there for name, there in found.items() if there} == {}
+
+
+def test_what_lets_go_is_written_first(tmp_path: Path) -> None:
+    """Greyed out unless another is so that is written too: that one first. Unless one that nobody wants: not at all."""
+    behind = plans(given(tmp_path, OFF, registry(held("LogicalProc", "SysProfile", "PerfOptimized"))))["mpi unknown contested"]
+    assert [change.attribute for change in behind.writes] == ["SysProfile", "LogicalProc"]
+    stuck = plans(given(tmp_path, OFF, registry(held("LogicalProc", "ProcVirtualization", "Disabled"))))
+    assert "LogicalProc" not in all_written(stuck)
 
 
 def test_two_attributes_of_one_setting_are_both_written_or_neither(tmp_path: Path) -> None:
