@@ -7,15 +7,16 @@ and noises are those of tests/tune/simulation.py; the published machines must be
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import islice
+from functools import cache, partial
 from math import ceil, exp, hypot, log, log2, sqrt
 from multiprocessing import Pool
 from pathlib import Path
 from random import Random
 from statistics import mean, median, stdev
+from typing import IO, cast
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -48,7 +49,7 @@ def signed_rank(differences: Sequence[float]) -> float:
     for rank in range(1, count + 1):
         for at in range(len(ways) - 1, rank - 1, -1):
             ways[at] += ways[at - rank]
-    return sum(ways[: total + 1]) / 2**count
+    return float(sum(ways[: total + 1]) / 2**count)
 
 
 def exhaustive(bench: Bench) -> Choice:
@@ -107,7 +108,8 @@ _CHI = (3.841, 5.991, 7.815, 9.488, 11.070, 12.592, 14.067, 15.507, 16.919, 18.3
 
 def f_race(bench: Bench) -> Choice:
     """Return what is left by Friedman's test and Conover's after each block from the fifth on, as irace does it."""
-    left, rows, dropped = list(range(len(bench.truth))), [], False
+    left, dropped = list(range(len(bench.truth))), False
+    rows: list[dict[int, float]] = []
     while len(rows) < BLOCKS and len(left) > 1:
         order = left[:]
         bench.dice.shuffle(order)
@@ -154,6 +156,26 @@ def race(bench: Bench) -> Choice:
     return chosen(verdict), verdict.winner is not None
 
 
+@cache
+def _irace() -> tuple[IO[str], IO[str]]:
+    script, pipe = str(Path(__file__).with_name("irace.R")), subprocess.PIPE
+    process = subprocess.Popen(["Rscript", "--vanilla", script], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+    return cast("IO[str]", process.stdin), cast("IO[str]", process.stdout)
+
+
+def irace(bench: Bench) -> Choice:
+    """Return the best of irace's elites, of a process apart (GPL); called faster where the first line is none of them."""
+    words, answers = _irace()
+    print(len(bench.truth), BLOCKS, bench.dice.getrandbits(30), file=words, flush=True)
+    for said in answers:
+        if said.startswith("RUN"):
+            print(exp(bench.run(int(said.split()[1]))), file=words, flush=True)
+        elif said.startswith("ELITES"):
+            elites = [int(each) for each in said.split()[1:]]
+            return elites[0], 0 not in elites
+    raise SystemExit("irace ended; it needs R and its package irace: apt-get install r-cran-irace")
+
+
 WAYS: dict[str, Callable[[Bench], Choice]] = {
     "advisor tune": race,
     "30 blocks, signed rank, Holm": exhaustive,
@@ -161,7 +183,10 @@ WAYS: dict[str, Callable[[Bench], Choice]] = {
     "sequential halving, 40 %": halving,
     "hyperfine's rule": hyperfine,
     "best of 10": best_of_ten,
+    "irace": irace,
 }
+_SLOW = ("irace",)
+"""Only where asked: half a second for a race, and it needs R."""
 Cell = tuple[str, str, float]
 Row = tuple[str, float, float, float, float, float, int]
 """Way; share of good choices, of claims, of false claims; runs where a line is worth it, and where none is; races with one."""
@@ -170,7 +195,8 @@ Row = tuple[str, float, float, float, float, float, int]
 def cell(given: Cell, races: int, ways: Iterable[str]) -> tuple[Cell, list[Row]]:
     """Return what each way did in one cell; all of them meet the same landscapes, each with noise of its own."""
     program, noise, sigma = given
-    truths, rows = [landscape(machine, program) for machine in published()], []
+    truths = [landscape(machine, program) for machine in published()]
+    rows: list[Row] = []
     for way in ways:
         dice = Random(f"{given} {way}")  # noqa: S311 - the same races every time
         seen: list[tuple[bool, bool, bool, float, bool]] = []
@@ -183,7 +209,7 @@ def cell(given: Cell, races: int, ways: Iterable[str]) -> tuple[Cell, list[Row]]
             seen.append((truth[choice] - min(truth) <= WORTH + 1e-9, claims, wrong, used, truth[0] - min(truth) > WORTH))
         worth, none = [each[3] for each in seen if each[4]], [each[3] for each in seen if not each[4]]
         shares = [mean(float(each[at]) for each in seen) for at in range(3)]
-        rows.append((way, *shares, mean(worth or [0.0]), mean(none or [0.0]), len(worth)))
+        rows.append((way, shares[0], shares[1], shares[2], mean(worth or [0.0]), mean(none or [0.0]), len(worth)))
     return given, rows
 
 
@@ -192,28 +218,28 @@ def lines(found: Sequence[tuple[Cell, list[Row]]], races: int) -> Iterator[str]:
     yield f"{races} races a cell; {len(found)} cells; {len(published())} published machines.\n"
     yield "| way | worst cell: false winner | within 2 %, noise up to 2.5 %: mean, worst | runs with a winner | all equal |"
     yield "| --- | --: | --: | --: | --: |"
-    for at, way in enumerate(WAYS):
-        rows = [(given, each[at]) for given, each in found if len(each) > at]
-        quiet = [row for (program, _, sigma), row in rows if sigma <= 0.025 and program != "equal"]
-        winners = [row for (program, _, sigma), row in rows if row[6] and sigma <= 0.05]
-        equal = [row for (program, _, sigma), row in rows if program == "equal" and sigma <= 0.05]
+    for way in WAYS:
+        own = [(given, row) for given, rows in found for row in rows if row[0] == way]
+        quiet = [row for (program, _, sigma), row in own if sigma <= 0.025 and program != "equal"]
+        winners = [row for _, row in own if row[6]]
+        equal = [row for (program, _, _), row in own if program == "equal"]
         if not (quiet and equal):
             continue
         good = f"{mean(row[1] for row in quiet):.1%}, {min(row[1] for row in quiet):.1%}"
-        spent, level = mean(row[4] for row in winners), mean(row[5] for row in equal)
-        yield f"| {way} | {max(row[3] for _, row in rows):.1%} | {good} | {spent:.0%} | {level:.0%} |"
+        spent, none = mean(row[4] for row in winners), mean(row[5] for row in equal)
+        yield f"| {way} | {max(row[3] for _, row in own):.1%} | {good} | {spent:.0%} | {none:.0%} |"
     yield "\n| program | noise | of a run | way | within 2 % | called faster | falsely | runs with a winner | without |"
     yield "| --- | --- | --: | --- | --: | --: | --: | --: | --: |"
     for (program, noise, sigma), rows in found:
-        for way, good, claims, wrong, worth, none, _ in rows:
-            head = f"| {program} | {noise} | {sigma:.1%} | {way} "
-            yield f"{head}| {good:.1%} | {claims:.1%} | {wrong:.1%} | {worth:.0%} | {none:.0%} |"
+        for name, near, claims, wrong, worth, level, _ in rows:
+            head = f"| {program} | {noise} | {sigma:.1%} | {name} "
+            yield f"{head}| {near:.1%} | {claims:.1%} | {wrong:.1%} | {worth:.0%} | {level:.0%} |"
 
 
 def kept(file: Path | None) -> dict[Cell, list[Row]]:
     """Return the cells that a file has from before."""
     found = [json.loads(line) for line in file.read_text().splitlines()] if file and file.exists() else []
-    return {(program, noise, sigma): [tuple(row) for row in rows] for (program, noise, sigma), rows in found}
+    return {(program, noise, sigma): [cast("Row", tuple(row)) for row in rows] for (program, noise, sigma), rows in found}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -222,12 +248,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("races", nargs="?", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="only cells with this word")
-    parser.add_argument("--ways", type=int, default=len(WAYS), help="only so many ways, the first ones")
+    parser.add_argument("--ways", nargs="*", choices=list(WAYS), help="only these ways; all but irace by default")
     parser.add_argument("--keep", type=Path, help="add each cell to this file, and take those that are in it")
     given = parser.parse_args(arguments)
     wanted = [each for each in cells() if given.only in " ".join(map(str, each))]
     there = kept(given.keep)
-    work = partial(cell, races=given.races, ways=list(islice(WAYS, given.ways)))
+    work = partial(cell, races=given.races, ways=given.ways or [way for way in WAYS if way not in _SLOW])
     with Pool(given.jobs) as pool:
         for found, rows in pool.imap(work, [each for each in wanted if each not in there]):
             there[found] = rows

@@ -18,7 +18,8 @@ from typing import Final
 from advisor.errors import AdvisorError
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, NodePlan, Slot
-from advisor.tune.race import Race, Verdict, order
+from advisor.tune import race as module
+from advisor.tune.race import Race, Verdict
 from advisor.work.machine import read_machine
 from advisor.work.tune.candidates import placements
 
@@ -198,13 +199,11 @@ class Bench:
         return self._burst if self._spell else 0.0
 
 
-def raced(
-    bench: Bench, seed: int, arrange: Callable[[Sequence[int], int, int], Sequence[int]] = order, race: Race | None = None
-) -> Verdict:
-    """Return the verdict of a race that may take the runs of the fixed plan; ``arrange`` puts a block in order."""
+def raced(bench: Bench, seed: int, race: Race | None = None) -> Verdict:
+    """Return the verdict of a race that may take the runs of the fixed plan."""
     race, room = race or Race(len(bench.truth)), BLOCKS * len(bench.truth)
     while not race.over and bench.runs + len(race.active) <= room and not race.is_futile(BLOCKS):
-        race.add({each: bench.run(each) for each in arrange(race.active, seed, len(race.blocks))})
+        race.add({each: bench.run(each) for each in module.order(race.active, seed, len(race.blocks))})
     return race.verdict()
 
 

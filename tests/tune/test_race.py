@@ -1,14 +1,14 @@
 """Races whose answer is known: who is left out, when they stop, what they say; and how often they are wrong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log
 from random import Random
 
 import pytest
 
 from advisor.tune import race as module
-from advisor.tune.race import Race, order
-from advisor.tune.sequential import SignWalk
+from advisor.tune.race import Race
+from advisor.tune.sequential import SignWalk, spent
 from tests.tune.simulation import CORPUS, NOISES, PROGRAMS, Bench, chosen, landscape, published, raced
 
 WORTH = log(1.02)
@@ -78,10 +78,10 @@ def test_a_line_that_fails_is_out_and_the_others_go_on() -> None:
 
 def test_the_order_of_a_block_is_random_and_known_by_its_seed() -> None:
     """Each line is in each place of a block equally often, and the same seed gives the same order again."""
-    blocks = [order(range(4), 7, block) for block in range(4000)]
+    blocks = [module.order(range(4), 7, block) for block in range(4000)]
     shares = [sum(each[place] == line for each in blocks) / 4000 for place in range(4) for line in range(4)]
     assert [share for share in shares if abs(share - 0.25) > 0.035] == []
-    assert order(range(4), 7, 3) == order(range(4), 7, 3) != order(range(4), 8, 3)
+    assert module.order(range(4), 7, 3) == module.order(range(4), 7, 3) != module.order(range(4), 8, 3)
 
 
 def test_no_line_is_called_faster_whose_interval_holds_no_difference() -> None:
@@ -99,10 +99,10 @@ def test_no_line_is_called_faster_whose_interval_holds_no_difference() -> None:
     assert {pair[1] for pair in seen} == {True, False}
 
 
-def false_winners(races: int, noises: Sequence[str], sigma: float, arrange: Callable[..., Sequence[int]] = order) -> float:
+def false_winners(races: int, noises: Sequence[str], sigma: float) -> float:
     """Return the share of races among eight equal lines that have a winner."""
     dice = Random(11)  # noqa: S311
-    verdicts = [raced(Bench([0.0] * 8, sigma, noise, dice), seed, arrange) for noise in noises for seed in range(races)]
+    verdicts = [raced(Bench([0.0] * 8, sigma, noise, dice), seed) for noise in noises for seed in range(races)]
     return sum(verdict.winner is not None for verdict in verdicts) / len(verdicts)
 
 
@@ -119,30 +119,44 @@ def test_a_false_winner_is_rare_over_all_noises() -> None:
     assert false_winners(60, NOISES, 0.02) <= 0.05
 
 
-@pytest.mark.slow
-def test_a_fixed_order_would_be_seen() -> None:
-    """With the same order in each block a regular neighbour makes winners of equal lines: the tests above can fail."""
-    assert false_winners(60, ["regular"], 0.025, lambda lines, _seed, _block: tuple(lines)) > 0.12
+def test_a_fixed_order_fails_the_test_of_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With lines in the same order in each block, that each is in each place equally often is found to be false."""
+    monkeypatch.setattr(module, "order", lambda lines, _seed, _block: tuple(lines))
+    with pytest.raises(AssertionError):
+        test_the_order_of_a_block_is_random_and_known_by_its_seed()
 
 
 @pytest.mark.slow
-def test_looks_without_correction_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the whole error spent again at each look more than 5 % have a winner: the tests above can fail."""
+def test_a_fixed_order_fails_the_test_of_false_winners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same order in each block something that comes as often as a block makes winners of equal lines."""
+    monkeypatch.setattr(module, "order", lambda lines, _seed, _block: tuple(lines))
+    with pytest.raises(AssertionError):
+        test_a_false_winner_is_rare_under_every_noise("regular")
 
-    class Uncorrected(SignWalk):
-        def add(self, difference: float) -> None:
-            self._used = -1.0
-            walk, self.level = self.level, 0.0
-            super().add(difference)
-            self.level, total, at = walk, 0.0, len(self._alive)
-            while at and total + self._alive[at - 1] <= 0.05:
-                at -= 1
-                total += self._alive[at]
-            if self._sum >= at - self._reach and self.blocks >= 5 and not self.proven:
-                self.proven_at = self.blocks
 
+class Uncorrected(SignWalk):
+    """Spends all of the error again at each look."""
+
+    def add(self, difference: float) -> None:
+        """Take a difference as if nothing had been spent."""
+        self._used = spent(self.level, self.blocks + 1) - self.level
+        super().add(difference)
+
+
+@pytest.mark.slow
+def test_looks_without_correction_fail_the_test_of_false_winners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the whole error spent again at each look more than 5 % of races among equal lines have a winner."""
     monkeypatch.setattr(module, "SignWalk", Uncorrected)
-    assert false_winners(40, ["normal"], 0.02) > 0.15
+    with pytest.raises(AssertionError):
+        test_a_false_winner_is_rare_under_every_noise("normal")
+
+
+@pytest.mark.slow
+def test_lines_without_correction_fail_the_test_of_false_winners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the whole error spent on each of seven lines more than 5 % of races among equal ones have a winner."""
+    monkeypatch.setattr(module, "SignWalk", lambda level: SignWalk(7 * level))
+    with pytest.raises(AssertionError):
+        test_a_false_winner_is_rare_under_every_noise("normal")
 
 
 @pytest.mark.slow

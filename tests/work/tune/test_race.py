@@ -11,6 +11,7 @@ from advisor.errors import BadInput, CannotWork
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape
 from advisor.tune.candidates import Candidate
+from advisor.tune.race import order
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.hosts import JobHosts
 from advisor.work.tune import budget, race
@@ -80,6 +81,14 @@ def test_the_fastest_line_is_found_and_the_document_says_it(go: Callable[..., Ra
     packed = next(each for each in found["candidates"] if each["name"] == "packed")
     assert (packed["dropped_after"], packed["runs"]) == (3, 3)
     assert all(each["low"] <= each["median"] <= each["high"] for each in found["candidates"])
+
+
+def test_each_block_runs_in_the_order_of_its_seed(go: Callable[..., Raced]) -> None:
+    """The runs of the journal are in the random order of their block, and not always in the same."""
+    runs = [run for run in go(Program(noise=0.5)).journal.runs if run.block]
+    blocks = [[run.candidate for run in runs if run.block == block] for block in range(1, runs[-1].block + 1)]
+    assert blocks == [list(order(sorted(each), 3, block)) for block, each in enumerate(blocks, 1)]
+    assert len({tuple(each) for each in blocks}) > 3
 
 
 def test_what_was_found_is_there_for_bind(go: Callable[..., Raced]) -> None:
