@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from advisor.work.bmc.undo import undo_bios as undo_bios
     from advisor.work.checklist import Ordered as Ordered
     from advisor.work.checklist import checklist as checklist
+    from advisor.work.experiment.plan import experiment_plan as experiment_plan
+    from advisor.work.experiment.task import ExperimentOptions as ExperimentOptions
+    from advisor.work.experiment.task import experiment_status as experiment_status
+    from advisor.work.experiment.task import resume_experiment as resume_experiment
+    from advisor.work.experiment.task import run_experiment as run_experiment
     from advisor.work.hpl import measure_hpl as measure_hpl
     from advisor.work.job.folder import write_job as write_job
     from advisor.work.job.hosts import HostOptions as HostOptions
@@ -68,6 +73,8 @@ _HOMES: Final = {
     "work.bmc.stage": ("bios_status", "stage_bios"),
     "work.bmc.undo": ("undo_bios",),
     "work.checklist": ("Ordered", "checklist"),
+    "work.experiment.plan": ("experiment_plan",),
+    "work.experiment.task": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
     "work.hpl": ("measure_hpl",),
     "work.job.hpl": ("HplOptions",),
     "work.job.folder": ("write_job",),

@@ -50,25 +50,23 @@ def run(
 ) -> int:
     """Run an experiment."""
     from advisor.work.experiment import task
-    from advisor.work.experiment.plan import load_plan
+    from advisor.work.experiment.plan import experiment_plan
 
     if list_:
         return _list(asked.form)
     observer = Terminal()
     if resume is not None:
         opt.alone(plan, folder)
-        return shown(task.go_on(resume, task.doors_of(resume, asked.base), observer=observer), asked.form, observer)
+        return shown(task.resume_experiment(resume, task.doors_of(resume, asked.base), observer=observer), asked.form, observer)
     if plan is None:
         raise BadValue("no plan is given", cure="see advisor experiment --list; docs/experiment.md says how to write one")
     if asked.many and node is not None:
         raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts name servers themselves")
-    found = load_plan(plan, hold=opt.held(hold), restarts=restarts, repeats=repeats, partner=partner)
+    found = experiment_plan(plan, hold=opt.held(hold), restarts=restarts, repeats=repeats, partner=partner)
     doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
     if dry_run:
-        about, _ = task.look(found, doors, no_slurm=no_slurm, observer=observer)
-        _foresee(about, asked.form)
-        return 0
-    how = task.Asked(doors, folder or Path(f"experiment-{Path(plan).stem}"), keep_winner, no_slurm, seed)
+        return _foresee(task.look(found, doors, no_slurm=no_slurm, observer=observer)[0], asked.form)
+    how = task.ExperimentOptions(doors, folder or Path(f"experiment-{Path(plan).stem}"), keep_winner, no_slurm, seed)
     done = task.run_experiment(found, how, lambda about: yes or _agreed(about, asked.form), observer)
     return shown(done, asked.form, observer)
 
@@ -85,10 +83,11 @@ def _list(form: Form) -> int:
     return 0
 
 
-def _foresee(about: "Foreseen", form: Form) -> None:
+def _foresee(about: "Foreseen", form: Form) -> int:
     from advisor.render.experiment import plan_page
 
     show(form, about.document, lambda: plan_page(about.document(), about.plan, form.width))
+    return 0
 
 
 def _agreed(about: "Foreseen", form: Form) -> bool:

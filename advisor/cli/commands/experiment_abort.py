@@ -24,4 +24,4 @@ def run(folder: FolderArgument, *, asked: Asked, yes: Yes = False) -> int:
     if not yes and not agreed(f"Put back {', '.join(door.name for door in doors)}, with a restart where it takes one?"):
         raise CannotWork("nothing was changed, for nobody said yes")
     observer = Terminal()
-    return shown(task.go_on(folder, doors, only_back=True, observer=observer), asked.form, observer)
+    return shown(task.resume_experiment(folder, doors, only_back=True, observer=observer), asked.form, observer)

@@ -12,9 +12,9 @@ from advisor.cli.output import Form, show
 def run(folder: FolderArgument, *, json: Json = False, width: Width = None, no_color: NoColor = False) -> int:
     """Say how it stands."""
     from advisor.render.experiment import result_page
-    from advisor.work.experiment.task import status_of
+    from advisor.work.experiment.task import experiment_status
 
-    found = status_of(folder)
+    found = experiment_status(folder)
     form = Form(None, json, width, not no_color)
     show(form, found.document, lambda: result_page(found.result, str(folder), form.width))
     return 0

@@ -50,7 +50,7 @@ def list_document() -> dict[str, object]:
     return {"schema": "advisor-experiment-list/1", "plans": plans, "programs": programs}
 
 
-def load_plan(
+def experiment_plan(
     given: str,
     *,
     hold: Mapping[str, Neutral] | None = None,
@@ -172,7 +172,7 @@ def columns_of(plan: ExperimentPlan) -> tuple[tuple[Column, Program, str], ...]:
     """Return what is compared: every program, once for each placement that it takes."""
     found = []
     for each in plan.measure:
-        assert isinstance(each, Program)  # noqa: S101 - load_plan fills them in
+        assert isinstance(each, Program)  # noqa: S101 - experiment_plan fills them in
         places = plan.places if "{place}" in each.run else {"": ""}
         for name, words in places.items():
             title = f"{each.name} {name}".strip()

@@ -28,7 +28,7 @@ _UNSET: Final = "nothing was changed, for nobody said yes"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExperimentOptions:
     """How an experiment is run."""
 
     doors: Sequence[Door]
@@ -72,7 +72,9 @@ def look(
     return foreseen(plan, [(each.name, each.present, each.moves, each.scheduler) for each in nodes]), nodes
 
 
-def run_experiment(plan: ExperimentPlan, asked: Asked, confirm: Callable[[Foreseen], bool], observer: Observer = SILENT) -> Ran:
+def run_experiment(
+    plan: ExperimentPlan, asked: ExperimentOptions, confirm: Callable[[Foreseen], bool], observer: Observer = SILENT
+) -> Ran:
     """Run an experiment: look, ask, measure every restart, go back."""
     if not asked.doors:
         raise CannotWork("which server is not said; give --bmc HOST --node NAME, or -w LIST --bmc-name 'bmc-%h', or --hosts FILE")
@@ -99,10 +101,10 @@ def run_experiment(plan: ExperimentPlan, asked: Asked, confirm: Callable[[Forese
     for each in nodes:
         each.keep(asked.folder)
     begun(asked.folder, head).close()
-    return go_on(asked.folder, [each.door for each in nodes], observer=observer)
+    return resume_experiment(asked.folder, [each.door for each in nodes], observer=observer)
 
 
-def go_on(folder: Path, doors: Sequence[Door], *, only_back: bool = False, observer: Observer = SILENT) -> Ran:
+def resume_experiment(folder: Path, doors: Sequence[Door], *, only_back: bool = False, observer: Observer = SILENT) -> Ran:
     """Go on with an experiment from where its journal ends; with ``only_back`` go back to where it began."""
     journal = resumed(folder)
     try:
@@ -220,7 +222,7 @@ def beside_of(plan: ExperimentPlan, folder: Path) -> Beside:
         return Beside(plan.published)
 
 
-def status_of(folder: Path) -> Ran:
+def experiment_status(folder: Path) -> Ran:
     """Return how an experiment stands, and what it has shown so far. Looks at its journal alone."""
     journal = read_journal(folder)
     plan, order = course_of(journal, folder)

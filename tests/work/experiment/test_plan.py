@@ -6,7 +6,7 @@ import pytest
 
 from advisor.errors import AdvisorError
 from advisor.model.experiment import Program
-from advisor.work.experiment.plan import columns_of, list_document, listed, load_plan, ready_programs
+from advisor.work.experiment.plan import columns_of, experiment_plan, list_document, listed, ready_programs
 
 GOOD = """\
 format: advisor-experiment/1
@@ -22,7 +22,7 @@ def said(folder: Path, text: str, **more: object) -> str:
     place = folder / "p.yaml"
     place.write_text(text)
     with pytest.raises(AdvisorError) as caught:
-        load_plan(str(place), **more)  # type: ignore[arg-type]
+        experiment_plan(str(place), **more)  # type: ignore[arg-type]
     return str(caught.value).replace(str(folder), "DIR")
 
 
@@ -75,7 +75,7 @@ def test_every_combination_is_a_state_but_those_left_out(tmp_path: Path) -> None
             "leave_out:\n  - {numa.nps: 1, numa.l3_as_node: on}",
         )
     )
-    names = [state.name for state in load_plan(str(place)).every_state]
+    names = [state.name for state in experiment_plan(str(place)).every_state]
     assert names == ["nps=1 l3_as_node=off", "nps=4 l3_as_node=off", "nps=4 l3_as_node=on"]
 
 
@@ -85,31 +85,31 @@ def test_a_placement_makes_a_column_of_each_program_that_takes_it(tmp_path: Path
     place.write_text(
         GOOD.replace("./app}", "'./app {place}'}\n  - {name: other, run: ./other}") + "placement: {near: -n 0, far: -n 1}\n"
     )
-    found = [(column.name, words) for column, _, words in columns_of(load_plan(str(place)))]
+    found = [(column.name, words) for column, _, words in columns_of(experiment_plan(str(place)))]
     assert found == [("app near", "-n 0"), ("app far", "-n 1"), ("other", "")]
 
 
 def test_options_change_a_ready_plan() -> None:
     """--hold, --restarts, --repeats and --partner; where a program needs the partner it is asked for."""
-    plan = load_plan("preferred-io", hold={"io.preferred_bus": 97}, restarts=6, repeats=1, partner="node02")
+    plan = experiment_plan("preferred-io", hold={"io.preferred_bus": 97}, restarts=6, repeats=1, partner="node02")
     program = plan.measure[0]
     assert isinstance(program, Program)
     assert ([state.set["io.preferred_bus"] for state in plan.every_state], plan.restarts, plan.repeats) == ([97, 97], 6, 1)
     assert "--hosts {node},node02 " in program.run
     with pytest.raises(AdvisorError, match="sends messages to another host, and none is named; add --partner HOST"):
-        load_plan("preferred-io")
+        experiment_plan("preferred-io")
 
 
 def test_a_level_that_does_harm_alone_is_refused() -> None:
     """Preferred I/O on goes only with the bus that is preferred."""
     with pytest.raises(AdvisorError, match=r"io.preferred=on goes only with io.preferred_bus, .*--hold io.preferred_bus=VALUE"):
-        load_plan("preferred-io", partner="n2")
+        experiment_plan("preferred-io", partner="n2")
 
 
 def test_a_name_that_is_none_is_told_the_nearest() -> None:
     """Of a ready plan."""
     with pytest.raises(AdvisorError, match=r"nps-l2 is no ready plan, and no file; did you mean nps-l3\?"):
-        load_plan("nps-l2")
+        experiment_plan("nps-l2")
 
 
 def test_the_four_experiments_of_the_articles_are_ready() -> None:
