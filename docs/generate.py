@@ -20,6 +20,7 @@ from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
 from advisor.host.base import PathPatterns, example_path
 from advisor.launch.registry import launchers
+from advisor.model.experiment import ExperimentResult
 from advisor.model.fact import declarations
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
@@ -62,6 +63,8 @@ def pages() -> dict[str, str]:
         "launchers.md": launcher_page(),
         "machine.schema.json": schema(),
         "measurements.schema.json": json.dumps(Measurements.model_json_schema(mode="serialization"), indent=1) + "\n",
+        "experiment.schema.json": json.dumps(ExperimentResult.model_json_schema(mode="serialization", by_alias=True), indent=1)
+        + "\n",
         "tune.schema.json": json.dumps(RaceResult.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
         "fleet-audit.schema.json": json.dumps(fleet_schema(), indent=1) + "\n",
