@@ -11,6 +11,7 @@ import pytest
 from advisor.work.experiment.node import Node, RunOutcome
 from tests.bmc.admin import Admin, Said
 from tests.bmc.conftest import admin, rack  # noqa: F401 - fixtures
+from tests.bmc.imitation import PASSWORD
 from tests.bmc.wire import Rack
 from tests.emulated.bmc_server import IDENTITY, Emulated
 from tests.emulated.test_round import Shown
@@ -109,6 +110,10 @@ def test_two_states_four_restarts_each_are_proven(server: Any, admin: Admin) -> 
     assert (len(one["restarts"]), round(one["median"]), round(four["median"])) == (4, 100, 113)
     assert four["low"] < four["ratio"] < four["high"]
     assert (bmc.applied, bmc.pending, len(bmc.resets)) == (was, {}, 9)
+    assert [path.name for path in (admin.folder / "e").iterdir() if PASSWORD.encode() in path.read_bytes()] == []
+    assert [
+        path.name for path in (admin.folder / "e").iterdir() if path.stat().st_mode & 0o077 and path.name != "journal.jsonl"
+    ] == []
 
 
 def test_what_findings_wanted_and_what_was_published_stand_beside_it(server: Any, admin: Admin) -> None:  # noqa: F811
