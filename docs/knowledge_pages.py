@@ -85,11 +85,17 @@ def setting_page() -> str:
     """Return the page of the settings: what each may be, how it is read, what makers call it."""
     bios = [each for each in settings().values() if each.where == "bios"]
     told = sum(bool(each.read) for each in bios)
+    makers = {maker: [each for each in bios if not each.makers or maker in each.makers] for maker in ("amd", "intel")}
+    shares = {maker: f"{sum(bool(each.read) for each in own)} of {len(own)}" for maker, own in makers.items()}
     head = (
         "One neutral name for each idea, whoever built the server.\n\n"
         f"Of {len(bios)} settings of the BIOS {told} can be seen in a running system by root, without a BMC, on one processor or "
-        "another; each of the others says why not. A register shows what holds now, and the kernel or a tool may have written it "
-        "since boot: how sure it is stands beside it, and where two witnesses differ, that is a finding.\n"
+        "another; each of the others says why not. One server has the settings of its maker alone: with processors of AMD "
+        f"{shares['amd']} can be seen, with Intel's {shares['intel']}; fewer with elder ones, or where the firmware answers no "
+        "HSMP. What nothing shows is in memory controllers, the data fabric and the links, whose registers are reached by "
+        "writing an index first or are in no public document; or it is several settings under one name; or the management "
+        "controller keeps it. A register shows what holds now, and the kernel or a tool may have written it since boot: how sure "
+        "it is stands beside it, and where two witnesses differ, that is a finding.\n"
     )
     parts = [f"{NOTE}# Settings\n\n{head}"]
     parts += [_setting(name, setting) for name, setting in settings().items()]

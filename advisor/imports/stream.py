@@ -54,7 +54,8 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     if why is None and not has(lines, r"Solution Validates"):
         why = f"torn at line {lines[-1].number}: it does not say whether its results were right"
     told: dict[str, str | int | float] = {}
-    threads = value_after(lines, r"Number of Threads (?:counted|=)\s*=?\s*(\d+)")
+    counted, asked = (value_after(lines, rf"Number of Threads {word}\s*=?\s*(\d+)") for word in ("(?:counted|=)", "requested"))
+    threads = counted or asked
     elements = value_after(lines, r"Array size\s*=\s*(\d+)")
     if threads:
         told["threads"] = int(threads)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput, BadValue
-from advisor.work.imports import compare_measured, import_files
+from advisor.work.fleet.audit import audit_fleet
+from advisor.work.imports import compare_measured, import_files, must_have_results
 from advisor.work.whatif import measured_on
 from tests.machines.catalogue import write_archive
 
@@ -170,4 +171,32 @@ def test_ours_and_theirs_stand_beside_each_other(rome: str, tmp_path: Path) -> N
     rows = compare_measured(file, OUTPUTS / "stream-c.txt", rome, "machine")
     assert {(row.what, row.second / row.first) for row in rows} == {
         (f"{what}, machine", 0.5) for what in ("copy", "scale", "add", "triad")
+    }
+
+
+def imported(rome: str, folder: Path, name: str, rate: float) -> str:
+    """Return what --save writes of a STREAM, and of an HPL, on a node of a fleet."""
+    (folder / f"{name}.stream").write_text(
+        "STREAM version $Revision: 5.10 $\nArray size = 800000000 (elements)\nNumber of Threads counted = 128\n"
+        f"Triad: {rate:.1f} 0.0159 0.0158 0.0160\nCopy: {rate:.1f} 0.0159 0.0158 0.0160\nScale: {rate:.1f} 0.0159 0.0158 0.0160\n"
+        f"Add: {rate:.1f} 0.0159 0.0158 0.0160\nSolution Validates\n"
+    )
+    n = 100000 if name == "n5" else 150000
+    gflops, ran = (1500.0 if name == "n5" else 3000.0), 2 / 3 * n**3 / 1e9
+    (folder / f"{name}.hpl").write_text(
+        f"WR11C2R4  {n}  384  8  16  {ran / gflops:.2f}  {gflops:.4e}\n||Ax-b||_oo/(eps*N)= 2.0e-03 ...... PASSED\n"
+    )
+    return must_have_results(import_files([folder / f"{name}.stream", folder / f"{name}.hpl"], rome)).model_dump_json()
+
+
+def test_a_fleet_s_imported_figures_show_the_slow_node(rome: str, tmp_path: Path) -> None:
+    """Saved as NODE.measured.json; an HPL of a smaller matrix is not held against those of the others."""
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    for at in range(1, 11):
+        (folder / f"n{at}.tar.gz").write_bytes(Path(rome).read_bytes())
+        (folder / f"n{at}.measured.json").write_text(imported(rome, tmp_path, f"n{at}", 150000.0 if at == 7 else 211000.0 + at))
+    found = audit_fleet([folder]).fleet
+    assert {(each.node, each.figure) for each in found.slow} == {
+        ("n7", f"stream {what} machine") for what in ("triad", "copy", "scale", "add")
     }

@@ -195,6 +195,7 @@ class SocketFirmware(Value):
     )
     fabric_clock_lowest: Volatile[Hertz | None] = Field(default=None, description="the lowest of the looks")
     memory_clock: Hertz | None = Field(default=None, description="clock of the memory; transfers are twice as many")
+    memory_clock_lowest: Volatile[Hertz | None] = Field(default=None, description="the lowest of the looks")
     busy: Volatile[Count | None] = Field(default=None, description="per cent of the time in which cores were awake (C0)")
     limits: Volatile[tuple[str, ...] | None] = Field(default=None, description="what holds the clock of the cores back now")
     io_clock_lowest: tuple[Number, ...] | None = Field(

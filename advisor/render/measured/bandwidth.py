@@ -55,6 +55,11 @@ class PartGroup:
         return max(result.spread for result in self.results)
 
     @property
+    def apart(self) -> str:
+        """Return that in words; one figure alone, as other programs print it, does not say."""
+        return percent(self.spread) if any(len(result.values) > 1 for result in self.results) else "-"
+
+    @property
     def share(self) -> float | None:
         """Which part of the ceiling was reached, where the ceiling is known."""
         shares = [result.median / result.ceiling for result in self.results if result.ceiling]
@@ -129,7 +134,7 @@ def _part(row: PartGroup, most: float, head: Sequence[str]) -> list[Cell]:
     cells: dict[str, Cell] = {"of ceiling": share, "lowest to highest": (row.extent, "dim")}
     value = (number(row.value, "bytes/s"), "title")
     first: list[Cell] = [*row.label, value, Bar(row.value / most)]
-    return [*first, percent(row.spread), *(cells[name] for name in head[6:])]
+    return [*first, row.apart, *(cells[name] for name in head[6:])]
 
 
 def _ranges(rows: Sequence[PartGroup], width: int) -> list[Line]:

@@ -134,6 +134,8 @@ def how(results: Sequence[Result]) -> str:
 
 
 def _repeats(numbers: Sequence[int]) -> str:
+    if list(numbers) == [1]:
+        return "one run"
     if len(numbers) == 1:
         return f"median of {count(numbers[0], 'repeat')}"
     return f"median of {numbers[0]}-{numbers[-1]} repeats" if numbers else ""

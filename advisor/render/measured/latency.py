@@ -12,7 +12,7 @@ from advisor.model.measurement import Measurements, Unit
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Span, cut, width_of, wrapped
 from advisor.render.measured.bandwidth import part_groups
-from advisor.render.measured.figures import Bar, Cell, distance, heading, heat, how, number, percent, table, unit_name
+from advisor.render.measured.figures import Bar, Cell, distance, heading, heat, how, number, table, unit_name
 from advisor.render.measured.series import Curve, Matrix, Pair, ends, ladder, loaded, matrices, nodes, round_trips, sound
 
 _MOST_STEPS = 26
@@ -27,8 +27,7 @@ def by_part(measurements: Measurements, width: int) -> list[Line]:
     rows = part_groups([result.model_copy(update={"purpose": "part"}) for result in found])
     most = max(row.value for row in rows)
     body: list[list[Cell]] = [
-        [row.name, row.label[1], (number(row.value, "seconds"), "title"), Bar(row.value / most), percent(row.spread)]
-        for row in rows
+        [row.name, row.label[1], (number(row.value, "seconds"), "title"), Bar(row.value / most), row.apart] for row in rows
     ]
     lines = heading("Memory latency", f"ns a load, {how(found)}", width)
     return lines + table(("part", "memory", "ns", "", "spread"), body, width, "llrlr")

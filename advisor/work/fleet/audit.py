@@ -14,7 +14,7 @@ from advisor.fleet.assemble import Nodes, assemble
 from advisor.fleet.slow import Figure, Figures
 from advisor.model.audit.platform import Scope
 from advisor.model.fleet import Fleet, Odd, Silent, Wrong
-from advisor.model.measurement import Measurements, Result
+from advisor.model.measurement import Measurements, Result, reported_or_zero
 from advisor.model.node_sets import expanded
 from advisor.work import SILENT, Observer
 from advisor.work.fleet.folder import Asked, Entry, asked
@@ -183,4 +183,6 @@ def _figures(found: Measurements) -> Iterator[tuple[str, Figure]]:
 
 def _figure_name(result: Result) -> str:
     where = result.part if result.index is None else f"{result.part} {result.index}"
+    if result.purpose == "hpl":  # imported, each may be of another N, and a smaller one is slower
+        where += f" N={reported_or_zero(result, 'n'):.0f}"
     return f"{result.kernel} {result.variant} {where}" + ("" if result.purpose == "part" else f" ({result.purpose})")
