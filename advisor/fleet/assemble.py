@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from advisor.fleet.drift import differences
 from advisor.fleet.fold import PARTITIONING, Folded
 from advisor.fleet.kinds import MINORITY, Group, group
-from advisor.fleet.slow import Figures, slow
+from advisor.fleet.slow import Figures, slow, suspects
 from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.model.fleet import Drift, Fleet, Kind, Odd, Silent, Slow, Wrong
 from advisor.model.node_sets import expanded, folded
@@ -62,6 +62,12 @@ def assemble(nodes: Nodes) -> Fleet:
         ended=nodes.ended,
         exclude=folded({*_odd_ones(wrong, drift, late), *(each.node for each in nodes.silent)}),
     )
+
+
+def suspected(nodes: Nodes) -> tuple[Slow, ...]:
+    """Return who is worth measuring again: more than are slow."""
+    settings = {name: _setting(node) for name, node in nodes.folded.items()}
+    return tuple(each for kind in group(nodes.folded) for each in suspects(kind, nodes.measured, settings))
 
 
 def _setting(node: Folded) -> str:

@@ -18,6 +18,8 @@ CAPTURE_SUFFIX: Final = ".tar.gz"
 MEASURED_SUFFIX: Final = ".measured.json"
 PAIRS: Final = "fleet-pairs.json"
 """The file in a fleet's folder that holds what its pairs gave last."""
+BEFORE_SUFFIX: Final = ".before.measured.json"
+"""Of a node that was measured again: what it had the first time."""
 _LONGEST: Final = 1 << 16
 """Bytes of a line: a reason is a line of ssh's."""
 
@@ -153,6 +155,7 @@ class Slow(Value):
     explained: str | None = Field(
         default=None, description="the setting that accounts for it: nodes with the same value are as slow"
     )
+    again: bool = Field(default=False, description="it was measured twice, and is slow in both")
 
 
 class Same(Value):

@@ -3,11 +3,12 @@
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from advisor.fleet.assemble import Nodes, assemble
+from advisor.fleet.assemble import Nodes, assemble, suspected
 from advisor.fleet.fold import Folded, Hardware
 from advisor.fleet.slow import Figure
 from advisor.model.fleet import Fleet, Wrong
@@ -89,15 +90,46 @@ def test_chance_alone_names_nobody_in_large_fleets() -> None:
     assert named(null_fleets(50, 10_000)) == {}
 
 
-def found_slow(nodes: int, seed: int) -> bool:
-    """Tell whether the one node that is a tenth slow is the one that is named, where values spread by 1.5 %."""
+def found_slow(nodes: int, seed: int, *, looks: int) -> bool:
+    """Tell whether the one node that is a tenth slow is the one that is named, where values spread by 1.5 %.
+
+    With two looks whoever may be slow is measured again, as ``fleet measure`` does.
+    """
     chance = random.Random(seed)  # noqa: S311 - no secret
-    measured = {f"n{number}": {"membw": Figure("membw", "bytes/s", 100 * chance.gauss(1, 0.015))} for number in range(nodes)}
-    measured["n3"] = {"membw": Figure("membw", "bytes/s", 90 * chance.gauss(1, 0.015))}
-    return [each.node for each in assemble(Nodes(dict.fromkeys(measured, PLAIN), {}, measured)).slow] == ["n3"]
+
+    def value(node: str) -> float:
+        return (90 if node == "n3" else 100) * chance.gauss(1, 0.015)
+
+    first = {f"n{number}": value(f"n{number}") for number in range(nodes)}
+    figures = {node: {"membw": Figure("membw", "bytes/s", each)} for node, each in first.items()}
+    found = Nodes(dict.fromkeys(figures, PLAIN), {}, figures)
+    if looks == 2:
+        for each in suspected(found):
+            figures[each.node] = {"membw": Figure("membw", "bytes/s", value(each.node), before=first[each.node])}
+    return [each.node for each in assemble(found).slow] == ["n3"]
 
 
-@pytest.mark.parametrize(("nodes", "least"), [(8, 75), (40, 87), (400, 93)])
-def test_a_node_that_is_a_tenth_slow_is_found(nodes: int, least: int) -> None:
-    """At a spread of 1.5 % a tenth is 6.7 spreads and five are asked for: so many of a hundred fleets name it, and it alone."""
-    assert sum(found_slow(nodes, seed) for seed in range(100)) >= least
+@pytest.mark.parametrize(
+    ("nodes", "looks", "least"), [(8, 1, 77), (40, 1, 92), (400, 1, 93), (8, 2, 95), (40, 2, 97), (400, 2, 97)]
+)
+def test_a_node_that_is_a_tenth_slow_is_found(nodes: int, looks: int, least: int) -> None:
+    """At a spread of 1.5 % a tenth is 6.7 spreads: of a hundred fleets so many name it, and it alone; more with a second look."""
+    assert sum(found_slow(nodes, seed, looks=looks) for seed in range(100)) >= least
+
+
+def measured_again(chance: random.Random, nodes: int, spread: float) -> Fleet:
+    """Return a fleet of which nothing is odd, in which whoever seemed slow was measured again."""
+    found = null(chance, nodes, spread)
+    again = {node: dict(figures) for node, figures in found.measured.items()}
+    for node in {each.node for each in suspected(found)}:
+        for name, figure in again[node].items():
+            again[node][name] = replace(figure, value=100 * chance.gauss(1, spread), before=figure.value)
+    return assemble(replace(found, measured=again))
+
+
+@pytest.mark.slow
+def test_chance_alone_names_nobody_who_was_measured_again() -> None:
+    """Of a thousand small fleets, where chance is worst, two looks name nobody while values spread by 1.5 % or less."""
+    spreads = (0.002, 0.008, 0.015)
+    fleets = (measured_again(random.Random(seed), 8 + seed % 33, spreads[seed % 3]) for seed in range(1000))  # noqa: S311 - no secret
+    assert named(fleets) == {}

@@ -3,17 +3,17 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from advisor import __version__
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
-from advisor.fleet.assemble import Nodes, assemble
+from advisor.fleet.assemble import Nodes, assemble, suspected
 from advisor.fleet.slow import Figure, Figures
 from advisor.model.audit.platform import Scope
-from advisor.model.fleet import Fleet, Odd, Silent, Wrong
+from advisor.model.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
 from advisor.model.measurement import Measurements, Result, reported_or_zero
 from advisor.model.node_sets import expanded
 from advisor.work import SILENT, Observer
@@ -49,6 +49,11 @@ class AuditedFleet:
 
         about = {"scope": scope, "version": __version__, "made": time.strftime("%Y-%m-%d %H:%M")}
         return fleet_report(self.fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
+
+    @property
+    def suspects(self) -> tuple[Slow, ...]:
+        """Who is worth measuring again before anybody is called slow."""
+        return suspected(self.nodes)
 
     def wrong_named(self, word: str) -> Wrong | None:
         """Return the finding of a number on the screen, or the first of a rule; None where the word is neither."""
@@ -166,11 +171,22 @@ def _measured(entries: Sequence[Entry]) -> tuple[dict[str, Figures], list[Odd]]:
         if entry.measured is None:
             continue
         try:
-            figures[entry.node] = dict(_figures(read_measurements([entry.measured])))
+            before = _before(entry.measured)
+            first = {} if before is None else dict(_figures(read_measurements([before])))
+            figures[entry.node] = {
+                name: figure if name not in first else replace(figure, before=first[name].value)
+                for name, figure in _figures(read_measurements([entry.measured]))
+            }
         except AdvisorError as error:
             why = error.problem if isinstance(error, BadInput) else str(error)
             unread.append(Odd(what="measurements", node=entry.node, why=f"cannot be read: {why[:80]}"))
     return figures, unread
+
+
+def _before(measured: Path) -> Path | None:
+    """Return what a node had when it was measured the first time; None where it was measured once."""
+    file = measured.with_name(f"{measured.name.removesuffix(MEASURED_SUFFIX)}{BEFORE_SUFFIX}")
+    return file if file.is_file() else None
 
 
 def _figures(found: Measurements) -> Iterator[tuple[str, Figure]]:

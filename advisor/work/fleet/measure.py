@@ -1,7 +1,7 @@
 """Measures many nodes at once: kernels built here, sent with the plan, run behind each node's own idle gate.
 
 The plan of a node is made from its capture, so that it fits the node: its NUMA nodes, its caches, its free memory. Whoever is
-slow beside the others is measured a second time before anybody is named; the second run's result is what counts.
+slow beside the others is measured a second time before anybody is named: slow is who is so in both runs.
 """
 
 import os
@@ -28,7 +28,7 @@ from advisor.measure.kernel_tasks import Request
 from advisor.measure.on_node import recorded, results_on_node, template_values
 from advisor.measure.plan import plan
 from advisor.measure.resources import Resources
-from advisor.model.fleet import MEASURED_SUFFIX, Slow
+from advisor.model.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements, Task
 from advisor.paths import kernels, template
@@ -148,13 +148,15 @@ def measure_fleet(
     first, interrupted = _round(folder, ready, way or Way(), busy_ok=busy_ok, observer=observer)
     why_not |= first.why_not
     for node, found in first.measured.items():
+        (folder / f"{node}{BEFORE_SUFFIX}").unlink(missing_ok=True)
         _keep(folder, node, found)
-    suspects = () if interrupted else tuple(dict.fromkeys(each.node for each in _slow(folder, first.measured)))
+    suspects = () if interrupted else tuple(dict.fromkeys(each.node for each in _suspects(folder, first.measured)))
     if suspects:
-        observer.say(f"{len(suspects)} of {len(first.measured)} nodes are slow beside the others: they are measured again")
+        observer.say(f"{len(suspects)} of {len(first.measured)} nodes may be slow beside the others: they are measured again")
         again = {node: ready[node] for node in suspects}
         second, interrupted = _round(folder, again, way or Way(), busy_ok=busy_ok, observer=observer)
         for node, found in second.measured.items():
+            _keep(folder, node, first.measured[node], BEFORE_SUFFIX)
             _keep(folder, node, found)
         why_not |= {node: f"{NO_SECOND}: {why}" for node, why in second.why_not.items()}
     slow = tuple(each for each in _slow(folder, first.measured) if each.node in suspects) if suspects else ()
@@ -162,8 +164,8 @@ def measure_fleet(
     return MeasuredFleet(str(folder), names, tuple(first.measured), why_not, suspects, sure, interrupted)
 
 
-def _keep(folder: Path, node: str, found: Measurements) -> None:
-    write_file(folder / f"{node}{MEASURED_SUFFIX}", found.model_dump_json(indent=1).encode() + b"\n", durable=True)
+def _keep(folder: Path, node: str, found: Measurements, suffix: str = MEASURED_SUFFIX) -> None:
+    write_file(folder / f"{node}{suffix}", found.model_dump_json(indent=1).encode() + b"\n", durable=True)
 
 
 def _slow(folder: Path, measured: Mapping[str, Measurements]) -> tuple[Slow, ...]:
@@ -171,6 +173,11 @@ def _slow(folder: Path, measured: Mapping[str, Measurements]) -> tuple[Slow, ...
     if not measured:
         return ()
     return tuple(each for each in audit_fleet([folder]).fleet.slow if each.node in measured)
+
+
+def _suspects(folder: Path, measured: Mapping[str, Measurements]) -> tuple[Slow, ...]:
+    """Return who of those measured now is worth measuring again."""
+    return tuple(each for each in audit_fleet([folder]).suspects if each.node in measured) if measured else ()
 
 
 def _ready(names: Sequence[str], kept: AnswersFolder) -> tuple[dict[str, _Node], dict[str, str]]:
