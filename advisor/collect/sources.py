@@ -2,7 +2,7 @@
 
 import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Final, TypeVar
@@ -222,10 +222,23 @@ def collect_machine(
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))
-    machine = with_link_layers(with_cards(merge((*parts, Machine(gaps=_disagreement(parts))))))
+    machine = with_link_layers(with_cards(merge((*_with_exact_links(parts), Machine(gaps=_disagreement(parts))))))
     if machine.topology is None:
         raise failures[0] if failures else CannotWork(f"{host.name} does not show a single CPU; give a capture or an hwloc XML")
     return machine
+
+
+def _with_exact_links(parts: Sequence[Machine]) -> tuple[Machine, ...]:
+    """Return the parts without a link's rate where another part has its speed and lanes: lstopo rounds what it prints."""
+    exact = {device.address for part in parts for device in part.pci or () if device.link and device.link.speed}
+    return tuple(
+        part.model_copy(update={"pci": part.pci and tuple(_without_rate(device, exact) for device in part.pci)}) for part in parts
+    )
+
+
+def _without_rate(device: PciDevice, exact: Collection[str]) -> PciDevice:
+    rounded = device.link is not None and device.link.speed is None and device.address in exact
+    return device.model_copy(update={"link": None}) if rounded else device
 
 
 def _disagreement(parts: list[Machine]) -> tuple[Gap, ...]:

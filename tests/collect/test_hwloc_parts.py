@@ -3,8 +3,12 @@
 import pytest
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
+from advisor.collect.reader import FactSource
+from advisor.collect.sources import collect_machine
+from advisor.host.base import Host
+from advisor.host.source import XmlHost
 from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Locality
+from advisor.model.hardware.devices import Link, Locality, PciDevice
 from advisor.model.hardware.machine import Machine
 from tests.collect.xmls import core, cores, document, info, mask, node, thing
 from tests.place.nodes import bridge, card, from_xml
@@ -165,3 +169,19 @@ def test_a_processor_of_two_parts_has_no_one_name() -> None:
     cpu = machine_from_xml(document(thing("Package", 0, CPUS, words + node(0, CPUS) + cores(CPUS)), CPUS, tail=tail), "x.xml").cpu
     assert cpu is not None
     assert (cpu.model_name, len(cpu.kinds or ())) == (None, 2)
+
+
+def test_lanes_that_the_kernel_shows_are_the_link_not_what_lstopo_rounds() -> None:
+    """15.753846 GB/s is 8 GT/s of sixteen lanes cut off: an adapter at its full rate would seem to be below it."""
+    link = Link(bandwidth=15_753_846_000)
+    exact = Link(speed=8e9, width=16, bandwidth=15_753_846_154)
+    parts = {"hwloc": link, "pci": exact}
+
+    def told(source: FactSource, host: Host) -> Machine:
+        device = PciDevice(address="0000:01:00.0", kind="hca", class_code=0x20700, vendor=0x15B3, device=0x1017)
+        found = source.collect(host) if source.name == "hwloc" else Machine()
+        own = parts.get(source.name)
+        return found.model_copy(update={"pci": (device.model_copy(update={"link": own}),)}) if own else found
+
+    xml = document(node(0, [0]) + cores([0]), [0])
+    assert [device.link for device in collect_machine(XmlHost(xml, "x.xml"), ask=told).pci or ()] == [exact]
