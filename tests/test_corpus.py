@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor.collect.hwloc.lstopo import collect, machine_from_xml
 from advisor.errors import AdvisorError
+from advisor.host.source import XmlHost
 from advisor.model.hardware.devices import Hca, Nic
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.hardware.topology import counts
@@ -68,6 +70,22 @@ def test_xml_counts_and_places_as_hwloc_does(path: Path) -> None:
     devices: list[Hca | Nic] = [*(machine.hcas or ()), *(machine.nics or ())]
     places = {each.name: ",".join(map(str, each.locality.numa_nodes)) for each in devices if each.locality}
     assert places == {name: hwloc_nodes(path, name) for name in places}
+
+
+def test_what_equal_nodes_share_of_an_xml_leaves_nothing_out() -> None:
+    """In a capture, whose nodes share the text without their own words, every XML is the same Machine as read whole."""
+    differing = []
+    for path in XMLS:
+        ran = CapturedXml(path.read_bytes(), path.name)
+        if collect(ran) != machine_from_xml(path.read_bytes(), "lstopo", "lstopo", alone=False):
+            differing.append(path.name)
+    assert (differing, len(XMLS) > 100) == ([], True)
+
+
+class CapturedXml(XmlHost):
+    """A capture of which only what lstopo printed is known."""
+
+    kind = "capture"
 
 
 @pytest.mark.parametrize("path", ROOTS, ids=stem)

@@ -8,6 +8,7 @@ looked for is the same in all captures that share a memo: one in which that diff
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -34,6 +35,7 @@ class Asked(NamedTuple):
     files: frozenset[str] = frozenset()
     views: frozenset[tuple[str, Callable[[str], Any]]] = frozenset()
     commands: frozenset[tuple[str, ...]] = frozenset()
+    answers: frozenset[tuple[tuple[str, ...], Callable[[bytes], Any]]] = frozenset()
     environment: bool = False
 
 
@@ -46,12 +48,14 @@ class Traced:
         self._files: set[str] = set()
         self._views: set[tuple[str, Callable[[str], Any]]] = set()
         self._commands: set[tuple[str, ...]] = set()
+        self._answers: set[tuple[tuple[str, ...], Callable[[bytes], Any]]] = set()
         self._environment = False
 
     @property
     def asked(self) -> Asked:
         """What was asked up to now."""
-        return Asked(frozenset(self._files), frozenset(self._views), frozenset(self._commands), self._environment)
+        commands, answers = frozenset(self._commands), frozenset(self._answers)
+        return Asked(frozenset(self._files), frozenset(self._views), commands, answers, self._environment)
 
     def read(self, path: str) -> Reading:
         """Return what a file held."""
@@ -73,6 +77,7 @@ class Traced:
         self._files |= way.files
         self._views |= way.views
         self._commands |= way.commands
+        self._answers |= way.answers
         self._environment |= way.environment
         return made
 
@@ -88,6 +93,11 @@ class Traced:
         """Return what a command printed."""
         self._commands.add(tuple(argv))
         return self._host.run(argv, timeout)
+
+    def answer_view(self, argv: tuple[str, ...], view: Callable[[bytes], V]) -> V:
+        """Return what a function makes of a command's output."""
+        self._answers.add((argv, view))
+        return view(self._host.run(argv).out)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that were set."""
@@ -173,8 +183,16 @@ class _Memo:
             frozenset((path, files[path]) for path in way.files & files.keys()),
             frozenset((each, value) for each, value in views if value != self._of_pattern(each)),
             frozenset((argv, frozenset(changes.commands[argv].items())) for argv in way.commands & changes.commands.keys()),
+            frozenset((each, self._answered(changes, *each)) for each in way.answers if each[0] in changes.commands),
             changes.environment if way.environment else None,
         )
+
+    def _answered(self, changes: _Changes, argv: tuple[str, ...], view: Callable[[bytes], Any]) -> Hashable:
+        """Return in what a command's answer differs where only a part of its output is looked at."""
+        members = changes.commands[argv]
+        rest = frozenset((name, content) for name, content in members.items() if name != "stdout")
+        told = view(members["stdout"]) if "stdout" in members else None
+        return rest, blake2b(told, digest_size=16).digest() if isinstance(told, bytes) else told
 
     def _of_pattern(self, each: tuple[str, Callable[[str], Any]]) -> Any:
         """Return what a function makes of the pattern's own file."""

@@ -49,6 +49,12 @@ def part(host: Host, make: Callable[[Host], V]) -> V:
     return shared(make) if shared else make(host)
 
 
+def answer_view(host: Host, argv: tuple[str, ...], view: Callable[[bytes], V]) -> V:
+    """Return what a function makes of a command's output; it looks at nothing else: see Reader.view."""
+    seen: Callable[[tuple[str, ...], Callable[[bytes], V]], V] | None = getattr(host, "answer_view", None)
+    return seen(argv, view) if seen else view(host.run(argv).out)
+
+
 class Reader:
     """A host as one source sees it; ``sources`` and ``gaps`` grow as it reads."""
 

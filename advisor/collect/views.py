@@ -1,7 +1,9 @@
-"""What sources take of files of which most lines are another on each node, or change by themselves: see Reader.view."""
+"""What sources take of files and answers whose lines mostly are another on each node, or change by themselves: Reader.view."""
 
 import re
 from collections import defaultdict
+from itertools import count
+from typing import Final
 
 from advisor.model.value import number, size
 
@@ -52,3 +54,37 @@ def arm_parts(text: str) -> ArmParts:
         elif cpu is not None and 0 <= cpu < 1 << 20:
             cpus[implementer, number(value)].append(cpu)
     return tuple((kind, tuple(numbers)) for kind, numbers in cpus.items())
+
+
+_UNREAD: Final = rb"Address|NodeGUID|SysImageGUID|Port\d{1,3}GID\d{1,3}|SerialNumber|\w{0,20}(?:Serial|UUID|AssetTag)"
+_OWN: Final = re.compile(
+    rb'<info name="(HostName|Port\d{1,3}LID|' + _UNREAD + rb')" value="([ !#-%\'-;=?-~]{0,300})"/>'
+    rb'|local_memory="([1-9]\d{0,17})"|<page_type [^<>]{0,100}/>'
+)
+"""What lstopo prints otherwise on each of equal nodes: of a part nothing is read, the rest is put in afterwards."""
+MARK: Final = "advisor-own-"
+
+
+def shared_text(data: bytes) -> bytes:
+    """Return an XML as equal nodes have it: marks stand where each has words of its own, and amounts of memory are rounded."""
+    number_of = count()
+
+    def put(match: re.Match[bytes]) -> bytes:
+        if match[3]:
+            first = match[3][:2]
+            return b'local_memory="%b" own="%b%d"' % (first.ljust(len(match[3]), b"0"), MARK.encode(), next(number_of))
+        if match[1] is not None and _is_put_in(match[1]):
+            return b'<info name="%b" value="%b%d"/>' % (match[1], MARK.encode(), next(number_of))
+        return b""
+
+    return _OWN.sub(put, data)
+
+
+def own_words(data: bytes) -> tuple[str, ...]:
+    """Return the words that marks stand for, by their numbers."""
+    found = (match[3] or match[2] for match in _OWN.finditer(data) if match[3] or (match[1] and _is_put_in(match[1])))
+    return tuple(word.decode("ascii") for word in found)
+
+
+def _is_put_in(name: bytes) -> bool:
+    return name == b"HostName" or name.endswith(b"LID")

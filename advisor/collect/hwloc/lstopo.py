@@ -1,19 +1,23 @@
 """The machine as hwloc sees it: `lstopo --of xml`, live or in a file (2.x and 3.x formats)."""
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from advisor.collect.cpu import arm_name
 from advisor.collect.firmware.dimm_slots import Board, placed
 from advisor.collect.firmware.smbios import clean
 from advisor.collect.hwloc.devices import devices
-from advisor.collect.hwloc.objects import Document, Element, Infos, children_infos, cpuset, parse_document
+from advisor.collect.hwloc.objects import Document, Element, Infos, children_infos, cpuset, os_index, parse_document
 from advisor.collect.hwloc.topology import memory_tiers, topology
-from advisor.collect.reader import CAPTURE_HELP, FactSource, Reader, invalid_names
+from advisor.collect.reader import CAPTURE_HELP, FactSource, Reader, answer_view, invalid_names, part
+from advisor.collect.views import MARK, own_words, shared_text
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.cpu import CoreKind, Cpu
+from advisor.model.hardware.devices import Hca
 from advisor.model.hardware.firmware import Firmware
 from advisor.model.hardware.machine import Machine, Source
 from advisor.model.hardware.memory import Dimm, Memory
@@ -94,14 +98,18 @@ COMMANDS = (LSTOPO, LSTOPO_PLAIN)
 def collect(host: Host) -> Machine:
     """Return what lstopo says of the host, or the gap it leaves."""
     reader = Reader(host)
-    answer = host.run(LSTOPO)
-    if not answer.text:
-        answer = host.run(LSTOPO_PLAIN) if answer.why is None else answer
+    answer, shared = host.run(LSTOPO), _of_all
+    if not answer.text and answer.why is None:
+        answer, shared = host.run(LSTOPO_PLAIN), _of_allowed
     if not answer.text:
         _note_absence(reader, answer)
         return Machine(gaps=reader.gaps)
-    lone = host.kind == "hwloc xml"
-    return machine_from_xml(answer.out, host.name if lone else "lstopo", "hwloc XML" if lone else "lstopo", alone=lone)
+    if host.kind == "hwloc xml":
+        return machine_from_xml(answer.out, host.name)
+    try:
+        return _named(part(host, shared), own_words(answer.out), "lstopo")
+    except BadInput:  # its place has to be that in the file
+        return machine_from_xml(answer.out, "lstopo", "lstopo", alone=False)
 
 
 def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML", *, alone: bool = True) -> Machine:
@@ -109,15 +117,38 @@ def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML", *, alone:
 
     What firmware's own tables say better, the memory modules, is told only where the file is ``alone``.
     """
+    return _named(_shape(data, file, alone=alone), (), where)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What equal nodes share of an XML, and where their own words belong."""
+
+    facts: Machine
+    host: str
+    lids: Mapping[tuple[str, int], str]
+    memories: Mapping[int, str]
+
+
+def _of_all(host: Host) -> Shape:
+    """Return what lstopo says of a host and of its like."""
+    return _shape(answer_view(host, LSTOPO, shared_text), "lstopo", alone=False)
+
+
+def _of_allowed(host: Host) -> Shape:
+    """Return the same of an lstopo that does not show what a cgroup hides."""
+    return _shape(answer_view(host, LSTOPO_PLAIN, shared_text), "lstopo", alone=False)
+
+
+def _shape(data: bytes, file: str, *, alone: bool) -> Shape:
+    """Return what an XML says but for the name of the host."""
     document = parse_document(data, file)
     try:
         root = document.root
         infos = {**children_infos(document.top), **children_infos(root)}
         shown = topology(document)
         found = devices(document, shown.nodes)
-        host = infos.get("HostName", "")
         facts = Machine(
-            name=host if is_name(host) else None,
             architecture=infos.get("Architecture"),
             topology=shown,
             tiers=memory_tiers(document),
@@ -130,14 +161,50 @@ def machine_from_xml(data: bytes, file: str, where: str = "hwloc XML", *, alone:
             hcas=found.hcas,
             nics=found.nics,
             gpus=found.gpus,
-            gaps=(
-                *invalid_names("devices", found.strange),
-                *(invalid_names("host", [host]) if host not in ("", "(none)") else ()),
-            ),
+            gaps=invalid_names("devices", found.strange),
         )
+        named = {element.get("name", ""): children_infos(element) for element in document.of_type("OSDev")}
+        memories = {os_index(element): element.get("own", "") for element in document.of_type("NUMANode")}
     except BadInput as error:
         raise error.within(file) from error
+    lids = {
+        (hca.name, port.number): named.get(hca.name, {}).get(f"Port{port.number}LID", "")
+        for hca in found.hcas or ()
+        for port in hca.ports or ()
+    }
+    return Shape(facts, infos.get("HostName", ""), lids, memories)
+
+
+def _named(shape: Shape, words: tuple[str, ...], where: str) -> Machine:
+    """Return the machine with a node's own words in their places."""
+    own = {f"{MARK}{at}": word for at, word in enumerate(words)}
+    host = own.get(shape.host, shape.host)
+    facts = shape.facts.model_copy(
+        update={
+            "name": host if is_name(host) else None,
+            "gaps": (*shape.facts.gaps, *(invalid_names("host", [host]) if host not in ("", "(none)") else ())),
+        }
+    )
+    if own and facts.topology is not None:
+        memories = {node: int(own[mark]) for node, mark in shape.memories.items() if mark in own}
+        nodes = tuple(
+            node.model_copy(update={"memory": memories.get(node.os_index, node.memory)}) for node in facts.topology.nodes
+        )
+        facts = facts.model_copy(
+            update={
+                "topology": facts.topology.model_copy(update={"nodes": nodes}),
+                "hcas": facts.hcas and tuple(_with_lids(hca, shape.lids, own) for hca in facts.hcas),
+            }
+        )
     return facts.model_copy(update={"sources": _sources(facts, where)})
+
+
+def _with_lids(hca: Hca, lids: Mapping[tuple[str, int], str], own: Mapping[str, str]) -> Hca:
+    ports = hca.ports and tuple(
+        port if (lid := own.get(lids.get((hca.name, port.number), ""))) is None else port.model_copy(update={"lid": number(lid)})
+        for port in hca.ports
+    )
+    return hca.model_copy(update={"ports": ports})
 
 
 def _note_absence(reader: Reader, answer: Ran) -> None:
