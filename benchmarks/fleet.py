@@ -1,21 +1,31 @@
-"""Builds a fleet with planted oddities and prints what its audit costs, cold and warm: python -m benchmarks.fleet 1000.
+"""What a fleet's audit costs, cold and warm: python -m benchmarks.fleet 10000; more than a disk holds: --simulate 100000.
 
-Nodes are of the seeds of the tests, each with a name, serial numbers, MACs, clocks, counters and free memory of its own.
+Nodes are copies of the published machines and of seeds, in racks, with planted oddities (tests/fleet/published.py); without the
+published machines, of seeds alone. Each has a name, serial numbers, MACs, GUIDs, clocks, counters and free memory of its own.
+What is simulated begins after captures are read: nodes are put together, compared, called slow, drawn and written.
 """
 
 import argparse
 import os
+import random
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from advisor.fleet.assemble import assemble
+from advisor.fleet.slow import Figure
+from advisor.paths import template
+from advisor.render.fleet.report import fleet_report
+from advisor.work.fleet.audit import audit_fleet
 from tests.fleet.planted import plant
+from tests.fleet.published import CORPUS, plant_racks
 
 
 def main() -> None:
@@ -24,27 +34,59 @@ def main() -> None:
     parser.add_argument("nodes", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="the fleet's folder, kept, and used again where it is there")
+    parser.add_argument("--simulate", type=int, metavar="NODES", help="so many nodes, each like one of those that were read")
     asked = parser.parse_args()
     folder = asked.keep or Path(tempfile.mkdtemp())
     if not folder.is_dir() or not any(folder.iterdir()):
         begun = time.monotonic()
-        plant(folder, asked.seed, nodes=asked.nodes)
+        if CORPUS.is_dir():
+            plant_racks(folder, asked.seed, asked.nodes, every=asked.nodes > 2000)
+        else:
+            plant(folder, asked.seed, nodes=asked.nodes)
         print(f"{asked.nodes} nodes made in {time.monotonic() - begun:.0f} s")
     (folder / "fleet-index.zst").unlink(missing_ok=True)
     for look in ("cold", "warm"):
         print(f"{look}: {cost(folder)}", flush=True)
+    if asked.simulate:
+        simulate(folder, asked.simulate)
     if asked.keep is None:
         shutil.rmtree(folder)
 
 
 def cost(folder: Path) -> str:
     """Return what one audit takes: wall time, CPU time and the most memory of a process."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    begun = time.monotonic()
     argv = [sys.executable, "-m", "advisor", "fleet", "audit", str(folder), "-o", os.devnull]
-    subprocess.run(argv, check=True)
-    wall, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return f"{wall:.1f} s, {cpu:.1f} s of CPU, {after.ru_maxrss >> 10} MiB in the largest process"
+    with subprocess.Popen(argv) as audit:
+        _, status, used = os.wait4(audit.pid, 0)
+        audit.returncode = os.waitstatus_to_exitcode(status)
+    if audit.returncode:
+        sys.exit(audit.returncode)
+    cpu, most = used.ru_utime + used.ru_stime, used.ru_maxrss >> 10
+    return f"{time.monotonic() - begun:.1f} s, {cpu:.1f} s of CPU, {most} MiB in the largest process"
+
+
+def simulate(folder: Path, count: int) -> None:
+    """Print what so many nodes cost once they are read."""
+    found, chance = audit_fleet([folder]).nodes, random.Random(1)  # noqa: S311 - no secret
+    known = list(found.folded)
+    like = {f"r{at // 40 + 1:04}n{at % 40 + 1:03}": known[at * len(known) // count] for at in range(count)}
+    figure = Figure("membw triad machine", "bytes/s", 100e9)
+    begun = time.process_time()
+    fleet = assemble(
+        replace(
+            found,
+            folded={node: found.folded[one] for node, one in like.items()},
+            judged={node: found.judged[one] for node, one in like.items()},
+            measured={node: {figure.name: replace(figure, value=chance.gauss(1e11, 1e9))} for node in like},
+            silent=(),
+        )
+    )
+    middle = time.process_time()
+    about = {"scope": "mpi", "version": "0", "made": "now"}
+    page = fleet_report(fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
+    spent, most = time.process_time() - middle, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"{count} nodes simulated: {middle - begun:.1f} s of CPU, page {len(page) >> 20} MiB in {spent:.1f} s, {most} MiB")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ from io import BytesIO
 from pathlib import Path
 
 from advisor.collect.sources import commands, counters, paths
+from advisor.host.base import Host
 from advisor.host.record import record
+from advisor.host.tree import Entry, MemoryStore, TreeHost
 from advisor.host.tree import Link as StoredLink
-from advisor.host.tree import MemoryStore, TreeHost
 from advisor.model.fleet import ANSWERS, Answer, Outcome
 from tests.machines import sysfs
 from tests.machines.seeds import c6320, r7425, seeds
@@ -28,10 +29,7 @@ ROOT = "advisor-capture/root/"
 class Shape:
     """An archive of which every node's is a copy: members are replaced where they lie, without making the archive again."""
 
-    def __init__(self, spec: Spec, extra: Mapping[str, bytes]) -> None:
-        tree = {**sysfs.root(spec), **extra}
-        nodes = {f"/{path}": StoredLink(relative(path, node)) if isinstance(node, Link) else node for path, node in tree.items()}
-        host = TreeHost(MemoryStore(nodes), spec.host)
+    def __init__(self, host: Host) -> None:
         about = {"advisor": "0.3.0", "made": "python", "time": AT, "uid": "0", "anonymised": "no"}
         self.data = gzip.decompress(record(host, paths(), commands(), about, twice=counters()))
         with tarfile.open(fileobj=BytesIO(self.data)) as tar:
@@ -63,10 +61,16 @@ class Shape:
 NOISE = {"proc/uptime": b"100000.00 100.00\n"}
 
 
+def stored(tree: Mapping[str, bytes | Link | None]) -> dict[str, Entry]:
+    """Return a machine's files as a store keeps them."""
+    return {f"/{path}": StoredLink(relative(path, node)) if isinstance(node, Link) else node for path, node in tree.items()}
+
+
 @cache
 def shape(name: str) -> Shape:
     """Return the archive of one sort of node."""
-    return Shape(SORTS[name](), NOISE)
+    spec = SORTS[name]()
+    return Shape(TreeHost(MemoryStore(stored({**sysfs.root(spec), **NOISE})), spec.host))
 
 
 def _changed_hca(spec: Spec, change: Callable[[Hca], Hca] = lambda hca: hca, node: int | None = None) -> Spec:
@@ -95,6 +99,7 @@ SORTS: dict[str, Callable[[], Spec]] = {
     "haswell slot": lambda: _changed_hca(c6320(), node=1),
     "haswell dimm": lambda: _without_dimm(c6320()),
     "haswell bios": lambda: replace(c6320(), dmi=replace(c6320().dmi, bios="2.14.9")),
+    "haswell old": lambda: replace(c6320(), dmi=replace(c6320().dmi, bios="2.4.2")),
     "naples": r7425,
     "rome": lambda: seeds()["b-c6525-2x7702-nps1"],
 }
@@ -116,7 +121,7 @@ def _other(path: str, content: bytes, name: str, chance: random.Random) -> bytes
         found = re.sub(rb"(MemFree:\s+)(\d+)", lambda m: m[1] + str(int(m[2]) - chance.randrange(9999)).encode(), content)
         return re.sub(rb"(MemTotal:\s+)(\d+)", lambda m: m[1] + str(int(m[2]) - chance.randrange(64)).encode(), found)
     if own == "proc/cpuinfo":
-        return re.sub(rb"(cpu MHz\s+: \d+)\.\d+", lambda m: m[1] + b".%03d" % chance.randrange(1000), content)
+        return re.sub(rb"(cpu MHz\s+: \d+\.)\d{3}", lambda m: m[1] + b"%03d" % chance.randrange(1000), content)
     if own.endswith("tables/DMI"):
         serial = b"%07d" % chance.randrange(10**7)
         return content.replace(b"ABC1234", serial).replace(bytes(range(16)), chance.randbytes(16))
@@ -223,7 +228,7 @@ def _write(made: Planted, sorts: Mapping[str, tuple[str, Change]], chance: rando
 
 def measured(name: str, sort: str, chance: random.Random, *, slow: bool) -> str:
     """Return what a node measured: values with the spread of real ones, a tenth less of one that is slow."""
-    base = {"haswell": 100e9, "naples": 240e9, "rome": 300e9}[sort.split(maxsplit=1)[0]] * (0.85 if slow else 1)
+    base = {"haswell": 100e9, "naples": 240e9, "rome": 300e9}.get(sort.split(maxsplit=1)[0], 50e9) * (0.85 if slow else 1)
     values = [base * chance.gauss(1, 0.012)] * 3
     result = {
         "task": "membw/part/machine/triad-nt", "kernel": "membw", "purpose": "part", "variant": "triad-nt", "part": "machine",

@@ -25,6 +25,7 @@ from advisor.judge.engine import judge
 from advisor.judge.evidence import Origins
 from advisor.judge.rule import Rule
 from advisor.know.settings import settings
+from advisor.model.audit.case import Case
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.hardware.fault_counters import Watch
@@ -37,6 +38,8 @@ from advisor.work.rules import rulebook
 
 _CHUNK: Final = 50
 """Captures that a process is given at once."""
+_CASES: Final = 64
+"""Machines whose cases are kept; the largest have a megabyte."""
 _ALONE: Final = 40
 """Captures below which starting processes costs more than it saves."""
 
@@ -134,7 +137,7 @@ class Reader:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._captures = CaptureReader()
-        self._judgements: dict[str, Judgement] = {}
+        self._cases: dict[str, Case] = {}
         self.distinct: dict[str, Distinct] = {}
 
     def read(self, entry: Entry) -> Record:
@@ -147,11 +150,10 @@ class Reader:
             return Record(entry.node, error=str(error)[:120])
         digest = digest_of(machine)
         if digest not in self.distinct:
-            judgement = judged(machine, self._book.scope, self._book.site)
-            self._judgements[digest] = judgement
+            judgement = self._judged(digest, machine)
             found = (each for each in judgement.audit.found if each.id not in _counting(self._book.site))
             self.distinct[digest] = Distinct(fold(machine), tuple(map(_told, found)))
-        added = self._on_counters(self._judgements[digest], watch) if watch else ()
+        added = self._on_counters(digest, machine, watch) if watch else ()
         return Record(entry.node, digest, None, machine.name, about.get("advisor"), about.get("time"), tuple(map(_told, added)))
 
     def _opened(self, file: Path) -> tuple[Machine, dict[str, str], Watch | None]:
@@ -162,9 +164,18 @@ class Reader:
         machine, host, sharing = self._captures.read(file)
         return machine, host.about if isinstance(host, CaptureHost) else {}, _watch(host, sharing)
 
-    def _on_counters(self, judgement: Judgement, watch: Watch) -> Iterator[Finding]:
+    def _judged(self, digest: str, machine: Machine) -> Judgement:
+        """Return the judgement of a machine; its case is kept for a while, for the counters of its equals."""
+        judgement = judged(machine, self._book.scope, self._book.site)
+        self._cases[digest] = judgement.case
+        if len(self._cases) > _CASES:
+            del self._cases[next(iter(self._cases))]
+        return judgement
+
+    def _on_counters(self, digest: str, machine: Machine, watch: Watch) -> Iterator[Finding]:
         """Yield the findings on counters of faults."""
-        case = judgement.case.model_copy(update={"watch": watch})
+        known = self._cases.get(digest) or self._judged(digest, machine).case
+        case = known.model_copy(update={"watch": watch})
         rules = _counting(self._book.site)
         origins = Origins(watch.sources, watch.gaps, case, settings())
         return (each for each in judge(case, rules.values(), settings(), origins) if each.verdict == "finding")
