@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from advisor.language.units import count, duration, flop_rate, plain, printable, throughput
 from advisor.model.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
-from advisor.model.node_sets import folded
+from advisor.model.node_sets import expanded, folded
 from advisor.render.lines import Line, Page, cut, wrapped
 from advisor.render.schema import DIALECT
 
@@ -48,7 +48,7 @@ def fleet_lines(fleet: Fleet, width: int, *, verbose: bool = False) -> list[Line
         _section("SLOW", "warn", slow_lines(fleet.slow)),
         _section("ODD", "dim", [f"{each.what}: {plain(each.node)} {plain(each.why)}".strip() for each in fleet.odd]),
     ]
-    foot = list(_foot(fleet, verbose=verbose))
+    foot = list(_foot(fleet, width, verbose=verbose))
     shown = sections if verbose else _trimmed(sections, LINES - len(head) - len(foot) - 1)
     body = [((f"{label:<{_ROOM}}", style), (text, "")) for label, style, text in (row for rows in shown for row in rows)]
     if verbose:
@@ -99,9 +99,10 @@ def _names(nodes: Sequence[str]) -> str:
 def _kinds(fleet: Fleet, width: int) -> list[str]:
     """Return what each kind is made of, and its nodes at the end of the line, as far as there is room."""
     room = max(40, width - _ROOM - 12 - min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0)))
+    named = [plain(_short(kind.hardware) or "hardware not known", _LONGEST) for kind in fleet.kinds]
     return [
-        f"{kind.name:<2} {kind.count:>5}  {cut(plain(_short(kind.hardware), _LONGEST), room):<{room}}  {kind.nodes}"
-        for kind in fleet.kinds
+        f"{kind.name:<2} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes}"
+        for kind, name in zip(fleet.kinds, named, strict=True)
     ]
 
 
@@ -158,7 +159,7 @@ def slow_lines(slow: Sequence[Slow]) -> list[str]:
 
 def _late(own: Sequence[Slow]) -> str:
     worst = own[0]
-    why = f", explained by {worst.explained}" if worst.explained else ""
+    why = f", explained by {worst.explained}" if worst.explained else ", in both measurements" if worst.again else ""
     told = f"{amount(worst.value, worst.unit)}, median {amount(worst.median, worst.unit)} (z {worst.z:g})"
     return f"{worst.kind:<2} {_share(len(own), worst.among)} {worst.figure} {told}  {_names([each.node for each in own])}{why}"
 
@@ -169,7 +170,7 @@ def amount(value: float, unit: str) -> str:
     return write(value) if write else f"{value:.4g} {unit}"
 
 
-def _foot(fleet: Fleet, *, verbose: bool) -> Iterator[Line]:
+def _foot(fleet: Fleet, width: int, *, verbose: bool) -> Iterator[Line]:
     same = "   ".join(
         f"{each.kind} {each.same} of {each.facts} facts the same on all"
         + (f", {each.varied} name the node" if each.varied else "")
@@ -177,7 +178,12 @@ def _foot(fleet: Fleet, *, verbose: bool) -> Iterator[Line]:
     )
     yield ((f"{'SAME':<{_ROOM}}", "good"), (same, ""))
     if fleet.exclude:
-        yield ((f"{'EXCLUDE':<{_ROOM}}", "label"), (f"srun --exclude {fleet.exclude}", ""))
+        said, few = f"srun --exclude {fleet.exclude}", count(len(expanded(fleet.exclude)), "node")
+        fits = verbose or len(said) <= width - _ROOM
+        yield (
+            (f"{'EXCLUDE':<{_ROOM}}", "label"),
+            (said if fits else f"{few}: --exclude FILE writes them for srun --exclude", ""),
+        )
     if fleet.begun:
         until = "" if fleet.ended in (None, fleet.begun) else f" to {fleet.ended}"
         yield ((f"{'AS OF':<{_ROOM}}", "label"), (f"{fleet.begun}{until}", ""))
