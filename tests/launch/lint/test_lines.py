@@ -290,7 +290,7 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
         ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what CPUs SLURM_GPUS gives, is not worked out here"),
         ("slurm-24.05", "SLURM_HOSTFILE=star srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
         ("slurm-24.05", "SLURM_HOSTFILE=none srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
-        ("slurm-24.05", "srun -n 4 --ntasks-per-core=1 --hint=nomultithread ./a", "--ntasks-per-socket and --hint binds, is not"),
+        ("slurm-24.05", "srun -n 4 --hint=multithread,compute_bound ./a", "--hint=multithread,compute_bound is not worked out"),
     ],
 )
 def test_what_is_said_of_the_binding(version: str, line: str, wanted: str) -> None:

@@ -166,8 +166,8 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
         number_of(said, option)  # how many they are changes nothing in a step (22.05, observed)
     per_node, each = number_of(said, "--ntasks-per-node"), number_of(said, "--cpus-per-task")
     alone = per_node and "--ntasks" not in said
-    if "SLURM_HINT" in line.words.environment and (alone or "--extra-node-info" in said):
-        raise Unclear("SLURM_HINT beside --ntasks-per-node without --ntasks, or beside -B, is not worked out here")
+    if "SLURM_HINT" in line.words.environment and (alone or {"--extra-node-info", "--threads-per-core"} & said.keys()):
+        raise Unclear("SLURM_HINT beside --ntasks-per-node alone, -B or --threads-per-core is not worked out here")
     total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
