@@ -237,6 +237,13 @@ def test_srun_of_22_05_does_not_read_slurm_cpus_per_task() -> None:
     assert "depends on its version" in str(predict(unknown, machine(ROME), {KEY: PLAIN}).unclear)
 
 
+def test_a_task_for_each_core_with_more_cpus_than_a_core_has_is_refused() -> None:
+    """64 cores of two threads: 64 tasks of two CPUs fit, of three they do not (seen)."""
+    line = "srun -N1 --ntasks-per-node=64 -c {} --cpu-bind=cores ./a"
+    assert len(cpus(made(line.format(2), PLAIN, NAPLES_SMT))) == 64
+    assert "nothing starts" in str(made(line.format(3), PLAIN, NAPLES_SMT).refused)
+
+
 def test_a_slurm_conf_that_includes_others_is_not_read_alone() -> None:
     """What is included may say anything."""
     assert "includes other files" in str(made("srun -n 2 ./a", PLAIN + "  Include nodes.conf\n").unclear)

@@ -48,7 +48,7 @@ def available(step: Step, node: Shape, setup: Setup) -> set[int]:
     """Return the CPUs of the step: all of the node, or exactly the cores that its tasks need."""
     if not step.exact:
         return set(range(node.count))
-    if step.tasks == node.sockets * node.cores:
+    if step.tasks == node.sockets * node.cores and step.each <= node.threads:
         return set(range(node.count))
     width = 1 if setup.single else min(step.used or node.threads, node.threads)
     if step.per_core in (None, 1) and step.each > width:
