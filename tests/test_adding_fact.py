@@ -166,6 +166,7 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
     assert schema["$defs"]["Sensor"]["properties"]["now"]["x-volatile"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "written", "instead", "said"),
     [

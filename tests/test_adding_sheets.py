@@ -389,6 +389,7 @@ LACKING = [
 """What is written otherwise in the sheet of Venice, and what is said then; a generation alone may be the elder's."""
 
 
+@pytest.mark.slow
 def test_what_a_platform_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     texts = [VENICE.replace(old, new) for old, new, _ in LACKING]
@@ -536,6 +537,7 @@ VENDOR_LACKING = [
 """What is written otherwise in the sheet of Acme, and what is said then."""
 
 
+@pytest.mark.slow
 def test_what_a_vendor_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     text = acme(copy)
@@ -625,6 +627,7 @@ SETTING_LACKING = [
 """What is written otherwise in the setting of the page, and what is said then."""
 
 
+@pytest.mark.slow
 def test_what_a_setting_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     assert [old for old, _, _ in SETTING_LACKING if old not in SETTING] == []

@@ -43,7 +43,7 @@ def ends(page: str, width: int, archive: Path, monkeypatch: pytest.MonkeyPatch, 
     return code in (0, 1) and bool(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("width", [1, 11])
+@pytest.mark.parametrize("width", [1, pytest.param(11, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("page", PAGES)
 def test_narrow(page: str, width: int, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """A page ends on a terminal that is narrower than its indents."""
