@@ -7,6 +7,12 @@ from hypothesis import strategies as st
 from advisor.errors import BadInput
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import Prediction, predict
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.topology import NumaNode, SharedL2, Topology
+from tests.model.shapes import ROME as ROME_CPU
+from tests.model.shapes import machine as a_machine
+from tests.model.shapes import shape
 from tests.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"
@@ -105,18 +111,146 @@ def test_an_order_changes_nothing_in_a_list_of_processors() -> None:
     assert cpus(made(f"I_MPI_PIN_ORDER=scatter {line}")) == cpus(made(line)) == ["0-3", "4-7"]
 
 
+def on(topology: Topology, line: str, cpu: Cpu | None = ROME_CPU) -> Prediction:
+    """Return what a line of Intel MPI's does on a machine made of numbers."""
+    return predict(parse([line], "intelmpi-2021.18"), a_machine(topology, cpu), {})
+
+
+def test_a_number_with_a_layout_counts_the_largest_things_that_are_enough_for_all_ranks() -> None:
+    """NUMA nodes, L3 groups, cores; with a cell named it counts cells."""
+    small = "b-c6525-2x7402-nps4"
+    assert cpus(made("I_MPI_PIN_DOMAIN=1:compact mpiexec.hydra -n 3 ./a", small)) == ["0-5", "6-11", "12-17"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=5:scatter mpiexec.hydra -n 3 ./a", small)) == ["0-11", "24-38", "12-23"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=3:scatter mpiexec.hydra -n 2 ./a", small)) == ["0-2", "24-26"]
+    assert cpus(made("I_MPI_PIN_CELL=unit I_MPI_PIN_DOMAIN=8:scatter mpiexec.hydra -n 2 ./a", small)) == ["0-7", "24-31"]
+
+
+def test_where_cpus_are_off_ranks_follow_each_other_whatever_order_is_asked_for() -> None:
+    """The machine is then one row of its largest parts that are enough; the first ranks have one more."""
+    for order in ("bunch", "scatter", "spread"):
+        line = f"I_MPI_PIN_ORDER={order} mpiexec.hydra -n 5 ./a"
+        assert cpus(made(line, "offline")) == ["0,2,4,6", "8,10,12", "14,16,18", "1,3,5", "7,9,11"]
+
+
+def test_ranks_without_a_number_are_the_cores_of_cpus_numbered_below_the_count_of_cpus() -> None:
+    """Of 16 CPUs that are on, two have higher numbers than 15."""
+    assert len(made("mpiexec.hydra ./a", "offline").ranks or ()) == 14
+    assert len(made("mpiexec.hydra ./a").ranks or ()) == 128
+
+
+def test_a_numa_node_of_memory_alone_counts_as_a_node_of_the_cpus_near_it() -> None:
+    """Ranks are dealt to it too; sockets with unlike numbers of nodes are taken to have as many each, so one has another's."""
+    assert cpus(made("mpiexec.hydra -n 5 ./a", "hbm-flat")) == ["0-15", "8-23", "24-31", "32-47", "48-63"]
+    assert cpus(made("mpiexec.hydra -n 3 ./a", "cxl")) == ["0-31", "0-31", "32-63"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=core mpiexec.hydra -n 4 ./a", "cxl")) == ["0", "1", "0", "1"]
+    assert cpus(made("I_MPI_PIN_ORDER=spread mpiexec.hydra -n 3 ./a", "knights-landing"))[:2] == [
+        "0-15,64-79,128-143,192-207",
+        "16-31,80-95,144-159,208-223",
+    ]
+
+
+def test_the_variables_of_one_program_hold_for_all_ranks() -> None:
+    """Where two programs differ, those of a host's first rank win; the threads of OpenMP are each program's own."""
+    core = ["0", "1", "64"]
+    assert cpus(made("mpiexec.hydra -n 1 ./a : -n 2 -env I_MPI_PIN_DOMAIN core ./a")) == core
+    both = "mpiexec.hydra -n 1 -env I_MPI_PIN_DOMAIN core ./a : -n 2 -env I_MPI_PIN_DOMAIN numa ./a"
+    assert cpus(made(both)) == core
+    own = "mpiexec.hydra -genv I_MPI_PIN_DOMAIN omp -n 1 ./a : -n 2 -env OMP_NUM_THREADS 3 ./a"
+    assert cpus(made(own)) == ["0-31", "32-63", "64-127"]
+
+
+@pytest.mark.parametrize(("count", "ends"), [(1, False), (2, True), (3, False), (4, False), (5, False), (6, True), (7, False)])
+def test_scatter_ends_with_two_ranks_beyond_a_multiple_of_four_sockets(count: int, *, ends: bool) -> None:
+    """Its proxy dies, as with two to six beyond a multiple of eight; spread does not."""
+    four = shape(4, 1, 1, 6)
+    assert bool(on(four, f"I_MPI_PIN_ORDER=scatter mpiexec.hydra -n {count} ./a").refused) is ends
+    assert on(four, f"I_MPI_PIN_ORDER=spread mpiexec.hydra -n {count} ./a").refused is None
+
+
+def test_ranks_fewer_than_sockets_have_neighbouring_sockets() -> None:
+    """Kept apart or not; without an even share the first ones have more."""
+    four = shape(4, 1, 1, 6)
+    assert cpus(on(four, "I_MPI_PIN_ORDER=spread mpiexec.hydra -n 2 ./a")) == ["0-11", "12-23"]
+    assert cpus(on(four, "mpiexec.hydra -n 3 ./a")) == ["0-11", "12-17", "18-23"]
+
+
+def test_numa_nodes_have_shares_where_ranks_are_more_than_a_sockets_parts() -> None:
+    """On four sockets of ten cores from 11 ranks on, on one socket only where they are a multiple of its nodes."""
+    four, one = shape(4, 2, 2, 10), shape(1, 4, 4, 28)
+    assert cpus(on(four, "mpiexec.hydra -n 9 ./a"))[:3] == ["0-3", "4-6", "7-9"]
+    assert cpus(on(four, "mpiexec.hydra -n 11 ./a"))[:3] == ["0-2", "3-4", "5-9"]
+    assert cpus(on(one, "mpiexec.hydra -n 17 ./a"))[3:5] == ["6-7", "8-9"]
+    assert cpus(on(one, "mpiexec.hydra -n 16 ./a"))[3:5] == ["6", "7-8"]
+
+
+def test_a_shared_l2_is_a_level_between_the_l3_and_the_core() -> None:
+    """Two cores of four sockets share one: ten ranks have whole ones."""
+    plain = shape(4, 2, 2, 16)
+    shared = tuple(SharedL2(cpuset=CpuSet([i, i + 1])) for i in range(0, 64, 2))
+    ten = on(plain.model_copy(update={"shared_l2": shared}), "mpiexec.hydra -n 24 ./a")
+    assert cpus(ten)[:4] == ["0-3", "4-5", "6-7", "8-11"]
+
+
+def test_ranks_kept_apart_begin_with_the_part_that_has_their_share_of_hardware_threads() -> None:
+    """Of six L3 groups, five of eight cores and one of four, the second of two ranks begins with the third."""
+    line = "I_MPI_PIN_ORDER=spread mpiexec.hydra"
+    assert cpus(made(f"{line} -n 5 ./a", "uneven-l3")) == ["0-15", "16-43", "44-87", "88-131", "132-175"]
+    assert cpus(made(f"{line} -n 16 ./a", "uneven-l3"))[:4] == ["0-7", "8-15", "16-31", "32-43"]
+
+
+def test_a_list_without_some_of_this_machines_cpus_is_what_is_left() -> None:
+    """In turn where it named as many as there are ranks; of a core's threads the first, one CPU for each rank beside a cell."""
+    listed = "mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST"
+    assert cpus(made(f"{listed} 0,1,13 ./a", "offline")) == ["0", "1", "0"]
+    smt = "a-r7425-2x7601-dell-smt"
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-3,64-67 mpiexec.hydra -n 2 ./a", smt)) == ["0,2", "1,3"]
+    assert cpus(made(f"I_MPI_PIN_CELL=core {listed} 0-15 ./a")) == ["0", "1", "2"]
+
+
+def test_masks_that_are_passed_over_leave_the_order() -> None:
+    """Without 0x they are what Intel MPI chooses itself in that order."""
+    line = "I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3"
+    assert cpus(made(f"{line} -genv I_MPI_PIN_DOMAIN [f,f0,f00] ./a")) == cpus(made(f"{line} ./a"))
+
+
+def _with(topology: Topology, **parts: object) -> Topology:
+    return topology.model_copy(update=parts)
+
+
+@pytest.mark.parametrize(
+    ("topology", "cpu", "why"),
+    [
+        (_with(shape(2, 1, 1, 4), packages=()), ROME_CPU, "a machine without sockets"),
+        (shape(1, 1, 1, 16), None, "clusters of cores"),
+        (_with(shape(1, 1, 0, 2, threads=4), shared_l2=(SharedL2(cpuset=CpuSet([0, 2])),)), ROME_CPU, "several L2"),
+        (
+            _with(
+                shape(1, 1, 1, 4),
+                nodes=(*shape(1, 1, 1, 4).nodes, NumaNode(os_index=9, cpuset=CpuSet(), near=CpuSet(), memory=1)),
+                allowed_nodes=CpuSet([0, 9]),
+            ),
+            ROME_CPU,
+            "near no CPU",
+        ),
+    ],
+)
+def test_machines_on_which_it_was_seen_to_do_otherwise_are_not_told(topology: Topology, cpu: Cpu | None, why: str) -> None:
+    """No sockets, clusters that are not kept, cores with several L2 (Hygon), memory that no CPU is near (GPUs of POWER9)."""
+    done = on(topology, "I_MPI_PIN_ORDER=spread mpiexec.hydra -n 3 ./a", cpu)
+    assert (done.ranks, done.refused, why in str(done.unclear)) == (None, None, True)
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
         ("mpiexec.hydra -machinefile f ./a", "without -n"),
         ("mpiexec.hydra -hosts a,b -n 4 ./a", "without -ppn a host gets as many ranks"),
-        ("I_MPI_PIN_ORDER=compact mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN [f,f0] ./a", "masks that Intel MPI passes over"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST ^0,1 ./a", "has '^0'"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 7-0 ./a", "has '7-0'"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-3,2 ./a", "names a CPU twice"),
-        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-9999999 ./a", "more CPUs than this machine has"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-9999999 ./a", "more CPUs than any machine has"),
         ("I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_PIN_DOMAIN=socket mpiexec.hydra -n 2 ./a", "the domain divides the list"),
-        ("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 200 ./a", "a core has several ranks"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN 4:range ./a", "was not seen"),
         ("mpiexec.hydra -n 3 -genv I_MPI_STATS 1 ./a", "I_MPI_STATS"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache4 ./a", "was not seen"),
         ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
