@@ -236,6 +236,15 @@ def test_a_launcher_that_lacks_a_function_is_named_in_one_line(copy: Path, part:
         ('programs=("hpcrun",)', 'programs=("hpcrun",), verbs="run"', "LINES.verbs"),
         ('programs=("hpcrun",)', 'programs=("hpcrun",), aliases={"--host": "--hots"}', "LINES.aliases['--host']"),
         ("ORDER = 60", 'ORDER = "60"', "ORDER"),
+        ('ALIASES = ("hpc-run",)', 'ALIASES = ("HPC-run",)', "ALIASES"),
+        ('rank=("HPCRUN_RANK",)', 'rank=("HPCRUN RANK; id",)', "RANKS"),
+        ('("unset HPCRUN_HOSTS",)', '("unset A\\nid",)', "JOB.lines"),
+        ('programs=("hpcrun",)', 'programs=("/opt/hpcrun",)', "LINES.programs"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun",), request=5', "LINES.request"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun",), glued="-n"', "LINES.glued"),
+        ('programs=("hpcrun",)', 'programs=("hpcrun",), aliases={"-n": "--cpus"}', "LINES.aliases['-n']"),
+        ('"--hosts": (1,', '"hosts": (1,', "LINES.options['hosts']"),
+        ('"--hosts": (1,', '"--hosts": (-1,', "LINES.options['--hosts']"),
         ("def launch(placement: Placement, wish: LaunchRequest)", "def launch(wish: LaunchRequest)", "launch"),
     ],
 )
@@ -245,10 +254,42 @@ def test_a_part_that_is_not_what_it_should_be_is_named_in_one_line(copy: Path, o
     assert said.startswith((f"its {part} is ", f"its {part} are ") if part else "this launcher cannot be loaded: ")
 
 
-def test_a_launch_that_returns_nothing_is_named_in_one_line(copy: Path) -> None:
-    """A return that was forgotten stops bind with the file and what is expected."""
-    said = broken(copy, "    return Launch(NAME,", "    Launch(NAME,", *BIND, "--launcher", "hpcrun", "--", "./app")
-    assert said == "its launch returns no Launch with the words of a line"
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    return Launch(NAME,", "    Launch(NAME,", "its launch returns no Launch with the words of a line"),
+        (
+            "return Launch(NAME,",
+            'return Launch("hpcrnu",',
+            "its launch returns a Launch of the launcher 'hpcrnu', and not of NAME",
+        ),
+        (
+            'argv = ("hpcrun", "-n"',
+            'argv = ("hpcrnu", "-n"',
+            "its launch returns a line that starts with 'hpcrnu', which is not in LINES.programs",
+        ),
+        (
+            "argv, wish.environment, files",
+            'argv, {"A": 1}, files',
+            "its launch returns a Launch whose environment is no mapping of texts to texts",
+        ),
+        ("files, (), notes)", 'files, ("why",), notes)', "its launch returns a Launch whose avoided is no tuple of Avoided"),
+        ("files, (), notes)", "files, (), None)", "its launch returns a Launch whose notes are no tuple of texts"),
+        (
+            '("list", {}) if slots',
+            '("list", {"x": ["a"]}) if slots',
+            'its launch returns a Launch whose files are no mapping of names to functions: {"hostfile": lambda: iter(...)}',
+        ),
+        (
+            '("list", {}) if slots',
+            '("list", {"x": lambda: iter(placement.rnaks)}) if slots',
+            "line 36: its file x fails: AttributeError: 'Placement' object has no attribute 'rnaks'",
+        ),
+    ],
+)
+def test_a_launch_that_returns_what_is_none_is_named_in_one_line(copy: Path, old: str, new: str, said: str) -> None:
+    """A return that was forgotten, another name, a part of another kind stop bind with the file and what is expected."""
+    assert broken(copy, old, new, *BIND, "--launcher", "hpcrun", "--", "./app") == said
 
 
 @pytest.mark.parametrize(
@@ -262,6 +303,20 @@ def test_a_launch_that_returns_nothing_is_named_in_one_line(copy: Path) -> None:
             "line 20: its LINES.ranks fails: ZeroDivisionError",
             "hpcrun",
         ),
+        (
+            'programs=("hpcrun",)',
+            'programs=("hpcrun",), ranks=lambda made: (1,)',
+            "its LINES.ranks does not return a tuple of",
+            "hpcrun",
+        ),
+        (
+            'programs=("hpcrun",)',
+            'programs=("hpcrun",), request=lambda line, told: line.foo',
+            "line 20: its LINES.request fails: AttributeError: 'Line' object has no attribute 'foo'",
+            "hpcrun",
+        ),
+        ('programs=("hpcrun",)', 'programs=("hpcrun",), lists=lambda made: made.foo', "line 20: its LINES.lists fails", "hpcrun"),
+        ('return "hpcrun", "-n"', 'return "hpcrnu", "-n"', "its unbound returns a line that starts with 'hpcrnu'", "openmpi"),
     ],
 )
 def test_a_slip_inside_of_a_launchers_own_function_is_named_in_one_line(
@@ -309,6 +364,8 @@ def test_a_verb_stands_between_the_program_and_its_options(copy: Path) -> None:
             "line 14: this launcher cannot be loaded: VersionQuery.__init__() missing 1",
         ),
         ('ALIASES = ("hpc-run",)', 'ALIASES = ("impi",)', "ALIASES has 'impi'; intelmpi has that name"),
+        ('TITLE = "HPC run"', 'TITLE = "PALS"', "TITLE is 'PALS'; pals has that name"),
+        ('VersionQuery("hpcrun"', 'VersionQuery("hpcrnu"', "VERSIONS has the tool 'hpcrnu', by which no launcher is found"),
     ],
 )
 @pytest.mark.parametrize("command", ["bind", "audit", "capture"])

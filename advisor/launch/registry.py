@@ -1,7 +1,7 @@
 """The launchers there are, the modules of the folder ``launchers``; which one a name or a machine means."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from advisor.errors import BadInput, BadValue, did_you_mean
 from advisor.launch.launcher import Dialect, Launcher, OtherLauncher, RankVariables, VersionQuery
+from advisor.launch.launcher_answers import guarded
 from advisor.launch.launcher_parts import file_of, loaded
 from advisor.launch.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
@@ -47,18 +48,47 @@ class Choice:
 def launchers() -> Mapping[str, Launcher]:
     """Return the launchers by name, in their order; raise BadInput, in one line, of a module that is half a launcher."""
     found = sorted((loaded(info.name) for info in iter_modules([str(_FOLDER)])), key=lambda each: each.ORDER)
-    taken: dict[str, str] = {}
-    for launcher in found:
-        for name in (launcher.NAME, *launcher.ALIASES):
-            if taken.setdefault(name, launcher.NAME) != launcher.NAME:
-                cure = f"{taken[name]} has that name; leave it to one of the two"
-                raise BadInput(f"ALIASES has {name[:40]!a}", file=file_of(launcher.NAME), cure=cure)
+    for at, launcher in enumerate(found):
+        for problem, cure in _at_odds(launcher, found[:at]):
+            raise BadInput(problem, file=file_of(launcher.NAME), cure=cure)
     return {launcher.NAME: launcher for launcher in found}
 
 
+def _at_odds(launcher: Launcher, before: Sequence[Launcher]) -> Iterator[tuple[str, str]]:
+    """Yield what a launcher says that one before it says of itself, or that nothing could come of, and what to write."""
+    leave = "that name; leave it to one of the two"
+    taken = {name: each.NAME for each in before for name in (each.NAME, *each.ALIASES)}
+    yield from (
+        (f"ALIASES has {name[:40]!a}", f"{taken[name]} has {leave}")
+        for name in (launcher.NAME, *launcher.ALIASES)
+        if name in taken
+    )
+    titled = [each.NAME for each in before if each.TITLE == launcher.TITLE]
+    yield from ((f"TITLE is {launcher.TITLE[:40]!a}", f"{name} has {leave}") for name in titled)
+    if launcher.NAME in launcher.ALIASES or len(set(launcher.ALIASES)) < len(launcher.ALIASES):
+        yield "ALIASES has a name twice, or NAME itself", "take it out"
+    known = {launcher.NAME, re.sub(r"\d+$", "", launcher.NAME), *launcher.ALIASES}
+    for query in launcher.VERSIONS:
+        if query.own and query.tool not in known:
+            cure = f"call the tool {launcher.NAME}, or add {query.tool[:40]} to ALIASES"
+            yield f"VERSIONS has the tool {query.tool[:40]!a}, by which no launcher is found", cure
+    for other in before if _claims_nothing(launcher) else ():
+        for program in sorted({*_programs(launcher)} & {*_programs(other)}) if _claims_nothing(other) else ():
+            yield f"LINES.programs has {program[:40]!a}", f"{other.NAME} has it too; say by LINES.claim which lines are whose"
+
+
+def _programs(launcher: Launcher) -> tuple[str, ...]:
+    return launcher.LINES.programs if launcher.LINES else ()
+
+
+def _claims_nothing(launcher: Launcher) -> bool:
+    return launcher.LINES is not None and launcher.LINES.claim is Dialect.claim
+
+
+@cache
 def of_lines() -> Mapping[str, Dialect]:
-    """Return how the lines of each launcher are read, of those that have lines of their own."""
-    return {name: each.LINES for name, each in launchers().items() if each.LINES}
+    """Return how the lines of each launcher are read, of those that have lines of their own; a slip there is one line."""
+    return {name: guarded(name, each.LINES) for name, each in launchers().items() if each.LINES}
 
 
 def title_of(name: str) -> str:

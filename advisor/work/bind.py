@@ -13,7 +13,7 @@ from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
 from advisor.launch.environment import Settings, settings
 from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.launcher_parts import carried_out
+from advisor.launch.launcher_answers import carried_out
 from advisor.launch.launchers import wrapper
 from advisor.launch.registry import Choice, choose
 from advisor.model.hardware.machine import Machine

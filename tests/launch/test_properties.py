@@ -28,10 +28,6 @@ from tests.place.test_properties import jobs, machines
 
 Bindings = Mapping[int, tuple[str | None, CpuSet | None]]
 
-HOSTS: dict[str, list[tuple[str, ...]]] = {"wrapper": [()], "pals": [(), ("a",)]}
-"""Of which hosts a line says by itself where every rank is; the wrapper knows one only, PALS wants as many ranks on each."""
-
-
 FOLDER = Path(__file__).parent / "readers"
 READERS: dict[str, Any] = {
     "openmpi4": rankfile.parse,
@@ -40,6 +36,14 @@ READERS: dict[str, Any] = {
     **{info.name: import_module(f"tests.launch.readers.{info.name}").parse for info in iter_modules([str(FOLDER)])},
 }
 """What reads the lines of each launcher back."""
+
+
+def hosts_of(name: str) -> list[tuple[str, ...]]:
+    """Return the hosts of which a line says by itself where every rank is; HOSTS of its reader, where not of all."""
+    if name == "wrapper":
+        return [()]  # it knows one only
+    module = import_module(READERS[name].__module__)
+    return getattr(module, "HOSTS", [(), ("a",), ("a", "b", "c")])
 
 
 def test_every_launcher_has_a_reader_of_its_lines() -> None:
@@ -83,7 +87,7 @@ def test_from_the_wish_to_the_ranks(
     name: str, one: Machine, job: JobShape, data: st.DataObject, *, exact: bool, wrap: bool
 ) -> None:
     """The line is the plan, the same one each time; no core has two ranks unasked, none leaves its socket or what is allowed."""
-    hosts = data.draw(st.sampled_from(HOSTS.get(name, [(), ("a",), ("a", "b", "c")])))
+    hosts = data.draw(st.sampled_from(hosts_of(name)))
     try:
         placement = place(job.model_copy(update={"hosts": hosts}), [one])
     except BadValue:
@@ -91,6 +95,8 @@ def test_from_the_wish_to_the_ranks(
     made = launched(name, placement, one, exact=exact, wrap=wrap)
     seen = read_back(name, made, placement, one)
     assert seen == bindings(placement)
+    words = {*made.environment, *(part for word in made.argv for part in (word, word.partition("=")[0]))}
+    assert {*settings(placement, [one]).variables} - words == set(), "variables that the job needs and the line lacks"
     assert told(made) == told(launched(name, placement, one.model_copy(deep=True), exact=exact, wrap=wrap))
     inside = placement.plans[0].topology.inside
     for host in topologies(placement):

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput, BadValue
-from advisor.launch.launcher_parts import faults_of
 from advisor.launch.lint.command_line import binders
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
@@ -16,7 +15,7 @@ from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.request import Request, hosts, request_of
 from advisor.launch.lint.rewrite import BINDING, missing
-from advisor.launch.registry import launchers
+from advisor.launch.registry import launchers, of_lines
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
@@ -240,15 +239,14 @@ def _by_distance(made: Prediction) -> tuple[LintRank, ...]:
 
 def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
-    launcher = launchers()[made.line.family]
-    if launcher.LINES is None or launcher.LINES.ranks is None:
-        raise Unclear(f"where {launcher.TITLE} puts ranks, is not worked out here")
+    ranks = of_lines()[made.line.family].ranks
+    if ranks is None:
+        raise Unclear(f"where {launchers()[made.line.family].TITLE} puts ranks, is not worked out here")
     if not made.open_mpi and not made.topology.inside.pus:
         raise Unclear("which CPUs the machine has, is not known")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
-    with faults_of(launcher.NAME, "LINES.ranks"):
-        found = launcher.LINES.ranks(made)
+    found = ranks(made)
     if not made.line.inner:
         return found
     return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found)

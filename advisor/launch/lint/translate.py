@@ -7,7 +7,7 @@ from itertools import islice
 
 from advisor.errors import BadInput
 from advisor.launch.launcher import LaunchRequest
-from advisor.launch.launcher_parts import carried_out, without_binding
+from advisor.launch.launcher_answers import carried_out, without_binding
 from advisor.launch.lint.command_line import read_binder
 from advisor.launch.lint.line import Line, Said
 from advisor.launch.lint.openmpi.mapper import default_level
