@@ -14,8 +14,13 @@ A message is one line: what is wrong, where, and what to do about it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Final, TypeVar
+
+_PACKAGE: Final = f"{Path(__file__).parent}/"
+"""Where the program's own files are."""
 
 
 def one_line(text: str) -> str:
@@ -169,3 +174,32 @@ def must_be_one_of(what: str, name: str, known: Iterable[str], cure: str) -> str
     if name in names:
         return name
     raise BadValue(f"there is no {what} {name[:64]}", cure=did_you_mean(name, names, cure))
+
+
+def slip(error: BaseException) -> str:
+    """Return a fault of the program's own in a line: the file and the line of ours where it is, its kind, what it says."""
+    own = [(frame.tb_frame.f_code.co_filename, frame.tb_lineno) for frame in _frames(error) if _inside(frame)]
+    if isinstance(error, SyntaxError) and error.filename:
+        own.append((error.filename, error.lineno or 0))
+    where = f"advisor/{own[-1][0].removeprefix(_PACKAGE)}: line {own[-1][1]}: " if own else ""
+    says = error.msg if isinstance(error, SyntaxError) else one_line(str(error))[:300]
+    known = dir(error.obj) if isinstance(error, AttributeError) and error.name else ()
+    meant = nearest(error.name, known) if isinstance(error, AttributeError) and error.name else None
+    return f"{where}{type(error).__name__}: {says}{f' (did you mean {meant}?)' if meant else ''}"
+
+
+def loading(error: BaseException) -> bool:
+    """Whether it was while a module of ours was loaded that something went wrong: what stands there is at fault, not its use."""
+    at_top = any(frame.tb_frame.f_code.co_name == "<module>" and _inside(frame) for frame in _frames(error))
+    return at_top or (isinstance(error, SyntaxError) and str(error.filename).startswith(_PACKAGE))
+
+
+def _frames(error: BaseException) -> Iterator[TracebackType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _inside(frame: TracebackType) -> bool:
+    return frame.tb_frame.f_code.co_filename.startswith(_PACKAGE)

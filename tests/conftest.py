@@ -11,6 +11,9 @@ import pytest
 Golden = Callable[[str, str], None]
 
 
+os.environ.setdefault("ADVISOR_TRACEBACK", "1")  # a fault shows itself whole, and no test takes it for a line that was meant
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flag that accepts what is printed now as what shall be printed."""
     parser.addoption("--accept", action="store_true", help="write golden texts anew instead of comparing")

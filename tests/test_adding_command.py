@@ -1,5 +1,6 @@
 """docs/adding.md performed in a copy of the project: a command, a format of the checklist, and a machine for the tests."""
 
+import os
 import re
 import subprocess
 import sys
@@ -41,8 +42,9 @@ def copy(tmp_path: Path) -> Path:
 
 
 def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the copy's Python in the copy."""
-    return subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, check=False, timeout=300)
+    """Run the copy's Python in the copy, as users do: a fault shows no traceback."""
+    own = {name: value for name, value in os.environ.items() if name != "ADVISOR_TRACEBACK"}
+    return subprocess.run([sys.executable, *words], cwd=copy, env=own, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_a_command_is_one_file(copy: Path) -> None:
@@ -94,10 +96,16 @@ def test_the_check_of_the_house_names_the_file(copy: Path) -> None:
     ("old", "new", "said"),
     [
         ("def run(", "def main(", "this command lacks the function run"),
-        ("import counts", "import count", "this command cannot be loaded: cannot import name 'count'"),
-        ("source: From", "source: Form", "this command cannot be loaded: name 'Form' is not defined"),
-        ("return 0", "return = 0", "this command cannot be loaded: invalid syntax (sockets.py, line 22)"),
-        ('node.tar.gz\n"""', "node.tar.gz", "this command cannot be loaded: unterminated triple-quoted string literal"),
+        ("import counts", "import count", "line 11: ImportError: cannot import name 'count'"),
+        ("source: From", "source: Form", "line 15: NameError: name 'Form' is not defined"),
+        ("return 0", "return = 0", "line 22: SyntaxError: invalid syntax; it cannot be loaded"),
+        ('node.tar.gz\n"""', "node.tar.gz", "line 15: SyntaxError: unterminated triple-quoted string literal"),
+        ("topology is None", "topolgy is None", "line 18: NameError: name 'topolgy' is not defined"),
+        (
+            "seen.packages",
+            "seen.pakages",
+            "line 21: AttributeError: 'Counts' object has no attribute 'pakages' (did you mean packages?)",
+        ),
     ],
 )
 def test_a_command_that_cannot_be_run_is_refused_in_one_line(copy: Path, old: str, new: str, said: str) -> None:
@@ -107,6 +115,34 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(copy: Path, old: st
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"advisor: {SOCKETS}: {said}")
     assert run(copy, "-m", "advisor", "rules", "--help").returncode == run(copy, "-m", "advisor", "--help").returncode == 0
+
+
+def test_a_slip_in_what_all_commands_load_is_named_where_it_is(copy: Path) -> None:
+    """A section that there is none of, in the facts of the machine: its file and line, and the name that was meant."""
+    file = copy / "advisor/model/hardware/machine.py"
+    text = file.read_text()
+    number = text.partition("Section.MEMORY]")[0].count("\n") + 1
+    file.write_text(text.replace("Section.MEMORY]", "Section.MEMROY]", 1))
+    said = f"advisor: advisor/model/hardware/machine.py: line {number}: AttributeError: MEMROY (did you mean MEMORY?); "
+    for words in (("audit", "--no-measure", "--from", "node.tar.gz"), ("topology", "--from", "node.tar.gz"), ("rules", "check")):
+        done = run(copy, "-m", "advisor", *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n"), done.stderr.startswith(said)) == (2, "", 1, True), (
+            done.stderr
+        )
+
+
+def test_a_fault_shows_itself_whole_to_who_asks(copy: Path) -> None:
+    """ADVISOR_TRACEBACK=1 shows the way to it, for a report."""
+    (copy / SOCKETS).write_text(EXAMPLES[SOCKETS].replace("seen.packages", "seen.pakages"))
+    done = subprocess.run(
+        [sys.executable, "-m", "advisor", "sockets", "--from", "node.tar.gz"],
+        cwd=copy,
+        env={**os.environ, "ADVISOR_TRACEBACK": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr, done.stderr.count("\n") > 10) == (1, True, True)
 
 
 @pytest.mark.slow
@@ -185,9 +221,10 @@ def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: i
     [
         ("{#- a mistake -#}\n{{ plan.chnages }}\n", "line 2: 'advisor.model.audit.plan.Plan object' has no attribute 'chnages'"),
         ("{#- a mistake -#}\n\n{{ changes }}\n", "line 3: 'changes' is undefined"),
-        ("{#- a mistake -#}\n{{ version | csv }}\n", "line 2: No filter named 'csv'."),
+        ("{#- a mistake -#}\n{{ version | csv }}\n", "line 2: No filter named 'csv'"),
         ("{#- for one vendor | vendor: dell -#}\n", "line 1: 'vendor' is none of escape, vendors"),
         ("{#- a page | escape: xml -#}\n", "line 1: escape is 'xml', and not none or html"),
+        ("{#- a report -#}\n<?xml version='1.0'?>\n", "line 1: it makes HTML or XML of words from outside, and does not say"),
         ("{#- for one vendor | vendors: del -#}\n", "line 1: there is no vendor 'del'; there are "),
     ],
 )

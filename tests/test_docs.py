@@ -97,7 +97,10 @@ def test_units_and_roles_stand_in_the_reference() -> None:
 def test_readme_names_the_two_commands_and_every_other() -> None:
     """The README shows make audit, make test and every command; what is missing is a line for its list of commands."""
     text = (ROOT / "README.md").read_text()
-    lines = {f"advisor {name}": f"    {about.examples[0]:<38} # {about.summary.lower()}" for name, about in commands().items()}
+    lines = {
+        f"advisor {name}": f"    {about.examples[0]:<38} # {about.summary[:1].lower()}{about.summary[1:]}"
+        for name, about in commands().items()
+    }
     assert [line for word, line in {"make audit": "", "make test": "", **lines}.items() if word not in text] == []
 
 

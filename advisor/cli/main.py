@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 import advisor.cli.commands
 from advisor import __version__
 from advisor.cli.command import Command, better_cure, terminal_width
-from advisor.errors import AdvisorError, BadInput, did_you_mean, one_line
+from advisor.errors import AdvisorError, BadInput, did_you_mean, loading, one_line, slip
 from advisor.render.manual import About, CommandHelp, front_page, help_of, mistake
 
 GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Many servers", "Run a job", "Explain", "Compare", "Capture")
@@ -61,14 +61,11 @@ def _about(path: Path) -> About:
 
 
 def _module(name: str) -> ModuleType:
-    """Return the module of a command; refuse, in one line, one that cannot be read or has no function to run."""
-    file, cure = f"advisor/cli/commands/{name.replace('.', '/')}.py", "docs/adding.md says what a command has"
-    try:
-        module = import_module(f"advisor.cli.commands.{name}")
-    except (SyntaxError, ImportError, NameError, AttributeError, TypeError) as error:
-        raise BadInput(f"this command cannot be loaded: {error}", file=file, cure=cure) from error
+    """Return the module of a command; refuse, in one line, one that has no function to run."""
+    module = import_module(f"advisor.cli.commands.{name}")
     if not callable(getattr(module, "run", None)):
-        raise BadInput("this command lacks the function run", file=file, cure=cure)
+        file = f"advisor/cli/commands/{name.replace('.', '/')}.py"
+        raise BadInput("this command lacks the function run", file=file, cure="docs/adding.md says what a command has")
     return module
 
 
@@ -157,7 +154,12 @@ def main() -> None:
         os.environ["COLUMNS"] = "1000"  # a description is one line of the shell's menu, however long
     _open_streams()
     gc.disable()  # a short life full of small values: collecting garbage costs more than keeping it
-    ended = status(sys.argv[1:])
+    try:
+        ended = status(sys.argv[1:])
+    except Exception as error:
+        if os.environ.get("ADVISOR_TRACEBACK"):
+            raise
+        ended = _complain(f"{slip(error)}; a fault of advisor's own: ADVISOR_TRACEBACK=1 shows the way to it, for a report")
     gc.freeze()  # nor is it searched for once more at the end, a fifth of an audit: the kernel takes all of it back
     sys.exit(ended)
 
@@ -220,10 +222,12 @@ def _forget_output() -> None:
 
 
 def _usage(error: Exception) -> int:
-    """Return 2 after naming a wrong option or argument; anything else is a fault of ours and shows itself whole."""
+    """Return 2 after naming a wrong option or argument, or what cannot be loaded; anything else is a fault of ours."""
     message = getattr(error, "format_message", None)
-    if message is None:
+    if message is None and not loading(error):
         raise error
+    if message is None:
+        return _complain(f"{slip(error)}; it cannot be loaded, docs/adding.md says what belongs there")
     context = getattr(error, "ctx", None)
     command = " ".join(context.command_path.split()) if context else "advisor"
     problem, cure = mistake(error)

@@ -46,6 +46,9 @@ class About(NamedTuple):
     """What of it is not understood: a word misspelt would silently mean nothing."""
 
 
+_MARKUP: Final = re.compile(r"^\s*<(?:\?xml|!doctype|html)\b", re.MULTILINE | re.IGNORECASE)
+
+
 def about(template: str) -> About:
     """Return what a template says of itself."""
     head = _HEAD.match(template)
@@ -56,6 +59,8 @@ def about(template: str) -> About:
     odd = next((f"{key[:40]!a} is none of escape, vendors" for key in said if key not in ("escape", "vendors")), None)
     if said.get("escape", "none") not in ("none", "html"):
         odd = f"escape is {said['escape'][:40]!a}, and not none or html"
+    if said.get("escape", "none") == "none" and _MARKUP.search(template):
+        odd = "it makes HTML or XML of words from outside, and does not say escape: html"
     return About(head["summary"], said.get("escape", "none"), tuple(said.get("vendors", "").replace(",", " ").split()), odd)
 
 
@@ -75,9 +80,11 @@ def fill(template: str, values: Mapping[str, object], name: str = "template") ->
     try:
         return environment.from_string(template).render(values)
     except TemplateSyntaxError as error:
-        raise BadInput(error.message or "is not a template", file=name, place=f"line {error.lineno}", cure=_CURE) from error
+        raise BadInput(
+            (error.message or "is not a template").rstrip("."), file=name, place=f"line {error.lineno}", cure=_CURE
+        ) from error
     except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
-        raise BadInput(str(error)[:200], file=name, place=_line(error.__traceback__), cure=_CURE) from error
+        raise BadInput(str(error)[:200].rstrip("."), file=name, place=_line(error.__traceback__), cure=_CURE) from error
 
 
 def _line(trace: TracebackType | None) -> str | None:
