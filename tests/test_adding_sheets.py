@@ -721,12 +721,21 @@ def test_a_setting_of_the_bios_that_a_vendor_says_nothing_of_is_told(copy: Copy)
     copy.add(
         "settings.yaml",
         SETTING.replace("os.drilled", "cpu.drilled")
-        .replace("where: os", "where: bios\n  menu: [Drill]")
+        .replace("where: os", "where: bios\n  hidden: a drill is heard, not seen\n  menu: [Drill]")
         .replace('  set: {sysctl: kernel.drilled, writes: {on: "1", off: "0"}}\n', ""),
     )
     told = copy.wrong_sheets()
     assert len(told) == len(list((HOUSE / "rules" / "vendors").glob("*.yaml")))
     assert all("says nothing of cpu.drilled; add its place under settings, or list it under absent" in line for line in told)
+
+
+def test_a_setting_of_the_bios_that_nothing_shows_says_why(copy: Copy) -> None:
+    """Without a reading and without the reason its verdicts would be unknown for ever, and nobody would know why."""
+    text = (copy.folder / "rules" / "settings.yaml").read_text()
+    (name,) = re.findall(r"^(\S+):\n(?:  .*\n)*?  hidden: .*nothing.*", text, re.MULTILINE)[:1] or ["numa.group_size"]
+    (copy.folder / "rules" / "settings.yaml").write_text(re.sub(rf"(?m)(^{name}:\n(?:  .*\n)*?)  hidden: .*\n", r"\1", text))
+    (line,) = copy.wrong()
+    assert f"{name} is not read, and does not say why; write read, or hidden: why nothing in a running system shows it" in line
 
 
 def test_a_setting_that_cites_what_is_no_publication_is_told(copy: Copy) -> None:

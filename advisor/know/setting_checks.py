@@ -43,7 +43,11 @@ def setting_mistakes() -> Iterator[BadSheet]:
 
 
 def _placed(name: str, setting: Setting, sheet: Sheet) -> Iterator[BadSheet]:
-    """Yield a name or a term that misleads, and a companion that there is none of."""
+    """Yield a name or a term that misleads, a companion that there is none of, and no word on why nothing shows it."""
+    if setting.where == "bios" and bool(setting.read) == bool(setting.hidden):
+        said = "is read, and says why it is hidden" if setting.read else "is not read, and does not say why"
+        cure = "take hidden out" if setting.read else "write read, or hidden: why nothing in a running system shows it"
+        yield sheet.wrong((name,), f"{name} {said}", cure)
     others = {other: each for other, each in settings().items() if other != name}
     group = name.partition(".")[0]
     groups = {other.partition(".")[0] for other in others}

@@ -151,26 +151,16 @@ def test_servers_of_both_makers_show_more_than_45_settings() -> None:
     assert (sorted(readable - shown - elder), len(readable) >= 45) == (["io.acs", "memory.pstates"], True)
 
 
-_NEVER_SEEN = 30
-"""Settings of the BIOS that nothing in Linux shows: docs/reference/settings.md says so of each."""
+def test_as_many_settings_of_the_bios_are_seen_as_ever() -> None:
+    """A reading that is lost is noticed; of those that nothing shows `advisor rules check` wants the reason."""
+    assert sum(bool(each.read) for each in settings().values() if each.where == "bios") >= 48
 
 
-def test_every_setting_of_the_bios_is_seen_or_known_to_be_hidden() -> None:
-    """Whoever adds a setting says how it can be seen, or raises this number."""
-    bios = [each for each in settings().values() if each.where == "bios"]
-    assert (len(bios), sum(not each.read for each in bios)) == (48 + _NEVER_SEEN, _NEVER_SEEN)
-
-
-@pytest.mark.parametrize(("maker", "visible", "own"), [("amd", 41, 59), ("intel", 28, 48)])
-def test_no_single_server_has_45_settings_that_root_can_see(maker: Maker, visible: int, own: int) -> None:
+@pytest.mark.parametrize(("maker", "visible"), [("amd", 41), ("intel", 28)])
+def test_no_single_server_has_45_settings_that_root_can_see(maker: Maker, visible: int) -> None:
     """Of the settings of one maker's servers; docs/reference/settings.md says what hides the others."""
     ours = [each for each in settings().values() if each.where == "bios" and (not each.makers or maker in each.makers)]
-    assert (sum(bool(each.read) for each in ours), len(ours)) == (visible, own)
-
-
-def test_a_setting_that_nothing_shows_says_why() -> None:
-    """One that is shown says nothing of that."""
-    assert [name for name, each in settings().items() if each.where == "bios" and bool(each.read) == bool(each.hidden)] == []
+    assert visible <= sum(bool(each.read) for each in ours) < 45
 
 
 def test_every_register_and_message_names_settings_that_read_it() -> None:

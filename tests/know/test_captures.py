@@ -140,10 +140,10 @@ def test_the_sheets_names_are_in_the_whole_captures(
 
 
 def test_few_names_are_absent_and_only_auto_is_not_understood() -> None:
-    """Over all captures: how many names were tried, how many are not there, how many values have no word."""
+    """Over all captures: of the names that are tried one of fifteen is not there, and of the values one of forty has no word."""
     found = [tally(vendors()[vendor], platform, facts(vendor)[evidence]["now"]) for vendor, evidence, platform, *_ in CAPTURES]
     tried, absent, strange = (sum(map(len, each)) for each in zip(*found, strict=True))
-    assert (tried > 370, absent, strange) == (True, 24, 9)
+    assert (tried > 370, absent * 15 < tried, strange * 40 < tried) == (True, True, True)
 
 
 @pytest.mark.parametrize(
