@@ -151,7 +151,8 @@ class Runner:
                 break
             block += 1
             if self._race.is_futile(self._budget.room(len(self._race.blocks))):
-                self._raced.ended = "ended early: at this noise the runs that are left would not tell"
+                what = "tell the fastest lines from each other" if self._race.claimed else "tell"
+                self._raced.ended = f"ended early: at this noise the runs that are left would not {what}"
                 break
         if self._watch:
             self._raced.notes += [f"others worked on the machine: {words}" for words in self._watch.words()]
