@@ -15,7 +15,9 @@ from advisor.work.report.launches import launch_lines
 
 if TYPE_CHECKING:
     from advisor.model.audit.platform import Scope
+    from advisor.model.hardware.machine import Machine
     from advisor.render.report.content import ReportContent, Script
+    from advisor.render.tune import RacePage
     from advisor.work.audit import Audited, MeasureNow
     from advisor.work.bios import BiosInput
     from advisor.work.checklist import TuningChecklist
@@ -93,7 +95,6 @@ def report(
     from advisor.work.judgement import rule_named
     from advisor.work.rules import must_be_rules
     from advisor.work.tune.journal import read_journal
-    from advisor.work.tune.kept import kept_race
 
     must_be_rules(site, only)
     for folder in tuned:
@@ -104,7 +105,14 @@ def report(
     for name in (name for name in chosen if name not in audited.numbers):
         raise BadValue(f"{name} found nothing on this machine", cure=f"see why: advisor explain {name}")
     content = content_of(audited, source, again or _named(bios), tuple(measurements), chosen)
-    return Report(audited, replace(content, races=tuple(kept_race(folder, audited.machine) for folder in tuned)))
+    return Report(audited, replace(content, races=tuple(_races(tuned, audited.machine))))
+
+
+def _races(folders: Sequence[Path], machine: "Machine") -> "Iterator[RacePage]":
+    for folder in folders:
+        from advisor.work.tune.kept import kept_race
+
+        yield kept_race(folder, machine)
 
 
 def _named(bios: "Sequence[Path] | BiosInput") -> tuple[str, ...]:

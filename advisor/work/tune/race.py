@@ -18,8 +18,7 @@ from advisor.paths import template
 from advisor.render.jinja import probe_words
 from advisor.render.tune import in_time
 from advisor.tune.race import Race, Verdict, order
-from advisor.work import SILENT, Observer
-from advisor.work.measure import BusyWatch
+from advisor.work import SILENT, Observer, measure
 from advisor.work.tune.budget import Budget, Limits
 from advisor.work.tune.journal import Journal, Run, begun, read_journal, resumed
 from advisor.work.tune.line import RaceField, write
@@ -130,7 +129,7 @@ class Runner:
         self._topology, self._observer = machine.topology, observer
         self._places: object = None
         self._failures = [0] * len(raced.entries.lines)
-        self._watch = BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
+        self._watch = measure.BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
         self._lines = raced.entries.lines
         self._budget = Budget(raced.limits, raced.journal, len(self._lines))
 
