@@ -154,9 +154,9 @@ def start_all(starts: Sequence[Start], way: Way, heard: Heard) -> None:
 def _line(start: Start, way: Way) -> Line:
     """Return a line; srun outside a job gets a small one of its own in the partition."""
     argv, launch = start.launch.argv, start.launch
-    if way.partition is not None and argv[0] == "srun" and "SLURM_JOB_ID" not in os.environ:
+    if way.partition is not None and argv[0] == way.name and "SLURM_JOB_ID" not in os.environ:
         minutes = int(limit_of(start.seconds) / 60) + 1
-        argv = ("srun", f"--partition={way.partition}", "--exclusive", "--nice", f"--time={minutes}", *argv[1:])
+        argv = (argv[0], f"--partition={way.partition}", "--exclusive", "--nice", f"--time={minutes}", *argv[1:])
     return Line(start.name, argv, launch.environment)
 
 
