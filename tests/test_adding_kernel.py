@@ -110,6 +110,7 @@ def test_its_figures_are_compared(project: Path, measured: Path) -> None:
     [
         ("update   updates/s       1 ", "update                   1 ", 7, "update has no unit"),
         (" * parts: core numa socket machine\n", "", 1, "no line 'parts: '"),
+        (" * parts: core numa socket machine\n", " * parts: core core machine\n", 4, "parts: core stands twice"),
         (
             "0  random updates, table",
             "random updates",
@@ -141,6 +142,11 @@ def test_what_its_header_comment_lacks_is_named(project: Path, old: str, new: st
             "its header comment lacks the argument --seconds S",
         ),
         ('"update", "updates/s");', '"change", "updates/s");', "the variant change, which its header comment does not name"),
+        (
+            '    line_numbers("values", values, common.repeats);',
+            '    line_numbers("values", values, 1);',
+            "values of update, where --repeats",
+        ),
     ],
 )
 def test_a_program_that_says_other_than_its_header_is_refused(project: Path, old: str, new: str, said: str) -> None:

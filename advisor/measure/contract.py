@@ -97,7 +97,33 @@ _WORD: Final = 64
 
 def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = None) -> tuple[Result, ...]:
     """Return the results in a kernel's lines; refuse all of them where one is none, or not what its header comment says."""
-    return tuple(_as_declared(task, _result(task, line), sheet) for line in lines if line.strip())
+    results = tuple(_as_declared(task, _result(task, line), sheet) for line in lines if line.strip())
+    if sheet is not None and task.purpose == "kernel" and results:
+        _refuse_parts(task, results)
+    return results
+
+
+def _refuse_parts(task: Task, results: tuple[Result, ...]) -> None:
+    """Refuse a kernel without a plan of its own that leaves out, or says twice, what it was asked for."""
+    alike = [(each.variant, each.cpus, each.bytes, tuple(sorted(each.details.items()))) for each in results]
+    twice = next((key[0] for at, key in enumerate(alike) if key in alike[:at]), None)
+    if twice is not None:
+        raise _bad(task, f"{twice} twice")
+    never = [name for name in task.variants if name not in {each.variant for each in results}]
+    if never:
+        raise _bad(task, f"no {' and no '.join(never)}, which its header comment names")
+    wanted = _repeats(task)
+    fewer = next((each for each in results if len(each.values) < wanted and not each.details.get("cut_short")), None)
+    if fewer is not None:
+        raise _bad(
+            task,
+            f"{len(fewer.values)} values of {fewer.variant}, where --repeats {wanted} was asked for and nothing was cut short",
+        )
+
+
+def _repeats(task: Task) -> int:
+    asked = dict(zip(task.arguments, task.arguments[1:], strict=False)).get("--repeats", "0")
+    return int(asked) if asked.isdecimal() else 0
 
 
 def _as_declared(task: Task, result: Result, sheet: KernelSheet | None) -> Result:

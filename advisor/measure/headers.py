@@ -114,6 +114,8 @@ class _Header:
         wrong = next((part for part in found if part not in PARTS), None)
         if wrong is not None:
             raise self._wrong(at, f"parts: {wrong[:40]} is none of {', '.join(PARTS)}")
+        if len(found) != len(set(found)):
+            raise self._wrong(at, f"parts: {next(part for part in found if found.count(part) > 1)} stands twice")
         if not found and not self.mpi:
             raise self._wrong(at, f"no line 'parts: ', on which of {', '.join(PARTS)} it can run")
         return tuple(part for part in PARTS if part in found)

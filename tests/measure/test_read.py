@@ -98,3 +98,24 @@ def test_what_the_header_comment_does_not_declare_is_refused(said: dict[str, str
     assert results_of(task(), [line()], sheet)[0].variant == "load"
     with pytest.raises(BadInput, match=f"membw printed {problem}"):
         results_of(task(), [line(**said)], sheet)
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ([line(), line()], "load twice"),
+        ([line(variant="store")], "no load, which its header comment names"),
+        ([line(), line(variant="store", values=[1e10])], "1 values of store, where --repeats 3 was asked for"),
+    ],
+)
+def test_a_kernel_without_a_plan_of_its_own_is_held_to_its_table(lines: list[bytes], problem: str) -> None:
+    """Each variant once for the same CPUs and bytes, with as many values as repeats at least, unless it was cut short."""
+    table = tuple(
+        Variant(name=name, unit="bytes/s", arrays=1, read=8, written=0, iteration="sum += a") for name in ("load", "store")
+    )
+    sheet = KernelSheet(name="membw", summary="memory bandwidth", parts=("core",), variants=table)
+    asked = task(purpose="kernel", variants=("load", "store"), arguments=("--repeats", "3"))
+    short = line(variant="store", values=[1e10], cut_short=True)
+    assert [each.variant for each in results_of(asked, [line(), line(bytes=4096), short], sheet)] == ["load", "load", "store"]
+    with pytest.raises(BadInput, match=f"membw printed {problem}"):
+        results_of(asked, lines, sheet)
