@@ -99,11 +99,14 @@ class RealServer:
         with self._door.open() as session:
             reading = reading_of(session)
         record, planned = load_record(self.home_record), _plan(self.plan_of(state)).values
-        return {
+        beside = {
             name: value
             for name, value in reading.bios.attributes.items()
             if name not in planned and name in record.applied and not same(reading, name, value, record.applied[name])
         }
+        goes_back = {name: value for name, value in beside.items() if _may_be_written(reading, name)}
+        save_record(self.home_record, record.model_copy(update={"moves": {**record.moves, **goes_back}}))
+        return beside
 
     def read(self, setting: str) -> str:
         """Return what stands in a setting of the running kernel."""
@@ -129,6 +132,12 @@ class RealServer:
 def home_of(folder: Path, name: str) -> Path:
     """Return where the record of a server's beginning lies."""
     return folder / f"home-{name}.json"
+
+
+def _may_be_written(reading: BiosReading, name: str) -> bool:
+    """Return whether the registry lets an attribute be written: what moved though no registry said so goes back as well."""
+    known = reading.registry.attributes.get(name) if reading.registry else None
+    return known is not None and not {"ReadOnly", "Immutable"} & set(known.flags)
 
 
 def same(reading: BiosReading, name: str, one: Any, other: Any) -> bool:

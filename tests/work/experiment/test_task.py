@@ -181,6 +181,27 @@ def test_a_bmc_that_lies_is_found_out_and_all_is_taken_back(server: Any, admin: 
     assert "not in the state that was staged: numa.nps is 1, and the plan makes it 4" in " ".join(said.err.split())
 
 
+def test_what_moved_along_though_no_registry_said_so_goes_back(
+    server: Any,
+    admin: Admin,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The BIOS turns a setting with NPS4 of its own accord and leaves it so: it is noted, and in the end is as it was."""
+    bmc = server()
+    was, applies = dict(bmc.applied), bmc.apply
+
+    def moves_another() -> None:
+        if bmc.pending.get("NumaNodesPerSocket") == "4":
+            bmc.pending["ProcVirtualization"] = "Disabled"
+        applies()
+
+    monkeypatch.setattr(bmc, "apply", moves_another)
+    said = types(admin, bmc, written(admin.folder), "--yes", "--json")
+    notes = " ".join(said.document["notes"])
+    assert (said.status, "nps=4 also ProcVirtualization=Disabled" in notes) == (0, True), said.err
+    assert (bmc.applied, bmc.pending) == (was, {})
+
+
 def test_an_interrupted_one_stands_in_its_folder_and_is_gone_on_with(
     server: Any,
     admin: Admin,  # noqa: F811
