@@ -227,9 +227,13 @@ def _write(made: Planted, sorts: Mapping[str, tuple[str, Change]], chance: rando
 
 
 def measured(name: str, sort: str, chance: random.Random, *, slow: bool) -> str:
-    """Return what a node measured: values with the spread of real ones, a tenth less of one that is slow."""
-    base = {"haswell": 100e9, "naples": 240e9, "rome": 300e9}.get(sort.split(maxsplit=1)[0], 50e9) * (0.85 if slow else 1)
-    values = [base * chance.gauss(1, 0.012)] * 3
+    """Return what a node measured: values with the spread of real ones, a seventh less of one that is slow."""
+    return measured_at(name, sort, chance.gauss(1, 0.012) * (0.85 if slow else 1))
+
+
+def measured_at(name: str, sort: str, share: float) -> str:
+    """Return what a node measured that reaches a share of what its kind does."""
+    values = [{"haswell": 100e9, "naples": 240e9, "rome": 300e9}.get(sort.split(maxsplit=1)[0], 50e9) * share] * 3
     result = {
         "task": "membw/part/machine/triad-nt", "kernel": "membw", "purpose": "part", "variant": "triad-nt", "part": "machine",
         "cpus": [0], "unit": "bytes/s", "values": values,
