@@ -216,6 +216,7 @@ def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: i
     assert run(copy, *words).returncode == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -212,12 +212,14 @@ def test_a_launcher_that_lacks_a_part_is_named_in_one_line(copy: Path, part: str
     assert broken(copy, f"\n{part} = ", f"\nMY_{part} = ") == f"this launcher lacks {part}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["launch", "unbound"])
 def test_a_launcher_that_lacks_a_function_is_named_in_one_line(copy: Path, part: str) -> None:
     """What it cannot do without its functions is said before it is tried."""
     assert broken(copy, f"\ndef {part}(", f"\ndef my_{part}(") == f"this launcher lacks {part}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
@@ -254,6 +256,7 @@ def test_a_part_that_is_not_what_it_should_be_is_named_in_one_line(copy: Path, o
     assert said.startswith((f"its {part} is ", f"its {part} are ") if part else "this launcher cannot be loaded: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -292,6 +295,7 @@ def test_a_launch_that_returns_what_is_none_is_named_in_one_line(copy: Path, old
     assert broken(copy, old, new, *BIND, "--launcher", "hpcrun", "--", "./app") == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said", "command"),
     [
@@ -352,6 +356,7 @@ def test_a_verb_stands_between_the_program_and_its_options(copy: Path) -> None:
     assert other.stderr == "advisor: hpcrun alloc: its lines are not read here; it reads hpcrun run or submit\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

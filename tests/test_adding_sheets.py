@@ -217,6 +217,7 @@ def test_pages_show_a_new_platform(venice: Copy) -> None:
     assert "What does not stand in its own sheet is taken from `turin`." in own
 
 
+@pytest.mark.slow
 def test_a_platform_that_no_generation_holds_is_named_with_the_vendor(copy: Copy) -> None:
     """One line a vendor: its file, the line of its generations, and what to write there."""
     copy.add("platforms/lagoon.yaml", ALONE)
@@ -402,6 +403,7 @@ def test_what_a_platform_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     assert [line for told in found for line in told if "rules/" not in line or ": line " not in line] == []
 
 
+@pytest.mark.slow
 def test_a_generation_that_fits_nothing_is_named(copy: Copy) -> None:
     """A vendor that asks for a trait that no platform has is told the nearest, and not what falls out of its generations."""
     copy.change("vendors/lenovo.yaml", "m5: {family: xeon-e5}", "m5: {family: xeon-e7, generation: 3..}")
@@ -410,6 +412,7 @@ def test_a_generation_that_fits_nothing_is_named(copy: Copy) -> None:
     assert said.endswith("no platform has the traits family xeon-e7, generation 3..; did you mean xeon-e5?")
 
 
+@pytest.mark.slow
 def test_evidence_of_an_open_generation_is_refused(copy: Copy) -> None:
     """What was seen of one platform was not seen of those that come later."""
     copy.change(
@@ -444,6 +447,7 @@ def test_a_vendor_is_one_file(copy: Copy) -> None:
     assert copy.changed() == {"rules/vendors/acme.yaml"}
 
 
+@pytest.mark.slow
 def test_a_vendor_that_leaves_a_setting_or_a_platform_out_is_told(copy: Copy) -> None:
     """Each with the line to write it at."""
     text = acme(copy).replace("numa.nps, ", "").replace(", {family: instinct}", "")
@@ -458,6 +462,7 @@ def test_a_vendor_that_leaves_a_setting_or_a_platform_out_is_told(copy: Copy) ->
     ]
 
 
+@pytest.mark.slow
 def test_the_settings_that_a_new_vendor_says_nothing_of_are_one_line_to_copy_from(copy: Copy) -> None:
     """Whoever begins with one setting gets the names of all others as a list, not a line each."""
     text = acme(copy)
@@ -551,12 +556,14 @@ def test_what_a_vendor_sheet_lacks_is_said_with_its_line(copy: Copy) -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_a_rule_that_asks_for_a_vendor_without_a_sheet_is_told(copy: Copy) -> None:
     """It could never be a finding."""
     copy.add("numa.yaml", RULE.replace("  when: ", '  only: vendor == "del"\n  when: '))
     assert any("numa-drill: there is no sheet of a vendor del; did you mean dell?" in line for line in copy.wrong())
 
 
+@pytest.mark.slow
 def test_a_format_for_a_vendor_without_a_sheet_is_told(copy: Copy) -> None:
     """The checklist would offer it to nobody."""
     template = copy.folder / "templates" / "checklist" / "racadm.j2"
@@ -565,6 +572,7 @@ def test_a_format_for_a_vendor_without_a_sheet_is_told(copy: Copy) -> None:
     assert line.endswith("templates/checklist/racadm.j2: line 1: there is no sheet of a vendor del; did you mean dell?")
 
 
+@pytest.mark.slow
 def test_a_file_that_nothing_reads_is_told(copy: Copy) -> None:
     """A sheet by another ending is none."""
     copy.add("platforms/venice.yml", VENICE)
@@ -674,6 +682,7 @@ def test_a_rule_without_an_example_of_a_verdict_is_told(copy: Copy) -> None:
     assert "numa-drill: no platform has family epic; did you mean epyc?" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -716,6 +725,7 @@ def test_a_setting_of_the_system_is_one_entry(copy: Copy) -> None:
     assert any("kernel.drilled" in text for text in page)
 
 
+@pytest.mark.slow
 def test_a_setting_of_the_bios_that_a_vendor_says_nothing_of_is_told(copy: Copy) -> None:
     """One line for each vendor's sheet, with the two ways to mend it."""
     copy.add(
@@ -738,6 +748,7 @@ def test_a_setting_of_the_bios_that_nothing_shows_says_why(copy: Copy) -> None:
     assert f"{name} is not read, and does not say why; write read, or hidden: why nothing in a running system shows it" in line
 
 
+@pytest.mark.slow
 def test_a_setting_that_cites_what_is_no_publication_is_told(copy: Copy) -> None:
     """The line names the setting, the source, and the nearest one that there is."""
     copy.add("settings.yaml", SETTING.replace("sources: [", "sources: [kernel-parms, "))
@@ -745,6 +756,7 @@ def test_a_setting_that_cites_what_is_no_publication_is_told(copy: Copy) -> None
     assert "os.drilled cites kernel-parms, which rules/sources.yaml has not" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "says"),
     [

@@ -48,6 +48,7 @@ def met(fleet: Path, site: Path, names: tuple[str, ...] = NAMES, **wished: Any) 
 BANDWIDTHS = ("bandwidth 1 MiB", "bandwidth both ways 1 MiB")
 
 
+@pytest.mark.slow
 def test_one_bad_node_of_64_is_named_and_no_link(fleet: Path, site: Path) -> None:
     """Ten percent below with all whom it met, and with three others when they were measured again."""
     planted(site, pairs_table(NAMES, {"n17": 0.9}))
@@ -61,6 +62,7 @@ def test_one_bad_node_of_64_is_named_and_no_link(fleet: Path, site: Path) -> Non
     assert (busy["n17"], busy.most_common(2)[1][1], len(asked(site))) == (7, 5, 131)
 
 
+@pytest.mark.slow
 def test_one_bad_link_of_64_nodes_is_named_and_no_node(fleet: Path, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the page and in the document; what the pairs gave is kept beside the captures."""
     from advisor.fleet.pairs import tournament
