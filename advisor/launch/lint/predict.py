@@ -11,6 +11,7 @@ from advisor.launch.lint.openmpi import listed, orte, prrte
 from advisor.launch.lint.openmpi.host_file import hosts_of_file
 from advisor.launch.lint.openmpi.listed import in_sequence, readable
 from advisor.launch.lint.openmpi.map_by import newer, number
+from advisor.launch.lint.openmpi.parameters import unclear_parameters
 from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.request import Request, hosts, request_of
@@ -182,23 +183,12 @@ def _understood(made: Prediction) -> None:
         raise Refused(f"{made.want.fault}; nothing starts")
 
 
-def _old_names(want: Request) -> None:
-    """Raise Refused or Unclear where a parameter of 5 says socket, which only its options take for package."""
-    said = want.parameters.get("rmaps_default_mapping_policy") or ""
-    words = said.lower().split(":")
-    if words[0] == "socket" and said == want.map_text:
-        raise Refused("rmaps_default_mapping_policy knows no socket; nothing starts")
-    if words[0] == "socket" or (want.hosts and words[0] == "ppr" and {"socket", "skt"} & {*words}):
-        raise Unclear("socket in rmaps_default_mapping_policy, which is not taken everywhere, is not worked out here")
-
-
 def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return what Open MPI's own mapper does with all hosts."""
     want = made.want
     _understood(made)
     readable(made.line)
-    if made.five:
-        _old_names(want)
+    unclear_parameters(want, five=made.five)
     if want.rankfile or want.level == "rankfile":
         return _by_rankfile(made)
     if want.level == "seq":

@@ -23,3 +23,16 @@ def test_a_line_with_parameters_does_what_was_observed(row: list[str]) -> None:
     everything = here.topology.pus if here.topology else None
     told = "FAIL" if made.ranks is None else " ".join(f"{rank.host or ''}:{rank.cpus or everything}" for rank in made.ranks)
     assert told == seen
+
+
+@pytest.mark.parametrize(
+    ("version", "line"),
+    [
+        ("4", "mpirun --mca hwloc_base_use_hwthreads_as_cpus 1 --mca rmaps_base_mapping_policy ppr:4:socket:pe=4 -np 5"),
+        ("5", "mpirun --prtemca rmaps_default_mapping_policy numa:PE=32 -np 4 --map-by package"),
+    ],
+)
+def test_a_default_width_beside_what_changes_it_is_not_worked_out(version: str, line: str) -> None:
+    """PE= of the parameter counted hardware threads in 4.1.4, and held beside another --map-by in 5.0.11: neither is guessed."""
+    made = predict(parse([f"{line} ./a"], VERSIONS[version]), machine("d-delftblue-2x6248r-snc2"), {})
+    assert "PE= in rmaps_" in (made.unclear or "")
