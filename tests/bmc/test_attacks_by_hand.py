@@ -171,7 +171,8 @@ def test_two_who_stage_at_once(maker: str, records: tuple[str, str], imitated: I
     assert list(bmc.pending) == [WISH[maker][0]]
     name, kept = WISH[maker][0], [admin.folder / each for each in dict.fromkeys(records) if (admin.folder / each).exists()]
     assert {json.loads(each.read_text())["applied"][name] for each in kept} == {bmc.applied[name]}
-    assert len([each for each in bmc.writes() if each.status in (200, 202, 204)]) == 1
+    taken = [each for each in bmc.writes() if each.status in (200, 202, 204)]
+    assert len(taken) in (1, 2)  # both ask for the same: who looked before the other wrote may be taken as well
 
 
 @pytest.mark.parametrize(
