@@ -10,6 +10,9 @@ def unclear_parameters(want: Request, *, five: bool) -> None:
         _old_names(want)
     name = "rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy"
     default = want.parameters.get(name) or ""
+    width = want.parameters.get("rmaps_base_cpus_per_rank")
+    if five and width and default:  # observed in 5.0.11: it did not hold
+        raise Unclear(f"rmaps_base_cpus_per_rank beside {name} is not worked out here")
     if "pe=" not in default.lower():
         return
     if five and want.map_text != default:  # observed in 5.0.11: each rank took slots for its PE=, and nothing started
