@@ -30,6 +30,8 @@ def test_a_line_with_parameters_does_what_was_observed(row: list[str]) -> None:
     [
         ("4", "mpirun --mca hwloc_base_use_hwthreads_as_cpus 1 --mca rmaps_base_mapping_policy ppr:4:socket:pe=4 -np 5"),
         ("5", "mpirun --prtemca rmaps_default_mapping_policy numa:PE=32 -np 4 --map-by package"),
+        ("5", "mpirun --prtemca rmaps_default_mapping_policy ppr:4:node:PE=2 -np 4"),
+        ("5", "mpirun --prtemca rmaps_base_cpus_per_rank 20 --prtemca hwloc_default_binding_policy none -np 6"),
         ("5", "mpirun --prtemca rmaps_default_mapping_policy L3 --prtemca rmaps_base_cpus_per_rank 8 -np 4 --bind-to l2cache"),
     ],
 )

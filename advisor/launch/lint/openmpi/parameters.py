@@ -10,13 +10,12 @@ def unclear_parameters(want: Request, *, five: bool) -> None:
         _old_names(want)
     name = "rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy"
     default = want.parameters.get(name) or ""
-    width = want.parameters.get("rmaps_base_cpus_per_rank")
-    if five and width and default:  # observed in 5.0.11: it did not hold
-        raise Unclear(f"rmaps_base_cpus_per_rank beside {name} is not worked out here")
+    if five and want.parameters.get("rmaps_base_cpus_per_rank"):  # observed in 5.0.11: beside some others it did not hold
+        raise Unclear("rmaps_base_cpus_per_rank, which does not hold beside all others, is not worked out here")
     if "pe=" not in default.lower():
         return
-    if five and want.map_text != default:  # observed in 5.0.11: each rank took slots for its PE=, and nothing started
-        raise Unclear(f"PE= in {name} beside another mapping is not worked out here")
+    if five:  # observed in 5.0.11: ppr:4:node:PE=2 starts nothing; beside another mapping each rank took slots for its PE=
+        raise Unclear(f"PE= in {name}, which is not taken everywhere, is not worked out here")
     if not five and want.map_text == default and want.hwthread_slots and not want.hwthreads:  # 4.1.4: PE= counted threads
         raise Unclear(f"PE= in {name} where hardware threads count as CPUs is not worked out here")
 
