@@ -245,6 +245,7 @@ def test_machines_on_which_it_was_seen_to_do_otherwise_are_not_told(topology: To
     [
         ("mpiexec.hydra -machinefile f ./a", "without -n"),
         ("mpiexec.hydra -hosts a,b -n 4 ./a", "without -ppn a host gets as many ranks"),
+        ("mpiexec.hydra -hosts a,b -ppn 130 -n 200 ./a", "some host has more ranks than others and than CPUs"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST ^0,1 ./a", "has '^0'"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 7-0 ./a", "has '7-0'"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-3,2 ./a", "names a CPU twice"),

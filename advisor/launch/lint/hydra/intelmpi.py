@@ -33,6 +33,8 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     total = len(programs)
     where = list(hosts_of_ranks(made, total))
     counts = Counter(host for host, _ in where)
+    if len(set(counts.values())) > 1 and max(counts.values()) > len(made.topology.pus):
+        raise Unclear("some host has more ranks than others and than CPUs, and how these are bound was not seen often")
     pins: dict[int, Pins] = {}
     for (host, _), mine in zip(where, programs, strict=True):
         pins.setdefault(host, mine)
