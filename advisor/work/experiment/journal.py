@@ -1,20 +1,21 @@
 """The journal of an experiment: each step before it is done and after it, on disk; what it says of where each server stands."""
 
-import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
-from advisor.errors import BadInput, CannotWork
-from advisor.host.files import open_here
+from advisor.errors import BadInput
+from advisor.host.journal import FILE, JournalFile, Kind
 
-SCHEMA: Final = "advisor-experiment-journal/1"
-FILE: Final = "journal.jsonl"
-_LARGEST: Final = 64 << 20
-_CURE: Final = "name the folder of an experiment; one that is damaged has home-NODE.json for advisor bios undo"
+_KIND: Final = Kind(
+    "an experiment",
+    "advisor-experiment-journal/1",
+    cure="name the folder of an experiment; one that is damaged has home-NODE.json for advisor bios undo",
+    other="another --folder",
+    alone=True,
+)
 
 Event = dict[str, Any]
 
@@ -132,7 +133,8 @@ class Journal:
     head: Event
     events: list[Event] = field(default_factory=list)
     progress: dict[str, Progress] = field(default_factory=dict)
-    _file: BinaryIO | None = None
+    file: JournalFile | None = None
+    """None of one that is only looked at."""
 
     def of(self, node: str) -> Progress:
         """Return where a server stands."""
@@ -141,7 +143,8 @@ class Journal:
     def add(self, node: str, event: str, **more: Any) -> None:
         """Keep a step; it is on disk when this returns."""
         step = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "node": node, "event": event, **more}
-        self._write(step)
+        if self.file is not None:
+            self.file.write(step)
         self.take(step)
 
     def take(self, step: Event) -> None:
@@ -149,88 +152,37 @@ class Journal:
         self.events.append(step)
         self.of(step["node"]).take(step)
 
-    def _write(self, document: Event) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.write((json.dumps(document) + "\n").encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise CannotWork(f"{self.path}: {(error.strerror or 'cannot be written').lower()}; make room, and resume") from error
-
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self.file is not None:
+            self.file.close()
 
 
 def begun(folder: Path, head: Event) -> Journal:
     """Return the journal of a new experiment; refuse a folder that holds one already."""
-    path = folder / FILE
-    if path.exists():
-        raise CannotWork(f"{folder} holds an experiment; go on with it by --resume {folder}, or name another --folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        journal = Journal(path, {"schema": SCHEMA, **head}, _file=path.open("xb"))
-    except OSError as error:
-        raise CannotWork(f"{folder}: {(error.strerror or 'cannot be written').lower()}; name another --folder") from error
-    journal._write(journal.head)  # noqa: SLF001 - its own head
-    return journal
+    file, first = _KIND.begin(folder, head, mode=0o700)
+    return Journal(file.path, first, file=file)
 
 
 def resumed(folder: Path) -> Journal:
     """Return the journal of an experiment, to be gone on with: by nobody else at the same time; a line cut off is dropped."""
-    import fcntl
-
-    journal, size = _read(folder / FILE)
-    try:
-        file = journal.path.open("r+b")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.truncate(size)
-        file.seek(size)
-    except BlockingIOError as error:
-        file.close()
-        raise CannotWork(f"{folder}: somebody works on it now; end that one first") from error
-    except OSError as error:
-        raise CannotWork(f"{journal.path}: {(error.strerror or 'cannot be written').lower()}") from error
-    journal._file = file  # noqa: SLF001 - opened here
+    journal, size = _read(folder)
+    journal.file = _KIND.go_on(folder, size)
     return journal
 
 
 def read_journal(folder: Path) -> Journal:
     """Return the journal of an experiment, to be looked at."""
-    return _read(folder / FILE)[0]
+    return _read(folder)[0]
 
 
-def _read(path: Path) -> tuple[Journal, int]:
-    try:
-        with open_here(path) as file:
-            data = file.read(_LARGEST + 1) or b""
-    except OSError as error:
-        raise BadInput(f"there is no experiment here: {(error.strerror or '').lower()}", file=str(path), cure=_CURE) from error
-    if len(data) > _LARGEST:
-        raise BadInput("larger than any experiment", file=str(path), cure="refused as unsafe")
-    size = data.rfind(b"\n") + 1
-    lines = list(_lines(data[:size], str(path)))
-    if not lines or lines[0].get("schema") != SCHEMA:
-        raise BadInput("is not the journal of an experiment", file=str(path), place="line 1", cure=_CURE)
-    journal = Journal(path, lines[0])
+def _read(folder: Path) -> tuple[Journal, int]:
+    lines, size = _KIND.read(folder)
+    journal = Journal(folder / FILE, lines[0])
     for number, each in enumerate(lines[1:], 2):
         try:
             journal.take(each)
         except (KeyError, TypeError, AttributeError) as error:
-            raise BadInput("is not a step of an experiment", file=str(path), place=f"line {number}", cure=_CURE) from error
+            place = f"line {number}"
+            raise BadInput("is not a step of an experiment", file=str(journal.path), place=place, cure=_KIND.cure) from error
     return journal, size
-
-
-def _lines(data: bytes, name: str) -> Iterator[Event]:
-    for number, line in enumerate(data.splitlines(), 1):
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BadInput("is not JSON", file=name, place=f"line {number}", cure=_CURE) from error
-        if not isinstance(found, dict):
-            raise BadInput("is not an object", file=name, place=f"line {number}", cure=_CURE)
-        yield found

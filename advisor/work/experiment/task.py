@@ -11,12 +11,13 @@ from pydantic import ValidationError
 
 import advisor
 from advisor.errors import AdvisorError, BadInput, CannotWork
+from advisor.host.journal import FILE
 from advisor.model.experiment import ExperimentPlan, ExperimentResult
 from advisor.tune.experiment import Unit, schedule
 from advisor.work import SILENT, Observer
 from advisor.work.bmc.door import Door
 from advisor.work.experiment.drive import Course, Driver, Server, in_turns
-from advisor.work.experiment.journal import FILE, Journal, begun, read_journal, resumed
+from advisor.work.experiment.journal import Journal, begun, read_journal, resumed
 from advisor.work.experiment.node import Node
 from advisor.work.experiment.plan import columns_of
 from advisor.work.experiment.prepare import ReadyNode, has_firmware, kernel_of, kernel_states, published_of, ready, same_kind

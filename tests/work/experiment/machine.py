@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.errors import CannotWork
+from advisor.host.journal import JournalFile
 from advisor.model.experiment import ExperimentPlan
 from advisor.tune.experiment import schedule
 from advisor.work.experiment.journal import Journal, begun, resumed
@@ -163,20 +164,22 @@ class Pretended:
         self._machine.clock += seconds
 
 
-class Watched(Journal):
-    """A journal in which each line is a step, too: the plug may be pulled before it, after it, or in the middle of it."""
+class Watched(JournalFile):
+    """The file of a journal in which each line is a step, too: the plug may be pulled before it, after it, or within it."""
 
     plug: Plug
 
-    def _write(self, document: dict[str, Any]) -> None:
-        self.plug.around(f"journal {document.get('event', 'head')}", lambda: super(Watched, self)._write(document))
+    def write(self, line: dict[str, Any]) -> None:
+        """Keep a line, unless the plug is pulled."""
+        self.plug.around(f"journal {line.get('event', 'head')}", lambda: super(Watched, self).write(line))
         # what is not on disk yet is lost with half of it: resumed() drops a line without an end
 
 
 def watched(journal: Journal, plug: Plug) -> Journal:
     """Return the journal whose lines are steps."""
-    journal.__class__ = Watched
-    journal.plug = plug  # type: ignore[attr-defined]
+    assert journal.file is not None
+    journal.file.__class__ = Watched
+    journal.file.plug = plug  # type: ignore[attr-defined]
     return journal
 
 

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from advisor.work.experiment.journal import FILE, read_journal
+from advisor.host.journal import FILE
+from advisor.work.experiment.journal import read_journal
 from tests.work.experiment.machine import STATES, Machine, Plug, PulledPlug, begin, every_step, go, plan
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what only a real power cut needs: waiting for the disk."""
-    monkeypatch.setattr("advisor.work.experiment.journal.os.fsync", lambda _: None)
+    monkeypatch.setattr("advisor.host.journal.os.fsync", lambda _: None)
 
 
 def machine(**habits: Any) -> Machine:

@@ -45,7 +45,7 @@ def server(rack: Rack, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> Callabl
         for name, does in {"boot": boot, "capture": capture, "run": run, "uuid": lambda _: IDENTITY}.items():
             monkeypatch.setattr(Node, name, does)
         monkeypatch.setattr("advisor.work.experiment.server.RealServer.pause", lambda *_: None)
-        monkeypatch.setattr("advisor.work.experiment.journal.os.fsync", lambda _: None)
+        monkeypatch.setattr("advisor.host.journal.os.fsync", lambda _: None)
         return bmc.switch_on()
 
     return switched_on

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
+from advisor.host.journal import FILE
 from advisor.work.tune.budget import Limits
-from advisor.work.tune.journal import FILE
 from advisor.work.tune.kept import kept_race
 from advisor.work.tune.race import Raced
 from advisor.work.tune.result import tuned

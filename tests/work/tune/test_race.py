@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadInput, CannotWork
+from advisor.host.journal import FILE
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape
 from advisor.tune.candidates import Candidate
@@ -16,7 +17,7 @@ from advisor.work.job.allocation import Allocated
 from advisor.work.job.hosts import JobHosts
 from advisor.work.tune import budget, race
 from advisor.work.tune.budget import Limits
-from advisor.work.tune.journal import FILE, read_journal
+from advisor.work.tune.journal import read_journal
 from advisor.work.tune.line import RaceField, RaceLine
 from advisor.work.tune.race import Raced, race_lines
 from advisor.work.tune.result import learned, tuned
