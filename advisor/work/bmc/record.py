@@ -40,6 +40,28 @@ def _holds_nothing_more(place: Path, record: "BiosRecord") -> bool:
     return there.outcome == "begun" and there.model_dump(include=kept) == record.model_dump(include=kept)
 
 
+def record_of(
+    reading: "BiosReading", ground: "FirmwareState", asked: "Mapping[str, Scalar]", moves: "Mapping[str, Scalar | None]"
+) -> "BiosRecord":
+    """Return all that a BIOS is now, what is asked of it, and what else may move with that."""
+    from advisor.model.audit.bios_change import BiosRecord
+
+    return BiosRecord(
+        format="advisor-bios-record/1",
+        at=now(),
+        bmc=reading.bmc,
+        verified=reading.verified,
+        owner=reading.owner,
+        registry=reading.bios.registry,
+        applied=reading.bios.attributes,
+        asked=dict(asked),
+        moves=dict(moves),
+        vendor=ground.vendor.id,
+        platform=ground.platform,
+        by_hand=by_hand(reading, ground, (*asked, *moves)),
+    )
+
+
 def by_hand(reading: "BiosReading", ground: "FirmwareState", names: "Iterable[str]") -> tuple[str, ...]:
     """Return how to go back without advisor: the PATCH by curl, and the vendor's own commands where its sheet has them."""
     before = {name: now for name in dict.fromkeys(names) if (now := reading.bios.attributes.get(name)) is not None}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from advisor.errors import BadInput, CannotWork
 from advisor.work.bmc.door import Door
 from advisor.work.bmc.plan import ground_of, load_plan, moves_of
-from advisor.work.bmc.read import BiosReading, now, reading_of
-from advisor.work.bmc.record import by_hand, record_name, save_record
+from advisor.work.bmc.read import BiosReading, reading_of
+from advisor.work.bmc.record import record_name, record_of, save_record
 
 if TYPE_CHECKING:
     from advisor.bmc.changes import Job
@@ -126,7 +126,7 @@ def staged(
         return staging
     if not said:
         raise CannotWork(f"{reading.bmc}: nothing was staged, for nobody said yes")
-    begun = _record(reading, staging, values, ground)
+    begun = record_of(reading, ground, values, _then(staging.moves))
     save_record(place, begun, new=True)
     with seen_to_its_end(session.stop):
         accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
@@ -149,25 +149,6 @@ def _by_name(values: "Mapping[str, Scalar]", ground: "FirmwareState") -> "dict[s
 
     names = {name: named(ground.registry, name, value) for name, value in values.items()} if ground.registry else {}
     return {name: value for name, value in names.items() if value != values[name]}
-
-
-def _record(reading: BiosReading, staging: Staging, values: "Mapping[str, Scalar]", ground: "FirmwareState") -> "BiosRecord":
-    from advisor.model.audit.bios_change import BiosRecord
-
-    return BiosRecord(
-        format="advisor-bios-record/1",
-        at=now(),
-        bmc=reading.bmc,
-        verified=reading.verified,
-        owner=reading.owner,
-        registry=reading.bios.registry,
-        applied=reading.bios.attributes,
-        asked=dict(values),
-        moves=_then(staging.moves),
-        vendor=ground.vendor.id,
-        platform=ground.platform,
-        by_hand=by_hand(reading, ground, (*values, *staging.moves)),
-    )
 
 
 def _then(moves: "Mapping[str, tuple[Scalar | None, Scalar | None]]") -> "dict[str, Scalar | None]":

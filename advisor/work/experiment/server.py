@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor.errors import BadInput, CannotWork
 from advisor.host.files import write_file
-from advisor.model.audit.bios_change import BiosPlan, BiosRecord
+from advisor.model.audit.bios_change import BiosPlan
 from advisor.model.experiment import Program
 from advisor.work import SILENT, Observer
 from advisor.work.bmc.door import Door
@@ -160,25 +160,10 @@ def _plan(place: Path) -> BiosPlan:
 def begin_home(place: Path, reading: BiosReading, plans: Sequence[BiosPlan], moves: Mapping[str, Any]) -> None:
     """Keep all that a BIOS is, and what may be changed of it: written once, before anything is staged."""
     from advisor.work.bmc.plan import ground_of
-    from advisor.work.bmc.read import now
-    from advisor.work.bmc.record import by_hand
+    from advisor.work.bmc.record import record_of
 
     asked = {name: value for plan in plans for name, value in plan.values.items()}
-    first = plans[0]
-    record = BiosRecord(
-        format="advisor-bios-record/1",
-        at=now(),
-        bmc=reading.bmc,
-        verified=reading.verified,
-        owner=reading.owner,
-        registry=reading.bios.registry,
-        applied=reading.bios.attributes,
-        asked=dict(asked),
-        moves=dict(moves),
-        vendor=first.vendor,
-        platform=first.platform,
-        by_hand=by_hand(reading, ground_of(first, reading), (*asked, *moves)),
-    )
+    record = record_of(reading, ground_of(plans[0], reading), asked, moves)
     if place.exists():
         raise BadInput("is there already", file=str(place), cure="name another --folder")
     save_record(place, record, new=True)
