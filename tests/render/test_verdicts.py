@@ -143,6 +143,26 @@ def test_more_than_stores_past_the_cache_can_save_is_no_gain(past: float, said: 
     assert f"stores past the cache give triad {said}" in page
 
 
+@pytest.mark.parametrize(
+    ("all_cores", "said"),
+    [
+        (96e9, "the core's limit, 50 lines of 64 bytes in flight (100 ns each): machine reads 3.0 times as much"),
+        (33e9, "all that memory gives, not the core's limit"),
+        (36e9, None),
+    ],
+)
+def test_one_core_is_at_its_own_limit_only_where_more_cores_read_more(all_cores: float, said: str | None) -> None:
+    """By arithmetic on what was measured, bandwidth x latency / line; between the two nothing is said."""
+    rows = [
+        made.result("load", (0,), 32e9, part="core", index=0),
+        *(made.result(name, (0, 1, 2), all_cores, part="machine") for name in ("load", "triad")),
+        made.result("chase", (0,), 100e-9, part="numa", index=0, kernel="memlat", unit="seconds"),
+    ]
+    page = " ".join(printed(measured_page(made.of(*rows)), 200).split())
+    found = re.search(r"core 0: 32 GB/s is (.*?(?:times as much|core's limit(?!,)))", page)
+    assert (found[1] if found else None) == said
+
+
 def test_a_governor_that_is_not_known_is_not_named() -> None:
     """The conditions are what is known, without question marks."""
     found = made.of(made.result("triad", (0,), 1e10))

@@ -1,10 +1,36 @@
-"""The roofline as a table: bandwidth with its ridge, ceilings below the peak, and what a code of some intensity can reach."""
+"""What limits: one core its own misses or memory; a code the roofline, with its ridge and the ceilings below the peak."""
 
-from advisor.language.units import flop_rate
+from statistics import median
+from typing import Final
+
+from advisor.language.units import duration, flop_rate, throughput
 from advisor.model.measurement import Measurements
 from advisor.render.charts.rooflines import Roofline, roofline
 from advisor.render.lines import Line, wrapped
+from advisor.render.measured.bandwidth import part_groups
 from advisor.render.measured.figures import Bar, Cell, amount, figure, heading, number, table
+from advisor.render.measured.series import sound
+
+_EQUAL: Final = 1.05
+_MORE: Final = 1.25
+"""Several cores that read so many times as much leave no doubt that one alone does not use memory up: its own misses hold it."""
+_LINE: Final = 64
+_OWN: Final = (None, "local", "spread")
+
+
+def one_core(measurements: Measurements) -> list[tuple[str, str]]:
+    """Say whether one core reads all that memory gives, or what its own misses in flight let it: bandwidth x latency / line."""
+    read = [each for each in sound(measurements, "part", unit="bytes/s") if each.distance in _OWN and each.variant[:4] == "load"]
+    one = max((row for row in part_groups(read) if row.part == "core"), key=lambda row: row.value, default=None)
+    all_of = next((row for row in part_groups(read) if row.part != "core" and len(row.results[0].cpus) > 1), None)
+    waits = [each.median for each in sound(measurements, "part", "matrix", unit="seconds") if each.distance in _OWN]
+    if one is None or all_of is None or not waits or _EQUAL < all_of.value / one.value < _MORE:
+        return []
+    said = f"{one.name}: {throughput(one.value)} is"
+    if all_of.value / one.value <= _EQUAL:
+        return [(f"{said} all that memory gives, not the core's limit", "")]
+    flight = f"{one.value * median(waits) / _LINE:.0f} lines of 64 bytes in flight ({duration(median(waits))} each)"
+    return [(f"{said} the core's limit, {flight}: {all_of.name} reads {all_of.value / one.value:.1f} times as much", "")]
 
 
 def roofs(measurements: Measurements, intensity: float | None, width: int) -> list[Line]:

@@ -8,7 +8,8 @@ from advisor.language.units import binary, duration, flop_rate, plain, throughpu
 from advisor.model.audit.measured_facts import Compared, Linpack, MeasuredAdapter, MeasuredFacts, Way
 from advisor.model.measurement import Distance, Measurements, Purpose, Result, Unit
 from advisor.render.lines import Line, wrapped
-from advisor.render.measured.bandwidth import part_groups
+from advisor.render.measured import roofline
+from advisor.render.measured.bandwidth import PartGroup, part_groups
 from advisor.render.measured.figures import amount, distance, part_name, percent
 from advisor.render.measured.series import HEADLINE, headline, ladder, loaded, matrices, scaling, sound
 
@@ -94,8 +95,10 @@ def patterns(seen: Seen) -> Verdict:
     """Say of the largest part what stores past the cache bring, or which pattern is the fastest."""
     rows = part_groups(_near(seen, "part"))
     largest = {row.variant: row for row in rows if row.part == rows[-1].part}
-    if not largest:
-        return []
+    return [*_stores(largest), *roofline.one_core(seen.measurements)] if largest else []
+
+
+def _stores(largest: Mapping[str, PartGroup]) -> Verdict:
     usual, past = largest.get("triad"), largest.get("triad-nt")
     if usual is None or past is None:
         best = max(largest.values(), key=lambda row: row.value)
