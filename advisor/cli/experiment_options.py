@@ -26,6 +26,9 @@ Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go
 KeepWinner = Annotated[
     bool, typer.Option("--keep-winner", help="Stay in the state that is proven better than the first, if there is one.")
 ]
+Svg = Annotated[
+    Path | None, typer.Option("--svg", metavar="FILE", help="Draw states by programs, with intervals (needs matplotlib).")
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Fix the random order of the restarts.")]
 Restarts = Annotated[int | None, typer.Option("--restarts", metavar="N", min=1, max=32, help="Restart each state N times.")]
 Repeats = Annotated[

@@ -11,7 +11,7 @@ from advisor.render.tune import in_time, percent
 _DRAWN: Final = 21
 _LEAST: Final = 9
 _STATE: Final = 30
-_SPOKEN: Final = {"bytes/s": throughput, "flop/s": flop_rate}
+SPOKEN: Final = {"bytes/s": throughput, "flop/s": flop_rate}
 """Units of our own kernels, in those that a person reads."""
 _STYLES: Final = {"better": "good", "worse": "bad"}
 
@@ -104,7 +104,7 @@ def _remarks(result: ExperimentResult, folder: str) -> Iterator[str]:
 def _table(result: ExperimentResult, column: Column, width: int) -> Iterator[Line]:
     cells = [each for each in result.cells if each.column == column.name]
     names = min(_STATE, max(5, *(len(each.state) for each in cells)))
-    medians = [_median(each, column.unit) for each in cells]
+    medians = [spoken_median(each, column.unit) for each in cells]
     wide = max(6, *map(len, medians))
     better = "more is better" if column.better == "high" else "less is better"
     yield from wrapped([(f"{cut(column.name, 40)}, {column.unit}, {better}", "title")], width)
@@ -130,8 +130,9 @@ def _ends(cells: Sequence[Cell]) -> tuple[float, float]:
     return max(0.0, min([0.98, *ends])), min(3.0, max([1.02, *ends]))
 
 
-def _median(cell: Cell, unit: str) -> str:
-    return "-" if cell.median is None else _SPOKEN.get(unit, "{:.4g}".format)(cell.median)
+def spoken_median(cell: Cell, unit: str) -> str:
+    """Return the figure of a state as a person reads it."""
+    return "-" if cell.median is None else SPOKEN.get(unit, "{:.4g}".format)(cell.median)
 
 
 def _row(cell: Cell) -> str:

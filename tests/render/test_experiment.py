@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from advisor.model.experiment import Cell, Column, ExperimentResult, State
+from advisor.render.charts.states import experiment_chart
 from advisor.render.experiment import answer_sentence, result_page
 from tests.printing import printed
 
@@ -88,3 +89,14 @@ def test_a_server_that_is_not_back_is_said_at_once() -> None:
     """In the second line, before any table."""
     page = printed(result_page(result(PROVEN, where={"node01": "not yet back"}), "e", 80), 80)
     assert page.splitlines()[1] == "The settings of node01: not yet back"
+
+
+def test_the_chart_has_each_state_its_restarts_and_what_was_proven() -> None:
+    """The SVG has the words of the table, and the same bytes each time; a state without a figure says so."""
+    pytest.importorskip("matplotlib")
+    drawn = experiment_chart(result(PROVEN, answer="NPS4 is better")).decode()
+    words = ("NPS4 is better", "stream, relative to NPS1: more is better", "113 GB/s, 1.130 better", "within 2 %", "NPS4")
+    assert [each for each in words if each not in drawn] == []
+    assert experiment_chart(result(PROVEN, answer="NPS4 is better")).decode() == drawn
+    none = result(Cell(state="NPS4", column="stream", restarts=(), median=None, failed=4, says="cannot tell"))
+    assert "-, no figure" in experiment_chart(none).decode()

@@ -2,19 +2,24 @@
 
 Group: Change the BIOS
 Example: advisor experiment status experiment-nps-l3
+Example: advisor experiment status experiment-nps-l3 --svg nps.svg
 """
 
-from advisor.cli.experiment_options import FolderArgument
+from advisor.cli.experiment_options import FolderArgument, Svg
 from advisor.cli.options import Json, NoColor, Width
 from advisor.cli.output import Form, show
 
 
-def run(folder: FolderArgument, *, json: Json = False, width: Width = None, no_color: NoColor = False) -> int:
+def run(folder: FolderArgument, *, svg: Svg = None, json: Json = False, width: Width = None, no_color: NoColor = False) -> int:
     """Say how it stands."""
+    from advisor.host.files import write_file
+    from advisor.render.charts.states import experiment_chart
     from advisor.render.experiment import result_page
     from advisor.work.experiment.task import experiment_status
 
     found = experiment_status(folder)
     form = Form(None, json, width, not no_color)
+    if svg is not None:
+        write_file(svg, experiment_chart(found.result))
     show(form, found.document, lambda: result_page(found.result, str(folder), form.width))
     return 0
