@@ -65,6 +65,9 @@ class Server(Protocol):
     def write(self, setting: str, text: str) -> None:
         """Write a setting of the running kernel, and see that it stands there."""
 
+    def busy(self) -> str | None:
+        """Wait until nobody else works there, for a while; return what still does."""
+
     def run(self, column: str) -> Ran:
         """Run a program once."""
 
@@ -151,6 +154,8 @@ class Driver:
             if setting not in self.at.kernel:
                 self._keep("set", unit=unit.number, setting=setting, was=self.server.read(setting))
             self.server.write(setting, text)
+        if busy := self.server.busy():
+            self._keep("busy", unit=unit.number, why=busy)
         for number, column in left:  # run 0 does not count
             ran = self.server.run(column)
             self._observer.detail(f"{self.server.name}: {column}: {ran.figure if ran.why is None else ran.why}")

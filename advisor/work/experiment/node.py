@@ -13,6 +13,7 @@ from advisor.errors import CannotWork
 from advisor.host.errands import Reply, Way
 from advisor.host.files import write_file
 from advisor.host.nodes import ask_nodes
+from advisor.measure.idle_check import LEAST, MOST, SHARE
 from advisor.model.experiment import Program, Reads
 from advisor.model.fleet import Outcome
 from advisor.model.measurement import Measurements, reported_text
@@ -25,6 +26,8 @@ _CAPTURE: Final = 600.0
 _BESIDE: Final = 120.0
 """Seconds beside a program's own: to connect, to bring what it printed."""
 _MOST: Final = 16 << 20
+_LOOKS: Final = 180
+"""At the CPUs, a second each: what a boot leaves behind, such as a file system that is checked, has ended by then."""
 _BOOT: Final = re.compile(r"[0-9a-f-]{36}")
 
 
@@ -87,6 +90,12 @@ class Node:
         if (found := self.read(path)) != text:
             raise CannotWork(f"{self.name}: {path} is {found} after {text} was written")
 
+    def busy(self) -> str | None:
+        """Wait until nobody else works on the node, some minutes at most; return what still does, None of an idle one."""
+        said = self.ask(_until_idle(_LOOKS), _LOOKS * 2 + _MOMENT).decode("ascii", "replace")
+        busy = re.fullmatch(r"busy ([0-9]+) ([0-9]+)\n", said)
+        return f"{int(busy[1]) / 100:.3g} of {busy[2]} CPUs were busy before it was measured" if busy else None
+
     def run(self, program: Program, place: str) -> RunOutcome:
         """Run a program once; what it gave, or why it gave nothing."""
         words = program.run.replace("{place}", place).replace("{node}", quote(self.name))
@@ -100,6 +109,23 @@ class Node:
             said = complaint.decode("utf-8", "replace")[:200]
             return RunOutcome(None, f"ended with status {int(status)}" + (f": {said}" if said.strip() else ""))
         return _figure(program, output.decode("utf-8", "replace"), float(ended) - float(begun))
+
+
+def _until_idle(looks: int) -> str:
+    """Return what waits until little else runs, by the limits of our own measurements, and writes how busy it was in the end."""
+    share, most, least = (round(100 * each) for each in (SHARE, MOST, LEAST))
+    return (
+        "used() { read -r _ user nice system _ _ irq soft steal _ </proc/stat; "
+        "echo $((user + nice + system + irq + soft + steal)); }\n"
+        "cpus=$(grep -c '^cpu[0-9]' /proc/stat)\n"
+        f'most=$(({share} * cpus)); [ "$most" -lt {most} ] || most={most}; [ "$most" -gt {least} ] || most={least}\n'
+        f"left={looks} state=busy\n"
+        'while [ "$left" -gt 0 ] && [ "$state" = busy ]; do\n'
+        "before=$(used); sleep 1; busy=$(($(used) - before)); left=$((left - 1))\n"
+        '[ "$busy" -gt "$most" ] || state=idle\n'
+        "done\n"
+        'echo "$state" "$busy" "$cpus" >"$2"\n'
+    )
 
 
 def _pattern(path: str) -> str:

@@ -133,6 +133,9 @@ def _where(journal: Journal, node: str) -> str:
     return "not yet back" if at.touched or at.kernel or at.restart else "untouched"
 
 
+_EVENTS: Final = {"void": "a restart was measured again", "busy": "the server was not idle, its figures may be low"}
+
+
 def _notes(journal: Journal, nodes: Sequence[str], units: Sequence[Unit], names: Sequence[str]) -> "list[str]":
     found = list[str]()
     for number, node in enumerate(nodes):
@@ -152,9 +155,9 @@ def _notes(journal: Journal, nodes: Sequence[str], units: Sequence[Unit], names:
             f"{node}: {column} gave no figure: {why}" for column, why in {key[1]: why for key, why in at.why.items()}.items()
         ]
         found += [
-            f"{node}: a restart was measured again: {each['why']}"
+            f"{node}: {_EVENTS[each['event']]}: {each['why']}"
             for each in journal.events
-            if each["node"] == node and each["event"] == "void"
+            if each["node"] == node and each["event"] in _EVENTS
         ]
     return found
 

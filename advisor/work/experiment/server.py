@@ -116,6 +116,10 @@ class RealServer:
         """Write a setting of the running kernel."""
         self.node.write(self._files[setting], text)
 
+    def busy(self) -> str | None:
+        """Wait until nobody else works there; return who still does."""
+        return self.node.busy()
+
     def run(self, column: str) -> RunOutcome:
         """Run a program once."""
         return self.node.run(*self._programs[column])

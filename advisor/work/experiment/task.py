@@ -86,6 +86,8 @@ def run_experiment(
     about, nodes = look(plan, asked.doors, no_slurm=asked.no_slurm, observer=observer)
     if not confirm(about):
         raise CannotWork(_UNSET)
+    for each in nodes:
+        _try_programs(plan, each.name, observer)
     head = {
         "advisor": advisor.__version__,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -103,6 +105,23 @@ def run_experiment(
         each.keep(asked.folder)
     begun(asked.folder, head).close()
     return resume_experiment(asked.folder, [each.door for each in nodes], observer=observer)
+
+
+def _try_programs(plan: ExperimentPlan, name: str, observer: Observer) -> None:
+    """Run each program once as the server stands: what gives no figure now would give none after any restart."""
+    node, gave, why = Node(name), set[str](), dict[str, str]()
+    for column, program, words in columns_of(plan):
+        if program.name in gave:
+            continue  # a placement of one state need not exist in this one
+        observer.step(name, f"trying {column.name}, before anything is changed")
+        ran = node.run(program, words)
+        if ran.why is None:
+            gave.add(program.name)
+        else:
+            why.setdefault(program.name, ran.why)
+    observer.end()
+    if bad := [f"{program}: {said}" for program, said in why.items() if program not in gave]:
+        raise CannotWork(f"{name}: {'; '.join(bad)}; nothing was changed")
 
 
 def resume_experiment(folder: Path, doors: Sequence[Door], *, only_back: bool = False, observer: Observer = SILENT) -> Ran:

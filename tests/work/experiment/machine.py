@@ -66,6 +66,7 @@ class Machine:
     lies: frozenset[str] = frozenset()
     time: Callable[["Machine", str], float] = lambda machine, column: 10.0 + int(machine.applied["nps"]) + len(column)
     broken: Callable[["Machine"], bool] = lambda _: False
+    busy: str | None = None
     loses_power_at: int | None = None
     """The run in which somebody else restarts it."""
 
@@ -141,6 +142,10 @@ class Pretended:
     def write(self, setting: str, text: str) -> None:
         """Write a setting of the kernel."""
         self._step("write", lambda: self._machine.kernel.update({setting: text}))
+
+    def busy(self) -> str | None:
+        """Say what others do."""
+        return self._machine.busy
 
     def run(self, column: str) -> Given:
         """Run a program."""

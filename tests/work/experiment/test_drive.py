@@ -41,6 +41,15 @@ def test_every_restart_is_measured_in_its_state_and_the_end_is_the_beginning(tmp
     assert (len(here.measured), at_home(here), ran.result.complete, ran.wrong) == (12, True, True, ())
 
 
+def test_a_server_on_which_others_work_is_named_with_its_figures(tmp_path: Path) -> None:
+    """It is waited for, for a while; then it is measured all the same, and each restart's note says so."""
+    here, what = machine(busy="3.2 of 128 CPUs were busy before it was measured"), plan()
+    begin(tmp_path, what)
+    ran = go(tmp_path, what, here)
+    said = "n1: the server was not idle, its figures may be low: 3.2 of 128 CPUs were busy before it was measured"
+    assert (ran.result.notes.count(said), ran.result.complete) == (4, True)
+
+
 @pytest.mark.parametrize("only_back", [False, True], ids=["resumed", "aborted"])
 def test_a_power_cut_at_any_step_is_gone_on_with_or_taken_back(tmp_path: Path, only_back: bool) -> None:
     """Before and after each step and each line of the journal: all is measured in its state, and it ends where it began."""

@@ -1,6 +1,9 @@
 """What is run on a node, and what its figure is."""
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from advisor.host.errands import Ended, Errand, Reply, Way
 from advisor.model.experiment import Program, Reads
 from advisor.work.experiment import node as module
 from advisor.work.experiment.node import Node
+from advisor.work.experiment.plan import ready_programs
 
 
 @pytest.fixture
@@ -69,6 +73,18 @@ def test_wall_time_is_the_nodes_own_clock(here: Node) -> None:
     assert found.figure >= 0.19
 
 
+@pytest.mark.parametrize(("least", "said"), [(1e4, None), (-1.0, "CPUs were busy before it was measured")])
+def test_a_node_is_waited_for_until_it_is_idle(
+    least: float, said: str | None, here: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second at a time; who still works in the end is said, an idle node is not waited for."""
+    monkeypatch.setattr(module, "_LOOKS", 1)
+    monkeypatch.setattr(module, "LEAST", least)
+    monkeypatch.setattr(module, "MOST", least)
+    found = here.busy()
+    assert (found is None, said is None or (found or "").endswith(said)) == (said is None, True)
+
+
 def test_a_setting_of_the_kernel_is_written_and_seen(here: Node, tmp_path: Path) -> None:
     """Of a choice the one in brackets counts; of several files all must be alike, or it could not be put back."""
     one, two = tmp_path / "cpu0 x", tmp_path / "cpu1 x"
@@ -122,3 +138,14 @@ def test_results_of_our_own_kernels_are_read(here: Node, tmp_path: Path) -> None
         "the result that is meant is not among those that it printed",
         "printed no results of advisor measure --json",
     ]
+
+
+@pytest.mark.slow
+def test_the_ready_program_for_memory_gives_its_figure_on_a_real_node(here: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the node's shell runs it, with the kernels built there; on a machine that others use, too."""
+    if shutil.which("cc") is None:
+        pytest.skip("no compiler is installed")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    membw = ready_programs()["membw"]
+    ran = here.run(membw.model_copy(update={"run": f"{membw.run} --busy-ok"}), "")
+    assert (ran.why, (ran.figure or 0) > 1e8) == (None, True)

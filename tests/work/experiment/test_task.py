@@ -42,7 +42,13 @@ def server(rack: Rack, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> Callabl
             runs.append(str(bmc.guest.server))
             return RunOutcome(RATES[runs[-1]] + len(runs) / 100)
 
-        for name, does in {"boot": boot, "capture": capture, "run": run, "uuid": lambda _: IDENTITY}.items():
+        for name, does in {
+            "boot": boot,
+            "capture": capture,
+            "run": run,
+            "busy": lambda _: None,
+            "uuid": lambda _: IDENTITY,
+        }.items():
             monkeypatch.setattr(Node, name, does)
         monkeypatch.setattr("advisor.work.experiment.server.RealServer.pause", lambda *_: None)
         monkeypatch.setattr("advisor.host.journal.os.fsync", lambda _: None)
@@ -170,6 +176,43 @@ def test_another_server_behind_the_bmc_is_refused(server: Any, admin: Admin, mon
     monkeypatch.setattr(Node, "uuid", lambda _: "00000000-0000-0000-0000-000000000001")
     said = types(admin, bmc, written(admin.folder), "--yes")
     assert (said.status, "node01 is not the server of" in said.err, bmc.writes()) == (2, True, [])
+
+
+def test_a_program_that_gives_nothing_is_found_before_the_first_restart(
+    server: Any,
+    admin: Admin,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is tried as the server stands: nothing is staged, nothing restarted, no journal begun."""
+    bmc = server()
+    monkeypatch.setattr(Node, "run", lambda *_: RunOutcome(None, "ended with status 127: ./stream: not found"))
+    said = types(admin, bmc, written(admin.folder), "--yes")
+    assert (said.status, said.err.splitlines()[-1]) == (
+        2,
+        "advisor: node01: stream: ended with status 127: ./stream: not found; nothing was changed",
+    )
+    assert (bmc.pending, len(bmc.resets), (admin.folder / "e").exists()) == ({}, 0, False)
+
+
+def test_a_placement_that_this_state_does_not_have_is_no_fault(
+    server: Any,
+    admin: Admin,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A program that gives its figure under one placement is taken: the other may exist after a restart only."""
+    bmc = server()
+    ran = Node.run
+
+    def run(node: Node, program: Any, place: str) -> RunOutcome:
+        away = place == "-N 7" and not bmc.resets
+        return RunOutcome(None, "node 7 is not there") if away else ran(node, program, place)
+
+    monkeypatch.setattr(Node, "run", run)
+    placed = [{**PROGRAM[0], "run": "numactl {place} ./stream"}]
+    plan = written(admin.folder, placement={"near": "-N 0", "far": "-N 7"}, measure=placed, restarts=1)
+    said = types(admin, bmc, plan, "--yes", "--json")
+    assert said.status == 0, said.err
+    assert said.document["complete"]
 
 
 def test_a_bmc_that_lies_is_found_out_and_all_is_taken_back(server: Any, admin: Admin) -> None:  # noqa: F811
