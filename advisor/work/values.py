@@ -30,6 +30,13 @@ def report_formats(incomplete: str) -> Offers:
     return _beginning(incomplete, (("html", "one page"), ("md", "for tickets"), ("json", "for programs, and to compare later")))
 
 
+def exports(incomplete: str) -> Offers:
+    """Offer the formats of advisor export."""
+    from advisor.work.exports import formats as known
+
+    return _beginning(incomplete, ((name, each.title) for name, each in known().items()))
+
+
 def platforms(incomplete: str) -> Offers:
     """Offer the platforms that can be on order."""
     from advisor.know.platforms import platforms as known

@@ -1,0 +1,191 @@
+"""What ``advisor export`` writes: a machine or a fleet in the words of another program; each format is a module of ``exports``.
+
+A module of that folder has::
+
+    NAME = "junit"                      # the module's own name, _ for -
+    TITLE = "JUnit XML: ..."            # one line for --list
+    ORDER = 30                          # where it stands there
+    PROVEN = "xmllint 2.9.14"           # the tool and version that took what it writes
+    TAKES = ("machine", "fleet")        # what it can be made of; ("machine",) unless it says so
+    INCLUDES = {"identity": "..."}      # the words of --include that it knows, none unless it says so
+
+    def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]: ...
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType, TracebackType
+from typing import Any, Final, Literal, get_args
+
+from advisor.errors import BadInput, BadValue
+from advisor.language.units import plain
+from advisor.model.audit.findings import Audit
+from advisor.model.fleet import Fleet, Kind
+from advisor.model.hardware.layout import Layout
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Measurements
+from advisor.render.jinja import about, fill
+
+Takes = Literal["machine", "fleet", "kinds"]
+"""A machine that was audited; a fleet's screen; the same with the machine of the first node of each kind of hardware."""
+
+CURE: Final = "docs/adding.md says what an export has"
+OWN: Final = "a template of your own"
+"""What stands under PROVEN of a site's template."""
+_FOLDER: Final = Path(__file__).parent / "exports"
+_LAST: Final = 1000
+"""Where a site's own templates stand: after ours."""
+
+
+@dataclass(frozen=True)
+class ExportSubject:
+    """What is exported: one machine with its audit and what was measured on it, or a fleet."""
+
+    machine: Machine | None = None
+    layout: Layout | None = None
+    audit: Audit | None = None
+    measurements: Measurements | None = None
+    read: float | None = None
+    """When the machine was read, in seconds of Unix; None where nobody knows."""
+    fleet: Fleet | None = None
+    kinds: Mapping[str, Machine] = field(default_factory=dict)
+    """Of a fleet: the name of a kind -> the machine of its first node; for formats that take kinds."""
+
+    def audited(self) -> tuple[Machine, Audit]:
+        """Return the machine and its audit; refuse a fleet."""
+        if self.machine is None or self.audit is None:
+            raise BadValue("this format is made of one machine", cure="name a capture of it with --from")
+        return self.machine, self.audit
+
+    def machines(self) -> Iterator[tuple[Kind | None, Machine]]:
+        """Yield the machine, of no kind, or one machine for each kind of the fleet."""
+        if self.machine is not None:
+            yield None, self.machine
+        for kind in self.fleet.kinds if self.fleet else ():
+            yield kind, self.kinds[kind.name]
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What the command line asks of a format."""
+
+    version: str
+    """Of advisor, for a comment."""
+    prefix: str = "advisor"
+    """What names in the other program begin with: metrics, groups, suites."""
+    include: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A format, whether a module or a site's template makes it."""
+
+    name: str
+    title: str
+    order: int
+    proven: str
+    files: Callable[[ExportSubject, ExportOptions], Mapping[str, str]]
+    takes: tuple[Takes, ...] = ("machine",)
+    includes: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def built_in() -> Mapping[str, ExportFormat]:
+    """Return the formats of the folder by name, in their order; raise BadInput, in one line, of a module that is half a one."""
+    found = sorted((_loaded(info.name) for info in iter_modules([str(_FOLDER)])), key=lambda each: (each.order, each.name))
+    return {each.name: each for each in found}
+
+
+def of_template(name: str, text: str, file: str) -> ExportFormat:
+    """Return the format that a site's template makes; its first line says what it is."""
+    head = about(text)
+
+    def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
+        if head.wrong:
+            raise BadInput(head.wrong, file=file, place="line 1", cure="docs/adding.md says what stands there")
+        given = {
+            part: getattr(subject, part) for part in ("machine", "layout", "audit", "measurements", "read", "fleet", "kinds")
+        }
+        return {name: fill(text, {**given, "version": options.version, "prefix": options.prefix}, file)}
+
+    summary = head.wrong or head.summary or "its first line does not say what it is"
+    return ExportFormat(name, summary, _LAST, OWN, files, ("machine", "kinds"))
+
+
+def listing(formats: Iterable[ExportFormat]) -> str:
+    """Return the formats, a line each with what it is, and below it what it was proven with."""
+    rows = list(formats)
+    wide = max((len(each.name) for each in rows), default=0)
+    lines = []
+    for each in rows:
+        lines.append(f"{each.name:<{wide}}  {plain(each.title, 160)}")
+        of = {"machine": "a machine", "fleet": "a fleet", "kinds": "a fleet"}
+        lines.append(f"{'':<{wide}}  of {' or '.join(dict.fromkeys(of[take] for take in each.takes))}; proven: {each.proven}")
+        lines += [f"{'':<{wide}}  --include {word}: {what}" for word, what in each.includes.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _file_of(name: str) -> str:
+    return f"advisor/render/exports/{name}.py"
+
+
+def _loaded(name: str) -> ExportFormat:
+    """Return the format of a module."""
+    try:
+        module = import_module(f"{__package__}.exports.{name}")
+    except (SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, re.error) as error:
+        place = _line_in(error.__traceback__, _file_of(name))
+        raise BadInput(f"this export cannot be loaded: {error}", file=_file_of(name), place=place, cure=CURE) from error
+    for problem in _wrong(module):
+        raise BadInput(problem, file=_file_of(name), cure=CURE)
+    parts: Any = module
+    return ExportFormat(
+        parts.NAME,
+        parts.TITLE,
+        parts.ORDER,
+        parts.PROVEN,
+        parts.files,
+        getattr(module, "TAKES", ("machine",)),
+        getattr(module, "INCLUDES", {}),
+    )
+
+
+def _wrong(module: ModuleType) -> Iterator[str]:
+    """Yield what a module lacks, or has that is no such part."""
+    missing = [part for part in ("NAME", "TITLE", "ORDER", "PROVEN", "files") if not hasattr(module, part)]
+    if missing:
+        yield f"this export lacks {', '.join(missing)}"
+        return
+    own: Any = module
+    name = module.__name__.rpartition(".")[2]
+    if name.replace("_", "-") != own.NAME:
+        yield f"its NAME is {str(own.NAME)[:40]!a}, and it is that of its module: {name.replace('_', '-')}"
+    yield from (
+        f"its {part} is not a text of one line"
+        for part in ("TITLE", "PROVEN")
+        if not (isinstance(getattr(own, part), str) and getattr(own, part).strip() and getattr(own, part).isprintable())
+    )
+    if not isinstance(own.ORDER, int):
+        yield "its ORDER is not a whole number"
+    if not callable(own.files):
+        yield "its files is not a function of (subject, options)"
+    takes = getattr(module, "TAKES", ("machine",))
+    if not (isinstance(takes, tuple) and takes and set(takes) <= set(get_args(Takes))):
+        yield f'its TAKES is not a tuple of {", ".join(get_args(Takes))}: ("machine",)'
+    includes = getattr(module, "INCLUDES", {})
+    if not (isinstance(includes, Mapping) and all(isinstance(each, str) for pair in includes.items() for each in pair)):
+        yield "its INCLUDES is not a mapping of words to what they add"
+
+
+def _line_in(trace: TracebackType | None, file: str) -> str | None:
+    """Return the line of a file at which a traceback last was."""
+    found = None
+    while trace is not None:
+        found = f"line {trace.tb_lineno}" if trace.tb_frame.f_code.co_filename.endswith(file) else found
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,43 @@
+"""Prometheus text for node_exporter's textfile collector: no timestamps, no sample twice, a newline at the end.
+
+The format: https://prometheus.io/docs/instrumenting/exposition_formats/. node_exporter drops a whole file that has a
+timestamp (its pull request 769) or a sample twice, which promtool lets pass.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from advisor.render.export import ExportOptions, ExportSubject
+from advisor.render.metrics import Family, Labels, families
+
+NAME: Final = "prometheus"
+TITLE: Final = "metrics for node_exporter's textfile collector: findings, counts by verdict, age of the audit"
+ORDER: Final = 20
+PROVEN: Final = "promtool 2.42.0 (check metrics)"
+TAKES: Final = ("machine", "fleet")
+
+
+def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
+    """Return the one file."""
+    return {f"{options.prefix}.prom": "".join(line for family in families(subject, options) for line in _family(family))}
+
+
+def _family(family: Family) -> Iterator[str]:
+    yield f"# HELP {family.name} {family.help}\n"
+    yield f"# TYPE {family.name} gauge\n"
+    yield from (f"{family.name}{in_braces(labels)} {number(value)}\n" for labels, value in family.samples)
+
+
+def in_braces(labels: Labels) -> str:
+    """Return labels as they stand behind a metric's name; nothing where there are none."""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}" if labels else ""
+
+
+def _escaped(value: str) -> str:
+    """Return a label's value with the three letters escaped that must be, and no other."""
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def number(value: float) -> str:
+    """Return a value that reads back the same: 8, 1.52e+11."""
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else repr(value)

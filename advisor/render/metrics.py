@@ -1,0 +1,147 @@
+"""What a monitoring system is to know of a machine or a fleet: families of metrics, few series each, every sample once.
+
+A series a finding, none a fact: a thousand nodes with four hundred facts each would be four hundred thousand series.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from advisor.language.units import plain
+from advisor.model.audit.findings import Audit
+from advisor.model.audit.rule import Verdict
+from advisor.model.fleet import Fleet
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement import Measurements, Result
+from advisor.render.export import ExportOptions, ExportSubject
+
+Labels = tuple[tuple[str, str], ...]
+
+_LONGEST: Final = 200
+"""Letters of a label's value."""
+_WHOLE: Final = ("machine", "socket", "numa")
+"""Parts whose figures are exported: single cores and L3 groups would be a series each."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric with all its samples; ``unit`` ends its name, as both formats want it."""
+
+    name: str
+    help: str
+    samples: tuple[tuple[Labels, float], ...]
+    unit: str = ""
+
+
+def families(subject: ExportSubject, options: ExportOptions) -> tuple[Family, ...]:
+    """Return the families that have samples."""
+    made = _of_fleet(subject.fleet) if subject.fleet is not None else _of_machine(*subject.audited(), subject)
+    known = (each for each in (*made, _age(subject), _about(subject, options)) if each.samples)
+    return tuple(Family(f"{options.prefix}_{each.name}", each.help, _once(each.samples), each.unit) for each in known)
+
+
+def _once(samples: Iterable[tuple[Labels, float]]) -> tuple[tuple[Labels, float], ...]:
+    """Return samples of which none has the labels of another: node_exporter drops the whole file for one that is there twice."""
+    found: dict[Labels, float] = {}
+    for labels, value in samples:
+        found.setdefault(labels, value)
+    return tuple(found.items())
+
+
+def _labels(**values: object) -> Labels:
+    return tuple((name, plain(str(value), _LONGEST)) for name, value in values.items())
+
+
+def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Iterator[Family]:
+    found = tuple((_labels(rule=each.id, object=each.subject or "", severity=each.severity), 1.0) for each in audit.found)
+    yield Family("finding", "1 where a rule found something, by rule, object and severity.", found)
+    verdicts = Counter(each.verdict for each in audit.findings)
+    counted = tuple((_labels(verdict=name), float(verdicts[name])) for name in get_args(Verdict))
+    yield Family("verdicts", "How many answers of rules had which verdict in the last audit.", counted)
+    yield Family("numa_nodes", "NUMA nodes with CPUs in each socket, as the kernel shows them.", tuple(_numa(machine)))
+    if subject.measurements is not None:
+        yield from _measured(subject.measurements)
+
+
+def _numa(machine: Machine) -> Iterator[tuple[Labels, float]]:
+    """Yield the NUMA nodes of each socket; nothing where the source has no NUMA information."""
+    topology = machine.topology
+    if topology is None or not topology.numa_known:
+        return
+    for number, package in enumerate(topology.packages):
+        yield _labels(socket=number), float(sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes))
+
+
+def _measured(measurements: Measurements) -> Iterator[Family]:
+    """Yield the believed figures of whole parts: the best triad, the latency of local memory, HPL."""
+    believed = [each for each in measurements.results if each.refused is None and each.part in _WHOLE]
+    triad = [each for each in believed if each.purpose == "part" and each.variant.startswith("triad") and each.unit == "bytes/s"]
+    local = [each for each in believed if each.purpose == "part" and each.unit == "seconds"]
+    flops = [each for each in believed if each.purpose == "hpl" and each.unit == "flop/s"]
+    yield Family(
+        "memory_bandwidth_bytes_per_second",
+        "Best median STREAM triad that was measured, in bytes per second.",
+        tuple(_best(triad)),
+        "bytes_per_second",
+    )
+    yield Family("memory_latency_seconds", "Median latency of local memory that was measured.", tuple(_best(local)), "seconds")
+    yield Family("hpl_flops_per_second", "Median HPL that was measured.", tuple(_best(flops)), "flops_per_second")
+
+
+def _best(results: Iterable[Result]) -> Iterator[tuple[Labels, float]]:
+    """Yield the best median of each part: the most of what is better when more, the least of a latency."""
+    parts: dict[tuple[str, int], list[float]] = {}
+    less = False
+    for each in results:
+        parts.setdefault((each.part, each.index or 0), []).append(each.median)
+        less = each.unit == "seconds"
+    for (part, index), values in sorted(parts.items()):
+        yield _labels(per=part, index=index), min(values) if less else max(values)
+
+
+def _of_fleet(fleet: Fleet) -> Iterator[Family]:
+    nodes = (("asked", fleet.asked), ("answered", fleet.answered))
+    yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", tuple((_labels(state=s), float(n)) for s, n in nodes))
+    yield Family(
+        "fleet_kind_nodes",
+        "Nodes of each kind of hardware; A is the largest kind.",
+        tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds),
+    )
+    yield Family(
+        "fleet_finding_nodes",
+        "Nodes on which a rule found something, by rule, severity and kind of hardware.",
+        tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong),
+    )
+    yield Family("fleet_drift_nodes", "Nodes that differ from the rest of their kind in a fact.", tuple(_drifted(fleet)))
+    slow = Counter((each.figure, each.kind) for each in fleet.slow)
+    yield Family(
+        "fleet_slow_nodes",
+        "Nodes with a figure far below those of their like.",
+        tuple((_labels(figure=figure, kind=kind), float(count)) for (figure, kind), count in slow.items()),
+    )
+
+
+def _drifted(fleet: Fleet) -> Iterator[tuple[Labels, float]]:
+    """Yield how many nodes differ in a fact; several values of one fact are one sample."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for each in fleet.drift:
+        counted[each.fact, each.kind] += each.count
+    yield from ((_labels(fact=fact, kind=kind), float(count)) for (fact, kind), count in counted.items())
+
+
+def _age(subject: ExportSubject) -> Family:
+    read = () if subject.read is None else (((), float(round(subject.read))),)
+    return Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read, "seconds")
+
+
+def _about(subject: ExportSubject, options: ExportOptions) -> Family:
+    """Return the family whose labels are words: version, platform, partitioning."""
+    words: Mapping[str, str | None] = {
+        "version": options.version,
+        "scope": subject.audit.scope if subject.audit else None,
+        "platform": subject.audit.platform_id if subject.audit else None,
+        "partitioning": subject.layout.cut.name if subject.layout else None,
+    }
+    labels = _labels(**{name: word for name, word in words.items() if word})
+    return Family("build_info", "1; version of advisor, and what it took the machine for.", ((labels, 1.0),))
