@@ -6,7 +6,7 @@ A module of that folder has::
     TITLE = "JUnit XML: ..."            # one line for --list
     ORDER = 30                          # where it stands there
     PROVEN = "xmllint 2.9.14"           # the tool and version that took what it writes
-    TAKES = ("machine", "fleet")        # what it can be made of; ("machine",) unless it says so
+    TAKES = ("machine", "fleet")        # what it can be made of; ("machine",) unless it says so; () of nothing
     INCLUDES = {"identity": "..."}      # the words of --include that it knows, none unless it says so
 
     def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]: ...
@@ -76,6 +76,8 @@ class ExportOptions:
 
     version: str
     """Of advisor, for a comment."""
+    made: float
+    """When it is exported, in seconds of Unix."""
     prefix: str = "advisor"
     """What names in the other program begin with: metrics, groups, suites."""
     include: frozenset[str] = frozenset()
@@ -124,8 +126,8 @@ def listing(formats: Iterable[ExportFormat]) -> str:
     lines = []
     for each in rows:
         lines.append(f"{each.name:<{wide}}  {plain(each.title, 160)}")
-        of = {"machine": "a machine", "fleet": "a fleet", "kinds": "a fleet"}
-        lines.append(f"{'':<{wide}}  of {' or '.join(dict.fromkeys(of[take] for take in each.takes))}; proven: {each.proven}")
+        of = " or ".join(dict.fromkeys("a machine" if take == "machine" else "a fleet" for take in each.takes))
+        lines.append(f"{'':<{wide}}  {f'of {of}; ' if of else ''}proven: {each.proven}")
         lines += [f"{'':<{wide}}  --include {word}: {what}" for word, what in each.includes.items()]
     return "".join(f"{line}\n" for line in lines)
 
@@ -175,7 +177,7 @@ def _wrong(module: ModuleType) -> Iterator[str]:
     if not callable(own.files):
         yield "its files is not a function of (subject, options)"
     takes = getattr(module, "TAKES", ("machine",))
-    if not (isinstance(takes, tuple) and takes and set(takes) <= set(get_args(Takes))):
+    if not (isinstance(takes, tuple) and set(takes) <= set(get_args(Takes))):
         yield f'its TAKES is not a tuple of {", ".join(get_args(Takes))}: ("machine",)'
     includes = getattr(module, "INCLUDES", {})
     if not (isinstance(includes, Mapping) and all(isinstance(each, str) for pair in includes.items() for each in pair)):

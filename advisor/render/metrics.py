@@ -50,11 +50,12 @@ def _once(samples: Iterable[tuple[Labels, float]]) -> tuple[tuple[Labels, float]
 
 
 def _labels(**values: object) -> Labels:
-    return tuple((name, plain(str(value), _LONGEST)) for name, value in values.items())
+    """Return labels; what is None is none, as Prometheus has it."""
+    return tuple((name, plain(str(value), _LONGEST)) for name, value in values.items() if value is not None)
 
 
 def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Iterator[Family]:
-    found = tuple((_labels(rule=each.id, object=each.subject or "", severity=each.severity), 1.0) for each in audit.found)
+    found = tuple((_labels(rule=each.id, object=each.subject, severity=each.severity), 1.0) for each in audit.found)
     yield Family("finding", "1 where a rule found something, by rule, object and severity.", found)
     verdicts = Counter(each.verdict for each in audit.findings)
     counted = tuple((_labels(verdict=name), float(verdicts[name])) for name in get_args(Verdict))
@@ -143,5 +144,5 @@ def _about(subject: ExportSubject, options: ExportOptions) -> Family:
         "platform": subject.audit.platform_id if subject.audit else None,
         "partitioning": subject.layout.cut.name if subject.layout else None,
     }
-    labels = _labels(**{name: word for name, word in words.items() if word})
-    return Family("build_info", "1; version of advisor, and what it took the machine for.", ((labels, 1.0),))
+    about = "1; version of advisor, and what it took the machine for."
+    return Family("build_info", about, ((_labels(**words), 1.0),))

@@ -90,8 +90,10 @@ def export(
     for word in include:
         known = made.includes
         must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
-    options = ExportOptions(__version__, prefix, frozenset(include))
-    if source is not None and is_fleet(Path(source)):
+    options = ExportOptions(__version__, time.time(), prefix, frozenset(include))
+    if not made.takes:
+        subject = ExportSubject()
+    elif source is not None and is_fleet(Path(source)):
         subject = _fleet(made, Path(source), scope or "mpi", site, observer)
     else:
         _must_take(made, ("machine",), "one machine", "name a fleet's folder with --from: advisor fleet capture")

@@ -1,4 +1,4 @@
-"""Write the machine, its audit or a fleet in the words of another program: Prometheus, JUnit, NHC, Slurm, Ansible
+"""Write the machine, its audit or a fleet in the words of another program: Prometheus, JUnit, NHC, Slurm, Ansible.
 
 --list names every format with the tool and version that took what it writes. With --from it is of a capture, an hwloc XML,
 a saved audit (advisor audit --json), which is exported as it was, or a fleet's folder. No export holds serial numbers or
