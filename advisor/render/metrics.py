@@ -6,20 +6,22 @@ A series a finding, none a fact: a thousand nodes with four hundred facts each w
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from advisor.language.units import plain
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.rule import Verdict
 from advisor.model.fleet import Fleet
 from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Measurements, Result
+from advisor.model.measurement import Measurements, Purpose, Result, Unit
 from advisor.render.export import ExportOptions, ExportSubject
 
 Labels = tuple[tuple[str, str], ...]
 
 _LONGEST: Final = 200
 """Letters of a label's value."""
+_OWN: Final = (None, "local", "spread")
+"""Distances at which a part uses the memory that is its own."""
 _WHOLE: Final = ("machine", "socket", "numa")
 """Parts whose figures are exported: single cores and L3 groups would be a series each."""
 
@@ -76,29 +78,42 @@ def _numa(machine: Machine) -> Iterator[tuple[Labels, float]]:
 
 def _measured(measurements: Measurements) -> Iterator[Family]:
     """Yield the believed figures of whole parts: the best triad, the latency of local memory, HPL."""
-    believed = [each for each in measurements.results if each.refused is None and each.part in _WHOLE]
-    triad = [each for each in believed if each.purpose == "part" and each.variant.startswith("triad") and each.unit == "bytes/s"]
-    local = [each for each in believed if each.purpose == "part" and each.unit == "seconds"]
-    flops = [each for each in believed if each.purpose == "hpl" and each.unit == "flop/s"]
-    yield Family(
-        "memory_bandwidth_bytes_per_second",
-        "Best median STREAM triad that was measured, in bytes per second.",
-        tuple(_best(triad)),
-        "bytes_per_second",
+    told = (
+        ("memory_bandwidth", "bytes_per_second", "Best median STREAM triad that was measured, in bytes per second.", TRIAD),
+        ("memory_latency", "seconds", "Median latency of local memory that was measured, in seconds.", LATENCY),
+        ("hpl", "flops_per_second", "Median HPL that was measured, in floating-point operations per second.", HPL),
     )
-    yield Family("memory_latency_seconds", "Median latency of local memory that was measured.", tuple(_best(local)), "seconds")
-    yield Family("hpl_flops_per_second", "Median HPL that was measured.", tuple(_best(flops)), "flops_per_second")
+    for name, unit, about, figure in told:
+        best = best_results(measurements, figure)
+        samples = tuple((_labels(per=part, index=index), each.median) for (part, index), each in sorted(best.items()))
+        yield Family(f"{name}_{unit}", about, samples, unit)
 
 
-def _best(results: Iterable[Result]) -> Iterator[tuple[Labels, float]]:
-    """Yield the best median of each part: the most of what is better when more, the least of a latency."""
-    parts: dict[tuple[str, int], list[float]] = {}
-    less = False
-    for each in results:
-        parts.setdefault((each.part, each.index or 0), []).append(each.median)
-        less = each.unit == "seconds"
-    for (part, index), values in sorted(parts.items()):
-        yield _labels(per=part, index=index), min(values) if less else max(values)
+class Figure(NamedTuple):
+    """Which results are one figure of a part."""
+
+    purpose: Purpose
+    unit: Unit
+    variant: str = ""
+    """What the variant begins with."""
+
+
+TRIAD: Final = Figure("part", "bytes/s", "triad")
+LATENCY: Final = Figure("part", "seconds")
+HPL: Final = Figure("hpl", "flop/s")
+
+
+def best_results(measurements: Measurements, figure: Figure) -> dict[tuple[str, int], Result]:
+    """Return the believed result of each whole part that is best by its median, of its own memory."""
+    best: dict[tuple[str, int], Result] = {}
+    for each in measurements.of(figure.purpose, figure.unit):
+        if each.part not in _WHOLE or each.distance not in _OWN or not each.variant.startswith(figure.variant):
+            continue
+        key = each.part, each.index or 0
+        kept = best.get(key)
+        if kept is None or (each.median < kept.median if each.unit == "seconds" else each.median > kept.median):
+            best[key] = each
+    return best
 
 
 def _of_fleet(fleet: Fleet) -> Iterator[Family]:
