@@ -54,7 +54,10 @@ For = Annotated[
 ]
 Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
-Reserve = Annotated[int, typer.Option("--reserve", metavar="CORES", min=0, help="Cores of each node left to the system.")]
+Reserve = Annotated[
+    str,
+    typer.Option("--reserve", metavar="CORES", help="Cores of each node left to the system; l3:1 is one of each L3 group."),
+]
 Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
 LauncherName = Annotated[
     str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=values.launchers)

@@ -26,12 +26,14 @@ ROWS = ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,re
 NVLINK = ("nvidia-smi", "nvlink", "--status")
 
 PATHS = (f"{_DEVICES}/*@", *(f"{_DEVICES}/*/{name}" for name in (_COMPUTE, _MEMORY, "class", "vendor", "device")))
-COMMANDS = (SETTINGS, ROWS, NVLINK)
+LIST = ("nvidia-smi", "-L")
+COMMANDS = (SETTINGS, ROWS, NVLINK, LIST)
 
 _NVIDIA = 0x10DE
 _MHZ = 1_000_000
 _GPU_LINE = re.compile(r"GPU (\d{1,3}):", re.ASCII)
 _NO_LINK = "all links are inactive"  # NVML: Unable to retrieve NVLink information as all links are inActive
+_MIG_LINE = re.compile(r"[ \t]+MIG .*\bDevice +\d{1,2}:", re.ASCII)
 _LINK_LINE = re.compile(r"\s*Link (\d{1,2}): (\S.*)", re.ASCII)
 
 
@@ -61,8 +63,9 @@ def _nvidia(reader: Reader) -> tuple[Gpu, ...]:
     links = nvlinks(reader.host.run(NVLINK).text or "")
     waiting = _rows(reader.host.run(ROWS).text or "")
     joined = {index: {"nvlinks": own.all, "nvlinks_up": own.up} for index, own in links.items()}
+    cut = instances(reader.host.run(LIST).text or "")
     return tuple(
-        gpu.model_copy(update={**joined.get(index, {}), "repair_pending": waiting.get(gpu.address)})
+        gpu.model_copy(update={**joined.get(index, {}), "repair_pending": waiting.get(gpu.address), "instances": cut.get(index)})
         for index, gpu in told.items()
     )
 
@@ -130,6 +133,18 @@ def nvlinks(text: str) -> dict[str, Links]:
             found[gpu] = Links((told.all or 0) + 1, told.up + ("inactive" not in link[2].lower()))
         elif gpu is not None and gpu not in found and _NO_LINK in line.lower():
             found[gpu] = Links(None, 0)
+    return found
+
+
+def instances(text: str) -> dict[str, int]:
+    """Return the MIG instances of each GPU by the tool's number: lines ``  MIG 1g.10gb  Device  0: (UUID: MIG-...)`` below it."""
+    found: dict[str, int] = {}
+    gpu = None
+    for line in text.splitlines():
+        head = _GPU_LINE.match(line)
+        gpu = head[1] if head else gpu
+        if gpu is not None and _MIG_LINE.match(line):
+            found[gpu] = found.get(gpu, 0) + 1
     return found
 
 

@@ -64,6 +64,9 @@ class JobShape(Value):
     near: DeviceName | None = Field(default=None, description="HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
     smt: Literal["skip", "use"] = Field(default="skip", description="whether second hardware threads run threads of their own")
     reserve: int = Field(default=0, ge=0, le=1 << 12, description="cores of each node left to the system: the first ones free")
+    reserve_per: Literal["socket", "numa", "l3"] | None = Field(
+        default=None, description="reserve so many of each of these instead: the centres keep the first core of each L3 group"
+    )
     slice: Slice | None = None
     hosts: tuple[HostName, ...] = Field(default=(), description="in the job's order; () for one node without a name")
 

@@ -9,7 +9,7 @@ from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import is_active
 from advisor.model.placement import Measured, NodePlan, Purpose, Strategy
 from advisor.place.cores import Level, core, cpus_of, l3, l3_in_node, node, parts
-from advisor.place.fill import NATURAL, JobCores
+from advisor.place.fill import NATURAL, JobCores, reserved_cores
 from advisor.place.hosts import JobHosts
 from advisor.place.resources import Device, NodeResources, accelerators, adapters, gpus, passed_over
 
@@ -46,8 +46,8 @@ def _of_node(field: JobCores) -> Iterator[str]:
     """Yield what the job's share of a node lacks."""
     ground, job = field.ground, field.job
     if job.reserve:
-        first = sorted(ground.cores, key=lambda seat: seat.core)[: job.reserve]
-        yield f"{_count(job.reserve, 'core')} left to the system: CPUs {cpus_of(first)}"
+        first = reserved_cores(ground, job)
+        yield f"{_count(len(first), 'core')} left to the system: CPUs {cpus_of(first)}"
     if job.slice:
         yield f"slice {job.slice.part}/{job.slice.of} of the node: CPUs {cpus_of(field.cores)}"
     own = cpus_of(field.cores)

@@ -122,15 +122,22 @@ class JobCores:
 
 def job_cores(ground: NodeResources, job: JobShape) -> JobCores:
     """Return the cores that a job may fill: without the reserved ones, and of the others its slice."""
-    reserved = {seat.core for seat in sorted(ground.cores, key=lambda seat: seat.core)[: job.reserve]}
+    reserved = {seat.core for seat in reserved_cores(ground, job)}
     cores = tuple(seat for seat in ground.cores if seat.core not in reserved)
     if not cores:
-        raise BadValue(f"no core is left: {len(ground.cores)} are free, {job.reserve} are reserved", cure="reserve fewer")
+        raise BadValue(f"no core is left: {len(ground.cores)} are free, {len(reserved)} are reserved", cure="reserve fewer")
     if job.slice:
         cores = _slices(cores, job.slice.of)[job.slice.part - 1]
     if job.smt == "use":
         cores = tuple(replace(seat, threads=len(seat.cpus)) for seat in cores)
     return JobCores(ground, cores, job)
+
+
+def reserved_cores(ground: NodeResources, job: JobShape) -> tuple[FreeCore, ...]:
+    """Return the cores that a job leaves to the system: the first ones of the node, or of each of its parts."""
+    first = sorted(ground.cores, key=lambda seat: seat.core)
+    groups = parts(first, PARTS[job.reserve_per or "node"]).values()
+    return tuple(sorted((seat for group in groups for seat in group[: job.reserve]), key=lambda seat: seat.core))
 
 
 def _slices(cores: Sequence[FreeCore], count: int) -> list[tuple[FreeCore, ...]]:

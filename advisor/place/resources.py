@@ -1,7 +1,7 @@
 """What one kind of node offers a job: its free cores in the order of space, its memories, its adapters and GPUs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from advisor.errors import BadValue
@@ -193,8 +193,14 @@ def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
 
 
 def gpus(ground: NodeResources) -> tuple[Device, ...]:
-    """Return the GPUs, or the partitions of GPUs, in the order of the runtime where it is known, else of their addresses."""
-    return tuple(_gpu(ground, gpu) for gpu in ground.machine.gpus or ())
+    """Return the GPUs, their partitions or MIG instances, in the runtime's order where it is known, else of their addresses."""
+    return tuple(device for gpu in ground.machine.gpus or () for device in _instances(_gpu(ground, gpu), gpu.instances or 0))
+
+
+def _instances(whole: Device, count: int) -> Iterator[Device]:
+    """Yield the MIG instances of a GPU, 0000:61:00.0-mig0, or the GPU itself where it has none: CUDA gives a process one."""
+    yield from (replace(whole, name=f"{whole.name}-mig{number}") for number in range(count))
+    yield from () if count else (whole,)
 
 
 def accelerators(ground: NodeResources) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
     plan, job = max(placement.plans, key=lambda each: len(each.slots)), placement.job
     cores = sum(1 for core in plan.topology.inside.cores if core.cpuset) - job.reserve
     threads = cores // len(plan.slots)
-    if job.slice or threads < 2:
+    if job.slice or job.reserve_per or threads < 2:
         return
     with suppress(BadValue):
         wider = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)

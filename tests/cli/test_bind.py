@@ -228,6 +228,15 @@ def test_ranks_of_a_part(words: tuple[str, ...], ranks: int, command: list[str],
     assert (len(found["ranks"]), found["command"][-len(command) :]) == (ranks, command)
 
 
+def test_cores_are_kept_of_each_part(nodes: Path, capsys: Capture) -> None:
+    """--reserve l3:1 leaves the first core of each L3 group to the system; what is no number of cores is refused."""
+    words = (*of(nodes, ROME), "--ranks-per", "l3", "1", "--threads", "3")
+    found = document(capsys, *words, "--reserve", "l3:1", "--", "./app")
+    assert [rank["cpus"] for rank in found["ranks"][:3]] == ["1-3", "5-7", "9-11"]
+    for wrong in ("-1", "l3", "l3:x", "core:1"):
+        assert f"--reserve {wrong} is not a number of cores" in refused(capsys, *words, f"--reserve={wrong}", "--", "./app")
+
+
 def test_a_dash_from_a_web_page_is_noticed(nodes: Path, capsys: Capture) -> None:
     """An en dash in the command is left alone, and noted."""
     notes = document(capsys, *of(nodes, NAPLES), "--ranks", "1", "--", "./app", "\u2013np")["notes"]

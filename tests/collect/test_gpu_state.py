@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.gpu_state import NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
+from advisor.collect.gpu_state import LIST, NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
 from advisor.host.base import Ran, Why
 from advisor.model.hardware.devices import Gpu
 from tests.collect.os_host import FakeHost, covered, printed
@@ -50,6 +50,20 @@ def test_settings_links_and_waiting_rows_of_a_gpu_are_told() -> None:
             repair_pending=False,
         ),
     )
+
+
+MIG = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-d4c0bd5a-d5b7-2c3f-6b0e-3c8ad9a5c0f1)
+  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)
+  MIG 1g.5gb+me   Device  1: (UUID: MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-d4c0bd5a-d5b7-2c3f-6b0e-3c8ad9a5c0f2)
+"""
+"""As NVIDIA's MIG user guide prints nvidia-smi -L, "Creating GPU Instances"; the UUIDs are made up."""
+
+
+def test_mig_instances_are_counted_for_the_gpu_that_they_are_of() -> None:
+    """A GPU without one has none to count: programs use it whole."""
+    found = collect(FakeHost({}, {SETTINGS: printed(H100 + SECOND), LIST: printed(MIG)})).gpus or ()
+    assert [gpu.instances for gpu in found] == [2, None]
 
 
 def test_a_machine_without_the_tool_has_no_gap_and_no_guess() -> None:

@@ -200,12 +200,105 @@ def test_amds_gpus_are_counted_as_the_driver_shows_them(
         text = f"cpu_cores_count 0\nsimd_count {simd}\nlocation_id {location}\ndomain {domain}\n"
         (folder / "properties").write_text(text)
     script = "\n".join(wrapper.script(planned((TWO,), (HERE, 0, 2))))
-    function = script[script.index("amd_number() {") : script.index("# gpu_number ADDRESS")].replace(KFD, str(tmp_path / "nodes"))
+    function = script[script.index("amd_number() {") : script.index("# nvidia_uuid CARD")].replace(KFD, str(tmp_path / "nodes"))
     assert str(tmp_path) in function
     asked = f'{function}\nif amd_number {address}; then echo "$number"; else echo none; fi'
     program = str(shutil.which(shell[0]))
     done = subprocess.run([program, *shell[1:], "-c", asked], capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == (number, "")
+
+
+def kfd(folder: Path, *gpus: tuple[int, int, int]) -> None:
+    """Write nodes of AMD's driver as a CPU and GPUs: each a location, a SIMD count, and its unique_id."""
+    for position, (location, simd, unique) in enumerate(((0, 0, 0), *gpus)):
+        (folder / str(position)).mkdir(parents=True)
+        text = f"simd_count {simd}\nlocation_id {location}\ndomain 0\nunique_id {unique}\n"
+        (folder / str(position) / "properties").write_text(text)
+
+
+def amd_uuid(shell: tuple[str, ...], folder: Path, address: str) -> str:
+    """Return the UUID that the script finds for an address, - for none."""
+    script = "\n".join(wrapper.script(planned((TWO,), (HERE, 0, 2))))
+    function = script[script.index("amd_number() {") : script.index("# nvidia_uuid CARD")].replace(KFD, str(folder))
+    asked = f'{function}\nif amd_number {address}; then echo "$number ${{uuid:--}}"; fi'
+    program = str(shutil.which(shell[0]))
+    return subprocess.run([program, *shell[1:], "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_amds_partitions_are_named_by_their_uuids_where_each_has_its_own(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """As ROCR writes them: sixteen hexadecimal digits of unique_id, also above 2^63 and with leading zeros (RvdFilter)."""
+    kfd(tmp_path, (0x0100, 304, 0xFEDCBA9876543210), (0x0100 | 1 << 28, 304, 0x00AB), (0xC100, 304, 7))
+    assert amd_uuid(shell, tmp_path, "0000:01:00.0") == "0 GPU-fedcba9876543210"
+    assert amd_uuid(shell, tmp_path, "0000:01:00.1") == "1 GPU-00000000000000ab"
+
+
+def test_amds_partitions_that_share_a_uuid_are_numbered(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """Older kernels give all partitions of a card its one: ROCR shows no GPU at all for a UUID that two have."""
+    kfd(tmp_path, (0x0100, 304, 77), (0x0100 | 1 << 28, 304, 77), (0xC100, 304, 0))
+    assert amd_uuid(shell, tmp_path, "0000:01:00.1") == "1 -"
+    assert amd_uuid(shell, tmp_path, "0000:c1:00.0") == "2 -", "0 is no UUID: a virtual GPU has none"
+
+
+def nvidia(folder: Path, gpu: str, uuid: str = "GPU-48aeb943-9458-4282-da24-e5f49e0db44b") -> "subprocess.CompletedProcess[str]":
+    """Run the script for one rank whose GPU is the second card of NVIDIA's driver; nvidia-smi lists instances of both."""
+    pci, proc, programs = folder / "pci", folder / "proc", folder / "bin"
+    for address in ("0000:03:00.0", "0000:c1:00.0"):
+        (pci / "drivers" / "nvidia" / address).mkdir(parents=True)
+        (pci / "devices" / address).mkdir(parents=True)
+        (pci / "devices" / address / "driver").symlink_to(pci / "drivers" / "nvidia")
+    (proc / "gpus" / "0000:c1:00.0").mkdir(parents=True)
+    text = f"Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t 1\n"
+    (proc / "gpus" / "0000:c1:00.0" / "information").write_text(text)
+    programs.mkdir()
+    listed = (
+        "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-11111111-9458-4282-da24-e5f49e0db44b)\n"
+        "  MIG 1g.5gb      Device  1: (UUID: MIG-00000000-0000-0000-0000-000000000000)\n"
+        f"GPU 1: NVIDIA A100-SXM4-40GB (UUID: {uuid})\n"
+        "  MIG 3g.20gb     Device  0: (UUID: MIG-fc8be3c5-0000-5f95-9f64-5d0fd4d6d3f1)\n"
+        "  MIG 1g.5gb      Device  1: (UUID: MIG-GPU-48aeb943/7/0)\n"
+    )
+    (programs / "nvidia-smi").write_text(f"#!/bin/sh\ncat <<'X'\n{listed}X\n")
+    (programs / "nvidia-smi").chmod(0o755)
+    plan = node(ROME, str(FIRST))
+    seat = plan.slots[0].model_copy(update={"gpu": gpu})
+    made = planned((plan.model_copy(update={"slots": (seat,)}),), (HERE, 0, 1))
+    script = "\n".join(wrapper.script(made)).replace("/sys/bus/pci", str(pci)).replace(KFD, str(folder / "none"))
+    (folder / wrapper.FILE).write_text(script.replace("/proc/driver/nvidia", str(proc)) + "\n")
+    return subprocess.run(
+        ["sh", str(folder / wrapper.FILE), "env"],
+        env={"PATH": f"{programs}:{os.environ['PATH']}", "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def visible(done: "subprocess.CompletedProcess[str]") -> str | None:
+    """Return CUDA_VISIBLE_DEVICES of what the script started."""
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line).get("CUDA_VISIBLE_DEVICES")
+
+
+def test_nvidias_gpus_are_named_by_their_uuids(tmp_path: Path) -> None:
+    """A number would mean another card where a job's cgroup hides some."""
+    assert visible(nvidia(tmp_path, "0000:c1:00.0")) == "GPU-48aeb943-9458-4282-da24-e5f49e0db44b"
+
+
+def test_a_gpu_whose_uuid_the_driver_does_not_know_yet_is_numbered(tmp_path: Path) -> None:
+    """It prints question marks until the card is set up for the first time."""
+    assert visible(nvidia(tmp_path, "0000:c1:00.0", "GPU-????????-????-????-????-????????????")) == "1"
+
+
+@pytest.mark.parametrize(("number", "uuid"), [(0, "MIG-fc8be3c5-0000-5f95-9f64-5d0fd4d6d3f1"), (1, "MIG-GPU-48aeb943/7/0")])
+def test_mig_instances_are_named_by_their_uuids(number: int, uuid: str, tmp_path: Path) -> None:
+    """Of the card that is meant, whatever instances others have; drivers before 470 write card, instance and part."""
+    assert visible(nvidia(tmp_path, f"0000:c1:00.0-mig{number}")) == uuid
+
+
+def test_a_mig_instance_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """Nothing is started on another one."""
+    done = nvidia(tmp_path, "0000:c1:00.0-mig2")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("there is no MIG instance 2 of 0000:c1:00.0\n")
 
 
 @pytest.mark.parametrize(

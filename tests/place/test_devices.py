@@ -169,6 +169,18 @@ def test_ranks_of_gpus_whose_socket_nobody_tells_are_spread() -> None:
     assert [rank.slot.nodes for rank in made.ranks()] == [(0,), (1,), (2,), (3,)]
 
 
+def test_ranks_are_given_mig_instances_and_never_the_gpu_that_is_cut_into_them() -> None:
+    """Each instance is what CUDA gives one process; a GPU that is not cut is one device as before."""
+    one = cluster("perlmutter")
+    gpus = one.gpus or ()
+    cut = one.model_copy(update={"gpus": (gpus[0].model_copy(update={"instances": 2}), *gpus[1:])})
+    made = planned(cut, ranks_per_node=5, strategy="gpu-near")
+    addresses = [gpu.address for gpu in gpus]
+    expected = [f"{addresses[0]}-mig0", f"{addresses[0]}-mig1", *addresses[1:]]
+    assert [slot.gpu for slot in made.plans[0].slots] == expected
+    assert [slot.nodes for slot in made.plans[0].slots] == [(3,), (3,), (2,), (1,), (0,)]
+
+
 def test_gpus_left_out_are_named() -> None:
     """A plan for cores says that the node has GPUs; one for fewer ranks than GPUs names the GPUs that stay idle."""
     gpus = tuple(Gpu(address=f"0000:3{i}:00.0", locality=Locality(numa_nodes=(i,))) for i in range(4))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from advisor.launch.environment import settings
+from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
@@ -33,6 +34,21 @@ def test_mi250x_with_cores_left_to_the_system() -> None:
     starts = [rank.slot.cpus.first for rank in made.ranks()]
     assert starts == [48, 56, 16, 24, 0, 8, 32, 40]
     assert all(len(rank.slot.l3) == 1 for rank in made.ranks())
+
+
+LUMI_MASKS = "fe000000000000,fe00000000000000,fe0000,fe000000,fe,fe00,fe00000000,fe0000000000"
+"""Lumi-supercomputer/lumi-userguide, docs/runjobs/scheduled-jobs/distribution-binding.md, "GPU Binding": of first threads."""
+FRONTIER_CLOSEST = {4: 1, 5: 9, 2: 17, 3: 25, 6: 33, 7: 41, 0: 49, 1: 57}
+"""olcf/olcf-user-docs, systems/frontier_user_guide.rst: by the die's number, the first of the seven cores of its task."""
+
+
+def test_mi250x_with_one_core_of_each_l3_kept_as_both_centres_do() -> None:
+    """Die 0's rank is on 49-55, die 1's on 57-63, and so on: the masks that LUMI publishes, and Frontier's pairs with closest."""
+    made = dealt(cluster("frontier"), 8, 7, reserve=1, reserve_per="l3")
+    first_threads = [CpuSet(cpu for cpu in rank.slot.cpus if cpu < 64) for rank in made.ranks()]
+    assert [CpuSet.from_bits(int(mask, 16)) for mask in LUMI_MASKS.split(",")] == first_threads
+    assert {die: cpus.first for die, cpus in enumerate(first_threads)} == FRONTIER_CLOSEST
+    assert made.notes[0] == "8 cores left to the system: CPUs 0,8,16,24,32,40,48,56,64,72,80,88,96,104,112,120"
 
 
 def test_slingshot_adapters_of_mi250x_are_mapped_as_adastra_does() -> None:

@@ -174,6 +174,12 @@ def test_reserved_cores() -> None:
     assert (cpus(made), made.notes[0]) == (["2,34", "3,35"], "2 cores left to the system: CPUs 0-1,32-33")
 
 
+def test_cores_reserved_of_each_l3() -> None:
+    """The first core of each L3 group stays with the system, so that ranks of all groups have as many."""
+    made = placed("epyc-nps4-smt-linear", per="l3", reserve=1, reserve_per="l3")
+    assert (cpus(made)[:2], made.notes[0].partition(":")[0]) == (["1,33", "3,35"], "16 cores left to the system")
+
+
 def test_slices_are_whole_nodes_where_they_can_be() -> None:
     """A quarter of eight nodes is two; a third of 32 L3 groups is 11 or 10."""
     quarter = placed(ROME, slice=Slice(part=2, of=4), strategy="compact")

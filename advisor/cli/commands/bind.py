@@ -44,7 +44,7 @@ def run(  # noqa: D103 - the page of this command is the docstring of the module
     purpose: job.For = None,
     near: job.Near = None,
     smt: job.Smt = "skip",
-    reserve: job.Reserve = 0,
+    reserve: job.Reserve = "0",
     part: job.Slice = None,
     launcher: job.LauncherName = None,
     launcher_version: Version = None,

@@ -84,8 +84,8 @@ def _options(mask: Mask, text: str) -> str:
 
 
 def _links(mask: Mask, text: str) -> str:
-    """Keep the numbers of GPUs and the rates of their links, not their names."""
-    kept = re.findall(r"(?m)^(GPU \d{1,3}:)|^(\s*Link \d{1,2}: )(\S.{0,40})$", text)
+    """Keep the numbers of GPUs and of their MIG instances, and the rates of their links, not their names."""
+    kept = re.findall(r"(?m)^(GPU \d{1,3}:|[ \t]+MIG [\w.+ ]{3,30} Device +\d{1,2}:)|^(\s*Link \d{1,2}: )(\S.{0,40})$", text)
     return "".join(f"{gpu or link + mask.known(rate)}\n" for gpu, link, rate in kept)
 
 
@@ -154,7 +154,7 @@ def command_keeper(argv: tuple[str, ...]) -> Keeper | None:
         return _versions
     if argv[0] == "nvidia-smi" and any(word.startswith("--query-") for word in argv):
         return lambda mask, text: _columns(mask, argv, text)
-    if argv[:2] == ("nvidia-smi", "nvlink"):
+    if argv[0] == "nvidia-smi" and argv[1:2] in (("nvlink",), ("-L",)):
         return _links
     if argv[:2] == ("systemctl", "show"):
         return _keys

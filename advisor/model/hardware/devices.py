@@ -173,6 +173,7 @@ class Gpu(Value):
     compute_partition: str | None = Field(
         default=None, description="how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX"
     )
+    instances: Count | None = Field(default=None, description="MIG instances of an NVIDIA GPU that programs can use, if any")
     memory_partition: str | None = Field(
         default=None, description="how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8"
     )

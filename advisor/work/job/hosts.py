@@ -54,7 +54,8 @@ class JobOptions:
     strategy: str = "auto"
     near: str | None = None
     smt: str = "skip"
-    reserve: int = 0
+    reserve: int | str = 0
+    """Cores left to the system: so many of each node, or of each of its parts, such as ``l3:1``."""
     part: str | None = None
     purpose: str | None = None
     """What auto places for: bandwidth, latency, throughput."""
@@ -209,7 +210,7 @@ def shape(job_options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> Job
         "purpose": job_options.purpose,
         "near": job_options.near,
         "smt": job_options.smt,
-        "reserve": job_options.reserve,
+        **_reserved(job_options.reserve),
         "slice": _slice(job_options.part),
         "hosts": hosts.names,
     }
@@ -230,6 +231,15 @@ def per_part(text: str | None) -> tuple[str, int] | None:
     if colon and not (count.isascii() and count.isdecimal() and len(count) < 8):
         raise BadValue(f"--ranks-per {text[:40]}: how many ranks in each {part}", cure=f"write --ranks-per {part} 2")
     return part, int(count or 1)
+
+
+def _reserved(asked: int | str) -> dict[str, int | str | None]:
+    """Return how many cores are left to the system, and of which parts each: ``2``, or ``l3:1``, one of each L3 group."""
+    text = str(asked)
+    part, colon, count = text.lower().rpartition(":")
+    if not (count.isascii() and count.isdecimal() and len(count) < 6) or (colon and part not in ("socket", "numa", "l3")):
+        raise BadValue(f"--reserve {text[:40]} is not a number of cores", cure="write 2, or l3:1 for one of each L3 group")
+    return {"reserve": int(count), "reserve_per": part or None}
 
 
 _OPTIONS = {"per_count": "ranks-per", "ranks_per_node": "ranks-per-node"}
