@@ -42,7 +42,8 @@ class Settings:
 def settings(placement: Placement, machines: Sequence[Machine]) -> Settings:
     """Return what a job needs on these machines: one for each host, or one for all."""
     plan, variables, notes = _fabric(placement, machines)
-    return Settings({**openmp(placement), **variables}, with_ports(plan, machines), notes)
+    variables = {**openmp(placement), **variables, **_nccl(placement, machines)}
+    return Settings(variables, with_ports(plan, machines), notes)
 
 
 def openmp(placement: Placement) -> dict[str, str]:
@@ -86,6 +87,30 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
     if devices_differ(without_gpus(placement)):
         return placement, {}, notes
     return placement, {"UCX_NET_DEVICES": device(hcas[0], machines)}, notes
+
+
+def _nccl(placement: Placement, machines: Sequence[Machine]) -> dict[str, str]:
+    """Return what keeps NCCL and RCCL to the plan's network where ranks have GPUs: by themselves they take every adapter.
+
+    A sign of equality makes the names exact: mlx5_1 alone means mlx5_10 too (NCCL's page on environment variables). Slingshot
+    is reached by libfabric, and what they say beside it goes by its interfaces.
+    """
+    if not any(slot.gpu for slot in _slots(placement)) or sum(1 for host in placement.hosts if host.ranks) < 2:
+        return {}
+    found = {tuple(_nccl_of(machine).items()) for machine in machines}
+    return dict(found.pop()) if len(found) == 1 else {}
+
+
+def _nccl_of(machine: Machine) -> dict[str, str]:
+    hcas = machine.hcas or ()
+    fabric = fabric_of(hcas)
+    own = [hca for hca in hcas if is_on_fabric(hca, fabric) and is_up(hca)]
+    if fabric == SLINGSHOT:
+        interfaces = sorted(port.netdev for hca in own for port in ports_of(hca, fabric) or () if port.netdev)
+        return {"NCCL_SOCKET_IFNAME": f"={','.join(interfaces)}"} if len(interfaces) == len(own) > 0 else {}
+    if fabric == OMNI_PATH or not own or len(own) == len(hcas) or any(_is_efa(hca, [machine]) for hca in hcas):
+        return {}
+    return {"NCCL_IB_HCA": f"={','.join(device(hca.name, [machine]) for hca in own)}"}
 
 
 def layers_of(hcas: Sequence[str], machines: Iterable[Machine]) -> set[str | None]:

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.launch.environment import article, device, openmp, settings, unusable
-from advisor.model.hardware.devices import Hca, Locality, PciDevice, Port
+from advisor.model.hardware.devices import Gpu, Hca, Locality, PciDevice, Port
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import Tool
 from advisor.model.placement import JobShape
@@ -132,6 +132,49 @@ def told(one: Machine, **job: Any) -> tuple[dict[str, str], tuple[str, ...]]:
     made = settings(place(JobShape(**({"hosts": ("a", "b")} | job)), [one]), [one])
     assert {slot.hca for plan in made.placement.plans for slot in plan.slots} == {None}, "no launcher needs to tell ranks apart"
     return dict(made.variables), made.notes
+
+
+def with_gpus(one: Machine) -> Machine:
+    """Return a machine with a GPU of NVIDIA's on each of its first two NUMA nodes."""
+    gpus = tuple(Gpu(address=f"0000:{i + 1}1:00.0", vendor="nvidia", locality=Locality(numa_nodes=(i,))) for i in range(2))
+    return one.model_copy(update={"gpus": gpus})
+
+
+def nccl(one: Machine, **job: Any) -> dict[str, str]:
+    """Return what a job with a GPU for each rank says to NCCL."""
+    shape = JobShape(**({"hosts": ("a", "b"), "ranks_per_node": 2, "strategy": "gpu-near"} | job))
+    variables = settings(place(shape, [one]), [one]).variables
+    return {name: value for name, value in variables.items() if name.startswith("NCCL_")}
+
+
+def two_networks() -> Machine:
+    """Return a machine with two InfiniBand adapters and an Ethernet one for its storage."""
+    layers = ("infiniband", "infiniband", "ethernet")
+    hcas = tuple(
+        Hca(name=f"mlx5_{i}", locality=Locality(numa_nodes=(i % 2,)), ports=(Port(number=1, state="active", link_layer=layer),))
+        for i, layer in enumerate(layers)
+    )
+    return with_gpus(machine(TWO).model_copy(update={"hcas": hcas}))
+
+
+def test_nccl_is_kept_to_the_network_of_the_plan() -> None:
+    """By exact names with ports, where another network is there that it would take along."""
+    assert nccl(two_networks()) == {"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}
+
+
+def test_nccl_is_left_alone_where_it_can_choose_nothing_wrong() -> None:
+    """One host, ranks without GPUs, or one network."""
+    one = two_networks()
+    assert nccl(one, hosts=()) == {}
+    assert nccl(one, strategy="spread-numa") == {}
+    assert nccl(one.model_copy(update={"hcas": (one.hcas or ())[:2]})) == {}
+
+
+def test_nccl_is_told_the_interfaces_of_slingshot() -> None:
+    """Libfabric finds the adapters; of its sockets NCCL takes those interfaces and no others."""
+    ports = [Port(number=1, state="active", link_layer="slingshot", netdev=f"hsn{i}") for i in range(2)]
+    hcas = tuple(Hca(name=f"cxi{i}", locality=Locality(numa_nodes=(i,)), ports=(port,)) for i, port in enumerate(ports))
+    assert nccl(with_gpus(machine(TWO).model_copy(update={"hcas": hcas}))) == {"NCCL_SOCKET_IFNAME": "=hsn0,hsn1"}
 
 
 def test_one_slingshot_adapter_is_named_to_libfabric() -> None:

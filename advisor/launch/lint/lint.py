@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from advisor.launch.lint.binding import binding
 from advisor.launch.lint.cpu_lists import lists
+from advisor.launch.lint.devices import MEANINGS, devices
 from advisor.launch.lint.line import Line, Said, parse
 from advisor.launch.lint.openmpi.map_by import newer
 from advisor.launch.lint.outcome import cpusets_of
@@ -75,8 +76,7 @@ _VARIABLES = {
     "I_MPI_PIN_DOMAIN": "pins each rank to {0}",
     "I_MPI_PIN_PROCESSOR_LIST": "pins ranks to the CPUs {0}",
     "I_MPI_PIN_ORDER": "orders the domains {0}",
-    "UCX_NET_DEVICES": "sends messages by {0}",
-    "UCX_TLS": "lets UCX use {0}",
+    **MEANINGS,
 }
 
 
@@ -117,7 +117,7 @@ def commands(line: Line) -> Iterator[str]:
 def warnings(made: Prediction) -> Iterator[LintWarning]:
     """Yield every warning, those about words first; the same one is said once."""
     seen: set[tuple[str, str]] = set()
-    for part in (spelling, lists, binding):
+    for part in (spelling, lists, binding, devices):
         for each in part(made):
             if (each.id, each.what) not in seen:
                 seen.add((each.id, each.what))
