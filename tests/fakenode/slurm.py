@@ -80,9 +80,10 @@ class Cluster:
             for file, lines in launch.files.items():
                 (Path(name) / file).write_text("".join(f"{line}\n" for line in lines()))
             job = ["salloc", "--quiet", "--exclusive", "--nodelist", ",".join(nodes), "--nodes", str(len(nodes))]
-            variables = {**self.environment, **launch.environment}
+            # salloc reads some of srun's variables (SLURM_HINT) for the job: the line's own are those of its srun alone
+            line = ["env", *(f"{key}={value}" for key, value in launch.environment.items()), *launch.argv]
             done = subprocess.run(
-                [*job, *launch.argv], cwd=name, env=variables, capture_output=True, text=True, timeout=timeout, check=False
+                [*job, *line], cwd=name, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
             )
         seen = {int(rank): Observed(host, CpuSet.parse(cpus)) for rank, host, cpus in _SEEN.findall(done.stdout)}
         if done.returncode or not seen or "set FAILED" in done.stderr or "launch failed" in done.stderr:

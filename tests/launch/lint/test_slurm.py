@@ -107,6 +107,30 @@ def test_lists_outside_of_what_a_step_has_are_refused() -> None:
     assert cpus(made("srun -n 2 --cpu-bind=map_cpu:90,91 ./a", PLAIN)) == ["90", "91"]
 
 
+def test_of_threads_per_core_and_b_the_last_counts() -> None:
+    """-B without threads unsets --threads-per-core, so that nothing is refused; but it does not bind beside it."""
+    rome = "srun -n 2 --threads-per-core=2 -B 2 ./a", "srun -n 2 -B 2 --threads-per-core=2 ./a"
+    assert (cpus(made(rome[0], PLAIN)), "cores here have 1" in str(made(rome[1], PLAIN).refused)) == (["0", "64"], True)
+    naples = "srun -n 2 -c 2 --threads-per-core=1 -B 2:4:2 ./a", "srun -n 2 -c 2 -B 2:4:2 --threads-per-core=1 ./a"
+    assert [cpus(made(line, PLAIN, NAPLES_SMT)) for line in naples] == [["0,64", "1,65"], ["0,16", "1,17"]]
+    assert "several -B" in str(made("srun -n 2 -B 2 -B 2:4 ./a", PLAIN).unclear)
+    assert "none of something" in str(made("srun -n 2 -B 2:0 ./a", PLAIN).refused)
+
+
+def test_a_line_without_tasks_starts_one_for_each_thread_of_the_shape_that_it_names() -> None:
+    """-B 2:3:1, or three options, whatever --ntasks-per-node says; not where one of the three is not said."""
+    three = "--sockets-per-node=2 --cores-per-socket=3 --threads-per-core=1"
+    shapes = ("-B 2:3:1 --ntasks-per-node=4", three, f"{three} -B 2 --ntasks-per-node=4", "-B 2:3:* --ntasks-per-node=4")
+    assert [len(cpus(made(f"srun {each} ./a", PLAIN))) for each in shapes] == [6, 6, 4, 4]
+
+
+def test_a_variable_of_slurm_that_is_not_known_leaves_a_line_open() -> None:
+    """SLURM_EXCLUSIVE may change everything, SLURM_LABELIO nothing; 22.05 does not read SLURM_NTASKS_PER_CORE."""
+    line = "{}=1 srun -n 2 --cpu-bind=cores ./a"
+    names = ("SLURM_EXCLUSIVE", "SLURM_NTASKS_PER_CORE", "SLURM_DIST_PLANESIZE", "SLURM_LABELIO")
+    assert [bool(made(line.format(name), PLAIN).unclear) for name in names] == [True, True, True, False]
+
+
 def test_an_arbitrary_distribution_is_that_of_its_file() -> None:
     """One host a rank, in the file's order."""
     line = "SLURM_HOSTFILE=hosts srun -n 3 -m arbitrary --cpu-bind=map_cpu:4,5 ./a"

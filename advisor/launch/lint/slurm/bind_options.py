@@ -13,6 +13,8 @@ from advisor.launch.lint.slurm.task_affinity import Step
 
 ENTITIES: dict[str, Entity | None] = {"": None, "threads": "threads", "cores": "cores", "sockets": "sockets", "ldoms": "ldoms"}
 BY_CORE = ("compute_bound", "memory_bound")
+Shaped = tuple[int | None, int | None, int | None]
+"""Sockets of a node, cores of a socket and threads of a core, None where they are not said."""
 _NONE = frozenset({"none", "no", "off", "n"})
 
 
@@ -59,34 +61,38 @@ def hint(said: Mapping[str, str]) -> str:
 def hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
     """Return the binding and the step as --hint and -B change them.
 
-    A hint counts only where nothing else is said of threads, and is not even read where it does not count.
+    A hint counts only where nothing else is said of threads, and is not even read where it does not count; nor does -B bind
+    beside --threads-per-core, even where its own threads are what counts.
     """
-    if bind or step.used:
+    if bind or step.used or "--threads-per-core" in said:
         return bind or "threads", step
     if (word := levels(said)[0] or ("cores" if step.per_core else "")) or "--hint" not in said:
         return word or ("sockets" if step.per_socket else ""), step
     words = said["--hint"].lower().split(",")
-    if odd := next((each for each in words if each not in ("nomultithread", "multithread", *BY_CORE)), None):
-        raise Refused(f"unrecognized --hint argument {odd[:40]!a}")
+    for each in words:
+        if each not in ("nomultithread", "multithread", *BY_CORE):
+            raise Refused(f"unrecognized --hint argument {each[:40]!a}")
     if len(words) > 1 and "nomultithread" not in words:
         raise Unclear(f"--hint={said['--hint'][:40]} is not worked out here")
     word = hint(said)
     return "cores" if word in BY_CORE else "threads", replace(step, used=1) if word == "nomultithread" else step
 
 
-def levels(said: Mapping[str, str]) -> tuple[str, int | None]:
-    """Return what -B, --extra-node-info=sockets:cores:threads, binds tasks to, and the threads of a core that it uses.
+def levels(said: Mapping[str, str]) -> tuple[str, Shaped]:
+    """Return what -B, --extra-node-info=sockets:cores:threads, binds tasks to, and its numbers.
 
-    In a step of 22.05 nothing else of it counts: the sockets and cores that it asks for are those of the job. (Observed.)
+    In a step of 22.05 its sockets and cores are not asked for: those of the job are what there is. (Observed.)
     """
     text = said.get("--extra-node-info")
     if text is None:
-        return "", None
+        return "", (None, None, None)
     words = text.split(":")
     if len(words) > 3 or not all(re.fullmatch(r"\d{1,5}|\*", word, re.ASCII) for word in words):
         raise Unclear(f"what --extra-node-info={text[:40]} asks for is not worked out here")
-    threads = int(words[2]) if len(words) > 2 and words[2] != "*" else None
-    return ("sockets", "cores", "threads")[len(words) - 1], threads
+    if "0" in (word.lstrip("0") or "0" for word in words):
+        raise Refused(f"--extra-node-info={text[:40]} asks for none of something; nothing starts")
+    numbers = [int(word) if word != "*" else None for word in words] + [None, None]
+    return ("sockets", "cores", "threads")[len(words) - 1], (numbers[0], numbers[1], numbers[2])
 
 
 def mem_bind(text: str, tasks: int, nodes: int) -> None:

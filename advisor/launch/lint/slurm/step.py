@@ -1,12 +1,13 @@
 """What a line of srun asks for: tasks, nodes, CPUs and GPUs of a task, distribution and binding, by options or by variables."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
-from advisor.launch.lint.slurm.bind_options import BY_CORE, cpu_bind, hint, hinted, levels
+from advisor.launch.lint.slurm.bind_options import BY_CORE, Shaped, cpu_bind, hint, hinted, levels
 from advisor.launch.lint.slurm.node import names_of
 from advisor.launch.lint.slurm.task_affinity import Step
 
@@ -87,11 +88,19 @@ _VARIABLES = {
     "SLURM_HINT": "--hint",
     "SLURM_THREADS_PER_CORE": "--threads-per-core",
     "SLURM_NTASKS_PER_NODE": "--ntasks-per-node",
-    "SLURM_NTASKS_PER_CORE": "--ntasks-per-core",
     "SLURM_EXACT": "--exact",
     "SLURM_OVERCOMMIT": "--overcommit",
 }
 """The variables that srun reads where its line does not say; the first of two wins."""
+
+_HARMLESS = frozenset(
+    f"SLURM_{name}"
+    for name in (
+        *("ACCOUNT", "DEBUG", "EXPORT_ENV", "JOB_NAME", "KILL_BAD_EXIT", "LABELIO", "MPI_TYPE", "OVERLAP", "PARTITION", "QOS"),
+        *("STDERRMODE", "STDINMODE", "STDOUTMODE", "SUBMIT_DIR", "TIMELIMIT", "UNBUFFEREDIO", "WAIT", "WCKEY"),
+    )
+)
+"""Variables of srun(1) that change no placement; others than these leave a line open."""
 
 _UNREAD = frozenset(
     {"--multi-prog", "--jobid", "--relative"}
@@ -124,19 +133,22 @@ class StepRequest:
 
 
 def options(line: "Line") -> dict[str, str]:
-    """Return the options that count, those of the environment where the line has none."""
+    """Return the options that count: those of the environment that the line does not have, then its own in their order."""
     found: dict[str, str] = {}
     for said in line.first.options:
         if not said.known:
             raise Unclear(f"srun's option {said.written[0][:40]} is not known here")
         if said.name in _UNREAD:
             raise Unclear(f"what CPUs {said.name} gives, is not worked out here")
+        if said.name == "--extra-node-info" and said.name in found:
+            raise Unclear("what several -B bind to together, is not worked out here")
+        found.pop(said.name, None)  # the order is that of what counts: the last of each
         found[said.name] = said.values[-1] if said.values else ""
-    if odd := next((name for name in line.words.environment if re.match(r"SLURM_\w*(GPU|GRES)", name)), None):
-        raise Unclear(f"what CPUs {odd[:40]} gives, is not worked out here")
-    for name, option in _VARIABLES.items():
-        if name in line.words.environment and option not in found:
-            found[option] = line.words.environment[name]
+    known = {*_VARIABLES, *_HARMLESS, "SLURM_CPUS_PER_TASK", "SLURM_HOSTFILE"}
+    if odd := next((name for name in line.words.environment if re.match(r"S(LURM|RUN)_", name) and name not in known), None):
+        raise Unclear(f"what {odd[:40]} changes, is not worked out here")
+    variables = ((option, name) for name, option in reversed(_VARIABLES.items()) if option not in found)
+    found = {option: line.words.environment[name] for option, name in variables if name in line.words.environment} | found
     _inherited(line, found)
     if not line.first.command:
         raise Refused("no command given to execute")
@@ -162,13 +174,10 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     outer, plane, inner, pack = _distribution(said.get("--distribution", ""))
     listed = _arbitrary(made) if outer == "arbitrary" else ()
     nodes = tuple(dict.fromkeys(listed)) if listed else _nodes(said)
-    for option in ("--sockets-per-node", "--cores-per-socket"):
-        number_of(said, option)  # how many they are changes nothing in a step (22.05, observed)
     per_node, each = number_of(said, "--ntasks-per-node"), number_of(said, "--cpus-per-task")
-    alone = per_node and "--ntasks" not in said
-    if "SLURM_HINT" in line.words.environment and (alone or {"--extra-node-info", "--threads-per-core"} & said.keys()):
-        raise Unclear("SLURM_HINT beside --ntasks-per-node alone, -B or --threads-per-core is not worked out here")
-    total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or (per_node or 1) * len(nodes)
+    by_shape = _shape(said)
+    each_node = math.prod(number or 1 for number in by_shape) if None not in by_shape else per_node or 1
+    total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or each_node * len(nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
     if listed and len(listed) != total:
@@ -188,14 +197,27 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
 
 def _step(said: Mapping[str, str], inner: str | None, release: tuple[int, ...]) -> Step:
     """Return what each node of a step is asked for, the number of its tasks not yet."""
-    each, used = number_of(said, "--cpus-per-task"), number_of(said, "--threads-per-core") or levels(said)[1]
-    if used != (levels(said)[1] or used):
-        raise Unclear("--threads-per-core and -B say different things, and the last of them counts")
+    each, used = number_of(said, "--cpus-per-task"), _shape(said)[2]
     if each and release < (21, 8) and "--exact" not in said:
         raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
     exact = "--exact" in said or "--exclusive" in said or (each is not None and release >= (22, 5))
     per_core, per_socket = number_of(said, "--ntasks-per-core"), number_of(said, "--ntasks-per-socket")
     return Step(1, each or 1, inner, exact, per_core=per_core, per_socket=per_socket, used=used)
+
+
+def _shape(said: Mapping[str, str]) -> Shaped:
+    """Return the sockets, cores and threads that a line names: each of its option or of -B, which unsets those it lacks.
+
+    srun without --ntasks starts a task for each thread of such a node, where all three are said.
+    """
+    names = ("--sockets-per-node", "--cores-per-socket", "--threads-per-core")
+    found: dict[str, int | None] = dict.fromkeys(names)
+    for name in said:
+        if name == "--extra-node-info":
+            found = dict(zip(names, levels(said)[1], strict=True))
+        elif name in found:
+            found[name] = number_of(said, name)
+    return found[names[0]], found[names[1]], found[names[2]]
 
 
 def _arbitrary(made: "Prediction") -> tuple[str, ...]:
