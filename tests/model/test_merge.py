@@ -2,14 +2,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Hca, Locality
+from advisor.model.hardware.devices import Hca, Locality, Port
 from advisor.model.hardware.machine import Gap, Machine, Source, known, merge
 from tests.model.shapes import shape
 
 words = st.one_of(st.none(), st.sampled_from(["a", "b"]))
+ports = st.lists(st.builds(Port, number=st.sampled_from([1, 2]), state=words), max_size=2, unique_by=lambda p: p.number).map(
+    tuple
+)
 hcas = st.one_of(
     st.none(),
-    st.lists(st.builds(Hca, name=st.sampled_from("xyz"), firmware=words), max_size=3, unique_by=lambda h: h.name).map(tuple),
+    st.lists(
+        st.builds(Hca, name=st.sampled_from("xyz"), firmware=words, ports=st.one_of(st.none(), ports)),
+        max_size=3,
+        unique_by=lambda h: h.name,
+    ).map(tuple),
 )
 machines = st.builds(
     Machine,
@@ -39,6 +46,14 @@ def test_first_word_counts() -> None:
     both = merge((first, second))
     assert both.cpu == Cpu(vendor="x", driver="d")
     assert both.hcas == (Hca(name="mlx5_0", firmware="1", board_id="P"), Hca(name="mlx5_1"))
+
+
+def test_ports_of_an_adapter_are_joined_too() -> None:
+    """The state of a port comes from hwloc, its rate and what it waits for from the kernel: neither hides the other's."""
+    first = Hca(name="mlx5_0", ports=(Port(number=1, state="down", lid=7),))
+    second = Hca(name="mlx5_0", ports=(Port(number=1, state="init", physical="polling", rate=100), Port(number=2, rate=50)))
+    (both,) = merge((Machine(hcas=(first,)), Machine(hcas=(second,)))).hcas or ()
+    assert both.ports == (Port(number=1, state="down", lid=7, physical="polling", rate=100), Port(number=2, rate=50))
 
 
 def test_topologies_are_never_mixed() -> None:

@@ -121,7 +121,11 @@ def known(machine: Machine, fact: str) -> bool:
 
 
 def _join(first: V, second: V, *, lists: bool = False) -> V:
-    """Return a record with what the second knows where the first does not; only a Machine's own lists are joined."""
+    """Return a record with what the second knows where the first does not.
+
+    Joined are a Machine's own lists and the lists of their elements: hwloc has the state of an adapter's port, the kernel its
+    rate and what it waits for.
+    """
     update = {
         name: _choose(getattr(first, name), getattr(second, name), lists=lists)
         for name in type(first).model_fields
@@ -150,5 +154,5 @@ def _join_records(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any,
     records = {tuple(getattr(record, name) for name in names): record for record in first}
     for record in second:
         key = tuple(getattr(record, name) for name in names)
-        records[key] = _join(records[key], record) if key in records else record
+        records[key] = _join(records[key], record, lists=True) if key in records else record
     return tuple(records.values())
