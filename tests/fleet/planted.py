@@ -5,7 +5,8 @@ import json
 import random
 import re
 import tarfile
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from io import BytesIO
@@ -16,7 +17,8 @@ from advisor.host.base import Host
 from advisor.host.record import record
 from advisor.host.tree import Entry, MemoryStore, TreeHost
 from advisor.host.tree import Link as StoredLink
-from advisor.model.fleet import ANSWERS, Answer, Outcome
+from advisor.model.fleet import ANSWERS, Answer, Fleet, Outcome
+from advisor.model.node_sets import expanded, folded
 from tests.machines import sysfs
 from tests.machines.seeds import c6320, r7425, seeds
 from tests.machines.spec import Device, Hca, Spec
@@ -152,20 +154,46 @@ class Plant:
     files: Change = field(default=lambda _: {})
     drift: str | None = None
     """The fact that has to be named."""
-    wrong: str | None = None
-    """The rule that has to be."""
+    wrong: frozenset[str] = frozenset()
+    """Rules that find something for it alone."""
+    right: frozenset[str] = frozenset()
+    """Rules of its kind that find nothing for it."""
 
 
+_EVERYWHERE = {"fabric-socket-without-adapter", "numa-enumeration-fixed", "os-numa-balancing-on", "os-swappiness"}
+TRUE = {"haswell": frozenset({*_EVERYWHERE, "numa-cod-off"}), "naples": frozenset(_EVERYWHERE)}
+"""What is wrong with every node of a kind, and nothing else is: by the descriptions of the seeds."""
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 PLANTS = (
-    Plant("setting", "haswell cod", drift="numa.partitioning"),
-    Plant("balancing", None, _file("proc/sys/kernel/numa_balancing", b"0\n"), drift="kernel.numa_balancing"),
+    Plant("setting", "haswell cod", drift="numa.partitioning", right=frozenset({"numa-cod-off"})),
     Plant(
-        "hugepages", None, _file("sys/kernel/mm/transparent_hugepage/enabled", b"always madvise [never]\n"), drift="kernel.thp"
+        "balancing",
+        None,
+        _file("proc/sys/kernel/numa_balancing", b"0\n"),
+        drift="kernel.numa_balancing",
+        right=frozenset({"os-numa-balancing-on"}),
+    ),
+    Plant(
+        "hugepages",
+        None,
+        _file(THP, b"always madvise [never]\n"),
+        drift="kernel.thp",
+        wrong=frozenset({"os-thp-never"}),
     ),
     Plant("firmware", "haswell bios", drift="firmware.bios_version"),
-    Plant("dimm", "haswell dimm", drift="hardware.DIMMs"),
-    Plant("port", "haswell down", drift="hcas.mlx5_0.ports.1.state"),
+    Plant(
+        "dimm",
+        "haswell dimm",
+        drift="hardware.DIMMs",
+        wrong=frozenset({"memory-channel-empty", "memory-sockets-unequal"}),
+    ),
+    Plant(
+        "port",
+        "haswell down",
+        drift="hcas.mlx5_0.ports.1.state",
+        wrong=frozenset({"fabric-port-down"}),
+        right=frozenset({"fabric-socket-without-adapter"}),
+    ),
     Plant("slot", "haswell slot", drift="hcas.mlx5_0.address"),
 )
 
@@ -184,6 +212,15 @@ class Planted:
     def odd(self) -> set[str]:
         """Every node that a screen may name."""
         return {*self.slow, *(node for nodes in self.plants.values() for node in nodes)}
+
+    @property
+    def rules(self) -> dict[str, frozenset[str]]:
+        """What is wrong with each node: neither more nor less may be said of it."""
+        true = {node: TRUE[kind] for kind, nodes in self.kinds.items() for node in nodes}
+        own = {each.name: each for each in PLANTS}
+        return true | {
+            node: (true[node] - own[name].right) | own[name].wrong for name, nodes in self.plants.items() for node in nodes
+        }
 
 
 def plant(
@@ -209,6 +246,21 @@ def plant(
     made.kinds = {"haswell": [name for name in free if name not in made.silent], "naples": few}
     _write(made, sorts, chance, level)
     return made
+
+
+def untrue(fleet: Fleet, true: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield what a screen says to be wrong with a node that is right, and what is wrong with one and is not said."""
+    said, wanted = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for each in fleet.wrong:
+        said[each.rule].update(expanded(each.nodes))
+    for node, rules in true.items():
+        for rule in rules:
+            wanted[rule].add(node)
+    for rule in sorted({*said, *wanted}):
+        if more := said[rule] - wanted[rule]:
+            yield f"WRONG {rule} {folded(more)}"
+        if less := wanted[rule] - said[rule]:
+            yield f"not WRONG {rule} {folded(less)}"
 
 
 def _write(made: Planted, sorts: Mapping[str, tuple[str, Change]], chance: random.Random, level: int) -> None:

@@ -5,18 +5,23 @@ import os
 import random
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
 from advisor.collect.hwloc.lstopo import LSTOPO
+from advisor.collect.sources import collect_machine
 from advisor.host.archive import unpack
 from advisor.host.base import Ran
+from advisor.host.source import XmlHost, host_of_store, open_host
 from advisor.host.tree import Entry, MemoryStore, TreeHost, top_of
 from advisor.model.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet, Outcome
+from advisor.model.hardware.machine import Machine
 from advisor.model.node_sets import expanded
-from tests.fleet.planted import AT, NOISE, ROOT, SORTS, Shape, measured_at, noise, stored
+from advisor.work.judgement import judged
+from tests.fleet.planted import AT, NOISE, ROOT, SORTS, Shape, measured_at, noise, stored, untrue
 from tests.machines import hwloc_xml, sysfs
 from tests.machines.tree import write
 
@@ -24,6 +29,7 @@ CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shar
 OLD_RACKS = 3
 _NAME = b"x" * 24
 """Room for a name; what is left of it stands as white space at the end of the XML."""
+_THP_NEVER, _BALANCING_ON = "os-thp-never", "os-numa-balancing-on"
 THP, BALANCING = "sys/kernel/mm/transparent_hugepage/enabled", "proc/sys/kernel/numa_balancing"
 _FILES: dict[str, bytes] = {
     "/proc/sys/kernel/hostname": b"node\n",
@@ -80,10 +86,10 @@ def xml_of(xml: bytes, name: bytes, chance: random.Random) -> bytes:
 
     def own(match: re.Match[bytes]) -> bytes:
         if match[3]:
-            return match[3] + b"%d" % max(1, int(match[4]) - 4096 * chance.randrange(16))
+            return match[3] + b"%d" % (int(match[4]) + 4096 * chance.randrange(16))
         if match[5]:
             return match[5] + b"%d" % max(1, int(match[6]) - chance.randrange(16))
-        return match[1] + re.sub(rb"[0-9a-f]", lambda _: b"%x" % (chance.randrange(9) + 1), match[2])
+        return match[1] + re.sub(rb"[1-9a-f]", lambda _: b"%x" % (chance.randrange(9) + 1), match[2])
 
     made = _OWN.sub(own, xml).replace(_NAME, name)
     return made.ljust(len(xml), b"\n")
@@ -134,6 +140,7 @@ class Sort:
     machine: str
     archive: Callable[[], Archive]
     change: Change = Change()
+    seed: str | None = None
 
 
 @dataclass
@@ -146,6 +153,8 @@ class Racks:
     """The fact that has to be named, and the nodes."""
     silent: dict[str, str] = field(default_factory=dict)
     slow: set[str] = field(default_factory=set)
+    sorts: dict[str, "Sort"] = field(default_factory=dict)
+    """What each node is a copy of."""
 
 
 SETTINGS = (
@@ -192,10 +201,11 @@ def plant_racks(folder: Path, seed_: int, nodes: int, *, every: bool = False, le
         made.silent[name] = chance.choice(("timed out", "no route", "host key", "truncated"))
     sorts: dict[str, Sort] = {}
     for own, of in shares.items():
-        plain = Sort(own, partial(seed, own)) if own in SORTS else Sort(own, partial(machine, own))
+        plain = Sort(own, partial(seed, own), seed=own) if own in SORTS else Sort(own, partial(machine, own))
         made.machines[own] = [name for name in of if name not in made.silent]
         sorts |= dict.fromkeys(of, plain)
         _plant(made, plain, sorts, chance, rack)
+    made.sorts = {node: sort for node, sort in sorts.items() if node not in made.silent}
     _write(folder, made, sorts, chance, level)
     return made
 
@@ -205,18 +215,16 @@ def _plant(made: Racks, plain: Sort, sorts: dict[str, Sort], chance: random.Rand
     left = list(made.machines[plain.machine])
     if len(left) < 20:
         return
-    planted = [(fact, Sort(plain.machine, plain.archive, change)) for fact, change in SETTINGS]
+    planted = [(fact, replace(plain, change=change)) for fact, change in SETTINGS]
     if plain.machine == "haswell":
         first = chance.randrange(len(left) // rack - OLD_RACKS)
         old = [name for name in left if first <= int(name[1:4]) - int(left[0][1:4]) < first + OLD_RACKS]
         made.plants.append(("firmware.bios_version", set(old)))
-        sorts |= dict.fromkeys(old, Sort("haswell", partial(seed, "haswell old")))
+        sorts |= dict.fromkeys(old, Sort("haswell", partial(seed, "haswell old"), seed="haswell old"))
         left = [name for name in left if name not in old]
-        planted += [(fact, Sort("haswell", partial(seed, sort))) for fact, sort in IN_SEEDS]
+        planted += [(fact, Sort("haswell", partial(seed, sort), seed=sort)) for fact, sort in IN_SEEDS]
     elif plain.machine not in SORTS:
-        planted = [
-            chance.choice([(fact, Sort(plain.machine, plain.archive, change)) for fact, change in oddities(plain.machine)])
-        ]
+        planted = [chance.choice([(fact, replace(plain, change=change)) for fact, change in oddities(plain.machine)])]
     for fact, sort in planted:
         own = chance.sample(left, max(1, len(left) // 300))
         left = [name for name in left if name not in own]
@@ -249,6 +257,40 @@ def _write(folder: Path, made: Racks, sorts: Mapping[str, Sort], chance: random.
     (folder / ANSWERS).write_bytes(b"".join(lines))
 
 
+def found_alone(sort: Sort) -> dict[str, set[str]]:
+    """Return what is wrong with a machine as it was published, one by itself: each rule with its claims.
+
+    No capture of ours, no fleet and no memo is in this: a seed's files are read, a published machine's XML, its files too where
+    they were published, and what either shows is true. What ``_FILES`` adds to them is said here by hand.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in _alone(sort):
+        for finding in judged(each).audit.found:
+            found[finding.id].add(finding.claim or "")
+    if sort.seed is None:
+        files = {**{path[1:]: content for path, content in _FILES.items()}, **sort.change.files}
+        for rule, wrong in ((_BALANCING_ON, files[BALANCING] == b"1\n"), (_THP_NEVER, files[THP].endswith(b"[never]\n"))):
+            if wrong and (rule is _THP_NEVER or _cpu_nodes(each) > 1):
+                found[rule].add("")
+    return found
+
+
+def _cpu_nodes(machine: Machine) -> int:
+    return sum(bool(node.cpuset) for node in machine.topology.nodes) if machine.topology else 0
+
+
+def _alone(sort: Sort) -> Iterator[Machine]:
+    """Yield the machine as each of its publications has it."""
+    if sort.seed is not None:
+        files = {**sysfs.root(SORTS[sort.seed]()), **NOISE, **sort.change.files}
+        yield collect_machine(host_of_store(MemoryStore({f"/x{path}": entry for path, entry in stored(files).items()}, "x"), "x"))
+        return
+    for root in CORPUS.glob(f"roots/{sort.machine}.tar.*"):
+        yield collect_machine(open_host(str(root)))
+    xml = sort.change.xml((CORPUS / "xml" / f"{sort.machine}.xml").read_bytes())
+    yield collect_machine(XmlHost(xml, f"{sort.machine}.xml"))
+
+
 def mistakes(made: Racks, fleet: Fleet) -> Iterator[str]:
     """Yield what a screen leaves out of the truth, and what it says beside it."""
     odd = made.slow.union(*(nodes for _, nodes in made.plants))
@@ -257,10 +299,12 @@ def mistakes(made: Racks, fleet: Fleet) -> Iterator[str]:
     yield from _left_out(made, fleet)
     yield from (f"DRIFT {each}" for each in fleet.drift if not _is_true(set(expanded(each.nodes)) - odd, made, kinds[each.kind]))
     yield from (f"SPLIT {each}" for each in fleet.split if len(kinds[each.kind]) == 1)
+    true = {id(sort): found_alone(sort) for sort in {id(each): each for each in made.sorts.values()}.values()}
+    yield from untrue(fleet, {node: true[id(sort)] for node, sort in made.sorts.items()})
     for wrong in fleet.wrong:
-        nodes, every = set(expanded(wrong.nodes)), [set(made.machines[each]) for each in kinds[wrong.kind]]
-        if not all(part <= odd or whole - odd <= part for whole in every if (part := nodes & whole)):
-            yield f"WRONG {wrong.rule} {wrong.nodes}"
+        claims = true[id(made.sorts[expanded(wrong.nodes)[0]])].get(wrong.rule, {wrong.claim})
+        if "" not in claims and wrong.claim not in claims:
+            yield f"WRONG {wrong.rule} {wrong.nodes}: {wrong.claim} instead of {sorted(claims)}"
     for name, own in made.machines.items():
         if own and (count := sum(name in found for found in kinds.values())) != 1:
             yield f"{name} is {count} kinds"

@@ -11,10 +11,10 @@ import pytest
 from advisor.fleet.assemble import Nodes, assemble, suspected
 from advisor.fleet.fold import Folded, Hardware
 from advisor.fleet.slow import Figure
-from advisor.model.fleet import Fleet, Wrong
+from advisor.model.fleet import Fleet
 from advisor.model.node_sets import expanded
 from advisor.work.fleet.audit import audit_fleet
-from tests.fleet.planted import PLANTS, Planted, plant
+from tests.fleet.planted import PLANTS, Planted, plant, untrue
 
 PLAIN = Folded(Hardware(("Dell C6525",), ()), {})
 
@@ -23,10 +23,11 @@ def mistakes(made: Planted, fleet: Fleet) -> Iterator[str]:
     """Yield what a screen leaves out of the truth, and what it says beside it."""
     drifted = {each.fact: set(expanded(each.nodes)) for each in fleet.drift}
     for each in PLANTS:
-        if drifted.get(each.drift or "") != set(made.plants.get(each.name, ())):
-            yield f"{each.name}: {sorted(drifted.get(each.drift or '', ()))} for {made.plants[each.name]}"
+        found, planted = drifted.get(each.drift or "", set()), made.plants.get(each.name, [])
+        if found != set(planted):
+            yield f"{each.name}: {sorted(found)} for {planted}"
     yield from (f"DRIFT {each.fact} {each.nodes}" for each in fleet.drift if not set(expanded(each.nodes)) <= made.odd)
-    yield from (f"WRONG {each.rule} {each.nodes}" for each in fleet.wrong if not is_true(each, made))
+    yield from untrue(fleet, made.rules)
     yield from (f"SPLIT {each.fact}" for each in fleet.split)
     if [each.node for each in fleet.slow] != made.slow:
         yield f"SLOW {[each.node for each in fleet.slow]} for {made.slow}"
@@ -38,16 +39,30 @@ def mistakes(made: Planted, fleet: Fleet) -> Iterator[str]:
     yield from (f"ODD {each}" for each in fleet.odd)
 
 
-def is_true(each: Wrong, made: Planted) -> bool:
-    """Tell whether a finding is of all of a kind but for odd nodes, or of odd nodes alone."""
-    nodes = set(expanded(each.nodes))
-    return nodes <= made.odd or any(set(kind) - made.odd <= nodes <= set(kind) for kind in made.kinds.values())
-
-
 def test_every_planted_oddity_is_named_and_nothing_else(tmp_path: Path) -> None:
     """Names, serial numbers, clocks, counters and free memory are another on each node; only what is planted is odd."""
     made = plant(tmp_path, 1, nodes=40)
     assert list(mistakes(made, audit_fleet([tmp_path]).fleet)) == []
+
+
+def test_a_finding_that_all_nodes_of_a_kind_have_is_held_against_the_truth_too(tmp_path: Path) -> None:
+    """One more that is said of all of a kind is named by the checker, and so is one that is said of none, or of one node less."""
+    made = plant(tmp_path, 1, nodes=20, plants=())
+    fleet = audit_fleet([tmp_path]).fleet
+    first, *others = fleet.wrong
+    names = expanded(first.nodes)
+    false = first.model_copy(update={"rule": "io-adapter-link"})
+    less = first.model_copy(update={"nodes": ",".join(names[1:])})
+    said = [
+        list(mistakes(made, fleet.model_copy(update={"wrong": wrong})))
+        for wrong in ((first, *others), (false, first, *others), others, (less, *others))
+    ]
+    assert said == [
+        [],
+        [f"WRONG io-adapter-link {first.nodes}"],
+        [f"not WRONG {first.rule} {first.nodes}"],
+        [f"not WRONG {first.rule} {names[0]}"],
+    ]
 
 
 @pytest.mark.slow
