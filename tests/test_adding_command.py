@@ -117,6 +117,16 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(copy: Path, old: st
     assert run(copy, "-m", "advisor", "rules", "--help").returncode == run(copy, "-m", "advisor", "--help").returncode == 0
 
 
+def test_a_status_that_means_nothing_is_a_fault(copy: Path) -> None:
+    """Scripts go by 0, 1 and 2: a command that returns another says so in one line, and ends with 2."""
+    (copy / SOCKETS).write_text(EXAMPLES[SOCKETS].replace("    return 0", "    return 7", 1))
+    done = run(copy, "-m", "advisor", "sockets", "--from", "node.tar.gz")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "advisor: it ended with status 7, which means nothing; docs/adding.md says what run returns\n",
+    )
+
+
 def test_a_slip_in_what_all_commands_load_is_named_where_it_is(copy: Path) -> None:
     """A section that there is none of, in the facts of the machine: its file and line, and the name that was meant."""
     file = copy / "advisor/model/hardware/machine.py"

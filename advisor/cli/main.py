@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -181,6 +181,7 @@ def _open_streams() -> None:
 
 
 _INTERRUPTED = 130
+_STATUSES: Final = frozenset({0, 1, 2, _INTERRUPTED})
 
 
 def status(arguments: list[str]) -> int:
@@ -205,6 +206,8 @@ def status(arguments: list[str]) -> int:
         return _usage(error)
     if result == _INTERRUPTED:  # typer turns Ctrl-C into a status and says nothing
         _complain("interrupted")
+    if isinstance(result, int) and result not in _STATUSES:
+        return _complain(f"it ended with status {result}, which means nothing; docs/adding.md says what run returns")
     return result if isinstance(result, int) else 0
 
 
