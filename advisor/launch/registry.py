@@ -16,12 +16,6 @@ from advisor.launch.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
 
 OTHERS: Final = (
-    # libflux-core:\t\t0.50.0
-    OtherLauncher(
-        ("flux",),
-        RankVariables(rank=("FLUX_TASK_RANK",), size=("FLUX_JOB_SIZE",), local=("FLUX_TASK_LOCAL_ID",)),
-        (VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),),
-    ),
     OtherLauncher(
         ("jsrun",),
         RankVariables(rank=("JSM_NAMESPACE_RANK",), size=("JSM_NAMESPACE_SIZE",), local=("JSM_NAMESPACE_LOCAL_RANK",)),

@@ -264,6 +264,17 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
 
 
+def test_a_launcher_of_one_scheduler_gets_its_job_script_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Flux run starts nothing in jobs of others; its host file is named where the script is."""
+    folder = tmp_path / "job"
+    printed(
+        capsys, *of(nodes, NAPLES), "--hosts", "b,a", "--ranks-per-node", "2", "--launcher", "flux", "-o", folder, "--", "./app"
+    )
+    assert sorted(file.name for file in folder.iterdir()) == ["hostfile", "job.flux", "launch.sh", "plan.json"]
+    assert '--taskmap hostfile:"$here"/hostfile' in (folder / "launch.sh").read_text()
+    assert "#flux: --nodes=2\n#flux: --exclusive\n#flux: --requires=hosts:b,a\n" in (folder / "job.flux").read_text()
+
+
 def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
     """Where hosts were only counted, the job script puts the job's own names in their places, in every file."""
     folder, run = tmp_path / "job", tmp_path / "run"

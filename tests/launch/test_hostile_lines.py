@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.launch.launcher import Launch, LaunchRequest
+from advisor.launch.launcher import JOB_SCRIPTS, Launch, LaunchRequest
 from advisor.launch.registry import launchers
 from advisor.model.placement import Placement
 from advisor.paths import template
@@ -187,7 +187,7 @@ def test_a_job_script_is_read_by_sh_and_what_was_named_stays_in_its_place(
         "listed": [] if many else hosts, "nodefile": f"/{folder}/nodes" if many else None, "placeholder": placeholder,
         "nodes": len(hosts), "ranks": 4, "ranks_per_node": 2, "threads": 1,
         "runs": [{"nodes": len(hosts), "ranks": 2, "cpus": 4}], "chunk": [{"nodes": 2, "ranks": 2, "cpus": 4}] * 2,
-        "launcher": "openmpi5", "before": {"slurm": ("unset A",), "pbs": ()}, "strategy": strategy,
+        "launcher": "openmpi5", "before": {**dict.fromkeys(JOB_SCRIPTS, ()), "slurm": ("unset A",)}, "strategy": strategy,
     }  # fmt: skip
     text = fill(job_templates()[name], values, name)
     checked(text)

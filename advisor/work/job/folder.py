@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, in_words
 from advisor.host.files import PendingFile, begin_file, open_here
 from advisor.host.source import LARGEST_DOCUMENT, read_json
-from advisor.launch.launcher import JOB_SCRIPTS, Launch
+from advisor.launch.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch
 from advisor.launch.registry import launchers
 from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.hardware.topology import Topology
@@ -97,7 +97,7 @@ def write_job(folder: Path, made: "Binding") -> "BoundJob":
     files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
     values, job = script_values(made, place, command), launchers()[made.launch.launcher].JOB
     for name, template in job_templates().items():
-        if job.schedulers is not None and name in JOB_SCRIPTS and name not in job.schedulers:
+        if name in JOB_SCRIPTS and name not in (job.schedulers or USUAL_SCRIPTS):
             continue  # it starts nothing there, as srun in a job of PBS
         text = fill(template, values, f"{FOLDER}/{name}.j2")
         files[f"job.{name}"] = File(text.splitlines(), program=True)
@@ -134,10 +134,10 @@ def located(launch: Launch, folder: str, command: list[str]) -> Launch:
 
 
 def _in_folder(word: str, files: Mapping[str, object], folder: str) -> str:
-    """Return a word with the file that it is, or that ``file=`` in it names, in the folder."""
+    """Return a word with the file that it is, or that ``file=`` or ``hostfile:`` in it names, in the folder."""
     if word in files:
         return f"{folder}/{word}"
-    match = re.search(r"(?:^|:)file=([^:=]+)", word)
+    match = re.search(r"(?:(?:^|:)file=|^hostfile:)([^:=]+)", word)
     return f"{word[: match.start(1)]}{folder}/{word[match.start(1) :]}" if match and match[1] in files else word
 
 

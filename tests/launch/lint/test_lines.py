@@ -344,7 +344,7 @@ def test_options_that_open_mpi_4_lacks_have_no_equal_there() -> None:
     )
 
 
-@pytest.mark.parametrize("launcher", ["flux", "/opt/bin/jsrun", "aprun"])
+@pytest.mark.parametrize("launcher", ["ibrun", "/opt/bin/ccc_mprun", "poe"])
 def test_launchers_that_are_not_read_are_named(launcher: str) -> None:
     """In one line, with those that are."""
     with pytest.raises(BadInput, match="its lines are not read here; it reads those of mpirun, mpiexec"):

@@ -9,7 +9,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
-HOSTS: list[tuple[str, ...]] = [(), ("a",)]
+EVEN = True
 """PALS wants as many ranks on each host."""
 _WORDS = ("-n", "-ppn", "--hosts", "--env", "--cpu-bind")
 

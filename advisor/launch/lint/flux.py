@@ -1,0 +1,276 @@
+"""Where a line of flux run puts its ranks, and what goes wrong with it: by its manual, its source and dry runs of 0.88.0."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from advisor.errors import BadValue
+from advisor.launch.launchers.flux import MAP_SINCE, PER_TASK_SINCE, VERBOSE_SINCE, divided
+from advisor.launch.launchers.pals import known_words, number, seated
+from advisor.launch.lint.outcome import Refused, Unclear, bounded
+from advisor.launch.lint.spelling import warning
+from advisor.launch.ranks_per_host import LONGEST
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import LintRank, LintWarning
+
+if TYPE_CHECKING:
+    from advisor.launch.lint.line import Line
+    from advisor.launch.lint.predict import Prediction
+    from advisor.launch.lint.request import Request
+
+_PER_TASK = ("-n", "-c", "-g")
+_PER_RESOURCE = ("--cores", "--tasks-per-node", "--tasks-per-core", "--gpus-per-node")
+_HARMLESS = re.compile(
+    r"(?:pmi|pmi-simple|mpi|verbose|exit-timeout|exit-on-error|pty|output|input|signal|stage-in|oom|rlimit|nosetpgrp|"
+    r"gpu-affinity|cpu-affinity|mpibind|cray-pals|cray-mpi)(?:\..*)?"
+)
+"""Options of the job's shell that do not say where tasks go (flux-shell-options(7)), or that are read here."""
+_BITMAP = re.compile(r"0x[0-9a-fA-F]{1,4096}")
+_LIST = re.compile(r"\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)*", re.ASCII)
+
+Given = tuple[CpuSet | None, ...]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many tasks a line starts, on how many nodes, and what it takes of each."""
+
+    tasks: int
+    nodes: int | None
+    exclusive: bool
+    cores: int | None
+    """Cores allotted for each task; None where it is not said by task."""
+
+
+def shell_options(line: "Line") -> dict[str, str]:
+    """Return the options of the job's shell; the last of a name counts."""
+    return {
+        name: value for said in line.first.options if said.name == "-o" for name, _, value in (said.values[0].partition("="),)
+    }
+
+
+def request(line: "Line", told: "Request") -> "Request":
+    """Return what a line asks for, beside its variables."""
+    try:
+        size: Size | None = sized(line)
+    except (Refused, Unclear):
+        size = None
+    affinity = _plain(shell_options(line).get("cpu-affinity", ""))
+    each = size.tasks // size.nodes if size and size.nodes and size.tasks % size.nodes == 0 else None
+    nodes = size.nodes if size and size.nodes else 1
+    return replace(
+        told,
+        ranks=size.tasks if size else told.ranks,
+        per_node=each,
+        hosts=tuple((f"node{at}", None) for at in range(min(nodes, 65536))) if nodes > 1 else (),
+        hostfile=_hostfile(line),
+        level="rankfile" if affinity.startswith("map:") else None,
+        bind={"off": "none"}.get(affinity, affinity or None),
+    )
+
+
+def sized(line: "Line") -> Size:
+    """Return the size of a job; raise Refused of what flux run refuses, or Unclear (flux.cli.base.init_jobspec)."""
+    first = line.first
+    by_resource = [name for name in _PER_RESOURCE if first.has(name)]
+    if by_resource and any(first.has(name) for name in _PER_TASK):
+        raise Refused("Per-resource options can't be used with per-task options")
+    tasks, nodes, cores = (number(line, name, "") for name in ("-n", "-N", "-c"))
+    exclusive = first.has("--exclusive")
+    if by_resource:
+        each = number(line, "--tasks-per-node", "")
+        if each is None or nodes is None or set(by_resource) - {"--tasks-per-node", "--gpus-per-node"}:
+            raise Unclear(f"how many tasks {by_resource[0]} gives a node, is known only of --tasks-per-node beside -N")
+        return Size(bounded(each * nodes), nodes, exclusive=True, cores=None)
+    if nodes is not None and tasks is None:
+        return Size(bounded(nodes), nodes, exclusive=True, cores=cores or 1)
+    if exclusive and nodes is None:
+        raise Refused("--exclusive needs --nodes")
+    if nodes is not None and tasks is not None and nodes > tasks:
+        raise Refused(f"{nodes} nodes are more than {tasks} tasks")
+    return Size(bounded(tasks or 1), nodes, exclusive=exclusive, cores=cores or 1)
+
+
+def ranks(made: "Prediction") -> tuple[LintRank, ...]:
+    """Return the ranks of a line of flux run; raise Refused or Unclear."""
+    line = made.line
+    known_words(line, "flux run")
+    options = shell_options(line)
+    _readable(line, options)
+    size = sized(line)
+    nodes = size.nodes or (1 if size.tasks == 1 else None)
+    if nodes is None:
+        raise Unclear("without -N Flux's scheduler chooses how many nodes")
+    if size.tasks % nodes:
+        raise Unclear(f"how {size.tasks} tasks are spread over {nodes} nodes, is not worked out here")
+    each = size.tasks // nodes
+    hosts = list(_hosts(made, size.tasks, nodes))
+    if "cpu-affinity" not in options and options.get("mpibind") != "off":
+        raise Unclear(
+            "without cpu-affinity a task may run on all cores of the job or, where mpibind is loaded, on what that chooses"
+        )
+    given = _given(made, size, options.get("cpu-affinity", "on"), each)
+    return tuple(seated(hosts, dict.fromkeys(hosts, given)))
+
+
+def _readable(line: "Line", options: dict[str, str]) -> None:
+    """Raise Unclear of what changes where tasks go in a way that is not worked out here."""
+    odd = next((name for name in options if not _HARMLESS.fullmatch(name) and name != "taskmap"), None)
+    if odd is not None:
+        raise Unclear(f"what the shell's option {odd[:40]} does, is not known here")
+    if "taskmap" in options:
+        raise Unclear("-o taskmap= is not read here; --taskmap is")
+    if options.get("mpibind", "off") != "off":
+        raise Unclear("mpibind chooses the CPUs: what it chooses, is not worked out here")
+    if line.first.has("--dry-run"):
+        raise Refused("--dry-run prints the job and starts nothing")
+
+
+def _hostfile(line: "Line") -> str | None:
+    scheme, _, value = (line.first.value("--taskmap") or "").partition(":")
+    return value or None if scheme == "hostfile" else None
+
+
+def _hosts(made: "Prediction", total: int, nodes: int) -> Iterator[str | None]:
+    """Yield the host of each task: in blocks, in turn, or as a file says; names that Flux gives are not known."""
+    line = made.line
+    scheme, _, value = (line.first.value("--taskmap") or "block").partition(":")
+    if scheme == "hostfile":
+        yield from _of_file(made, total, nodes)
+        return
+    if scheme not in ("block", "cyclic") or value:
+        raise Unclear(f"--taskmap {scheme[:40]}{':' * bool(value)}{value[:40]} is not worked out here")
+    required = (line.first.value("--requires") or "").removeprefix("hosts:").removeprefix("host:")
+    named = nodes == 1 and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", required, re.ASCII)
+    known = named and required != (line.first.value("--requires") or "")
+    for task in range(total):
+        node = task % nodes if scheme == "cyclic" else task // (total // nodes)
+        yield (required if known else None) if nodes == 1 else f"node{node}"
+
+
+def _of_file(made: "Prediction", total: int, nodes: int) -> Iterator[str]:
+    """Yield the hosts of a file in its order, again from the first where it is short (taskmap.hostfile)."""
+    name = _hostfile(made.line)
+    if name is None or name not in made.files:
+        raise Unclear(f"the tasks go to the hosts of the file {(name or '')[:80]}, and it was not read")
+    rows = [row for row in made.files[name].split("\n")[: total + 1] if row]
+    if not rows or not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", row, re.ASCII) for row in rows):
+        raise Unclear(f"the file {name[:80]} has lines that are not one host each")
+    order = [rows[task % len(rows)] for task in range(total)]
+    if len(set(order)) != nodes or any(order.count(host) != total // nodes for host in set(order)):
+        raise Refused(f"the file {name[:80]} does not give each of the {nodes} nodes {total // nodes} tasks")
+    yield from order
+
+
+def _plain(affinity: str) -> str:
+    """Return cpu-affinity without the words that only print."""
+    return re.sub(r"^(?:verbose|dry-run),?", "", affinity) or ("on" if affinity else "")
+
+
+def _given(made: "Prediction", size: Size, affinity: str, each: int) -> Given:
+    """Return the CPUs of the tasks of a node."""
+    release = (made.line.release or MAP_SINCE)[:2]
+    if affinity.startswith(("verbose", "dry-run")) and made.line.release and release < VERBOSE_SINCE:
+        raise Unclear(f"{affinity[:40]} is of flux-core 0.80 and later, and this is {made.line.version}")
+    word = _plain(affinity)
+    if affinity.startswith("dry-run") or word == "off":
+        return (None,) * each
+    if word.startswith("map:"):
+        if release < MAP_SINCE:
+            raise Unclear(f"cpu-affinity=map is of flux-core 0.46 and later, and this is {made.line.version}")
+        return mapped(word.removeprefix("map:"), made.topology, each)
+    if word not in ("on", "per-task"):
+        raise Unclear(f"cpu-affinity={word[:40]} is not known here")
+    cores = _whole(made.topology, size, each)
+    if word == "on":  # the shell is bound, and its tasks with it
+        return (union(cores),) * each
+    if release < PER_TASK_SINCE:
+        raise Unclear("per-task before flux-core 0.43 counted hardware threads otherwise")
+    return tuple(divided(cores, each))
+
+
+def _whole(topology: Topology, size: Size, each: int) -> Sequence[CpuSet]:
+    """Return the cores of a node where the job has all of them; raise Unclear of a part, which the scheduler chooses."""
+    cores = logical_numbering(topology).cores
+    if size.cores is not None and size.cores * each > len(cores):
+        raise Refused(f"{size.cores * each} cores are asked for on a node that has {len(cores)}: unsatisfiable request")
+    if not size.exclusive and size.cores is not None and size.cores * each < len(cores):
+        raise Unclear(f"the job has {size.cores * each} of the {len(cores)} cores of a node, and which, its scheduler chooses")
+    return cores
+
+
+def entries(listed: str, most: int) -> list[CpuSet]:
+    """Return the CPUs of the first entries of a list; raise Refused or Unclear of one that cannot be read."""
+    found = []
+    for word in islice(filter(None, listed.split(";")), most):
+        if not (_BITMAP.fullmatch(word) or _LIST.fullmatch(word)):
+            hwloc = re.fullmatch(r"(?:0x[0-9a-fA-F]+,?)+|[\d,-]+-", word, re.ASCII)
+            raise (Unclear if hwloc else Refused)(f"cpuset {word[:40]} contains no cores or is invalid")
+        try:
+            cpus = CpuSet.from_bits(int(word, 16)) if word.startswith("0x") else CpuSet.parse(word)
+        except BadValue as error:
+            raise Unclear(f"{word[:40]!a} of the list cannot be read: {error.problem}") from error
+        if not cpus:
+            raise Refused(f"cpuset {word[:40]} contains no cores or is invalid")
+        found.append(cpus)
+    if not found:
+        raise Refused("no cpusets found in affinity list")
+    return found
+
+
+def mapped(listed: str, topology: Topology, each: int) -> Given:
+    """Return the CPUs of the tasks by a list, which begins again where it is short."""
+    if len(listed) > LONGEST:
+        raise Unclear("the list is longer than an argument may be")
+    sets = entries(listed, each)
+    if beyond := next((cpus for cpus in sets if not cpus <= topology.inside.pus), None):
+        raise Unclear(f"CPUs {beyond} are not all on this machine: the kernel takes those that are, or the task keeps the job's")
+    return tuple(sets[task % len(sets)] for task in range(each))
+
+
+def warnings(case: "Prediction") -> Iterator[LintWarning]:
+    """Yield the warnings about what Flux does otherwise than its options sound."""
+    options, first = shell_options(case.line), case.line.first
+    affinity, each = options.get("cpu-affinity", ""), case.want.per_node or case.want.ranks or 1
+    word = _plain(affinity)
+    if affinity.startswith("dry-run"):
+        why = "dry-run prints the CPUs of each task and binds none."
+        yield warning("dry-run", "the tasks run unbound", why, f"cpu-affinity={affinity[:60]}", "verbose in its place", bad=True)
+    if word.startswith("map:"):
+        yield from _list_warnings(word.removeprefix("map:"), each, case.topology)
+    if each > 1 and word in ("", "on") and options.get("mpibind", "off") == "off":
+        why = "Flux binds the job and not its tasks: each may run on all cores that the job has on the node."
+        better = "-o cpu-affinity=per-task"
+        yield warning(
+            "job-bound", f"{each} tasks of a node share its cores", why, "no cpu-affinity in the line", better, bad=True
+        )
+    gpus = next((name for name in ("-g", "--gpus-per-node") if first.has(name)), None)
+    if gpus and each > 1 and options.get("gpu-affinity", "on") == "on":
+        why = (
+            "It allots GPUs to the job; without gpu-affinity CUDA_VISIBLE_DEVICES of every task names them all (flux-core#6239)."
+        )
+        written = f"{gpus} {first.value(gpus)} in the line, and no gpu-affinity"
+        yield warning("gpus-shared", "every task of a node sees all GPUs of the job", why, written, "-o gpu-affinity=per-task")
+
+
+def _list_warnings(listed: str, each: int, topology: Topology) -> Iterator[LintWarning]:
+    words = [word for word in listed.split(";", 8192) if word]
+    if len(words) == 1 and each > 1 and "," in listed and not listed.startswith("0x"):
+        why = "A comma joins CPUs of one task; a semicolon parts the tasks, and a short list begins again."
+        better = f"-o 'cpu-affinity=map:{listed.replace(',', ';')[:200]}'"
+        yield warning("separator", f"all {each} tasks share CPUs {listed[:60]}", why, f"map:{listed[:60]}", better, bad=True)
+    elif len(words) < each:
+        why = "Flux begins again with the first entry, and ends with success: tasks share what it names."
+        what = f"{each} tasks on a node, {len(words)} entries in map"
+        yield warning("short-list", what, why, f"map:{listed[:100]}", f"{each} entries", bad=True)
+    try:
+        beyond = next((cpus for cpus in entries(listed, each) if not cpus <= topology.inside.pus), None)
+    except (Refused, Unclear):
+        return
+    if beyond:
+        why = "A CPU that is not there is left out, and a task without any keeps all cores of the job; the run ends with success."
+        yield warning("no-such-cpu", f"CPUs {beyond} are not all on this machine", why, f"map:{listed[:100]}", bad=True)
