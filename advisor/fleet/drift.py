@@ -76,7 +76,8 @@ def _lacking(kind: Group) -> list[Drift]:
 
 def _importance(name: str) -> tuple[bool, int, str]:
     """Sort a cause before its consequences: where devices are near, and what is per NUMA node, follows the partitioning."""
-    return ("locality" in name or "hugepages" in name, next(at for at, each in enumerate(_CAUSES) if name.startswith(each)), name)
+    follows = "locality" in name or "hugepages" in name or name.endswith(".physical")
+    return (follows, next(at for at, each in enumerate(_CAUSES) if name.startswith(each)), name)
 
 
 def _differing(parts: Mapping[bytes, Part], groups: Mapping[bytes, list[str]]) -> Iterator[tuple[str, list[Value]]]:

@@ -14,6 +14,7 @@ from typing import Final
 from advisor.language.units import binary, in_unit
 from advisor.model.cpuset import CpuSet
 from advisor.model.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
+from advisor.model.hardware.firmware import Bios
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 
@@ -105,10 +106,15 @@ def fold(machine: Machine) -> Folded:
         if told.name == "kernel.cmdline":
             section.update(_options(machine))
             continue
+        if told.section is Section.BIOS:
+            section.update(_attribute(told))
+            continue
         section[told.name] = _fact(told)
         outer = told.name.partition(".")[0]
         if told.elements and outer in lists.get(_name(told.section), ()):
             section[told.elements[0]] = Fact("there", "there", inside=outer)
+    if machine.bios is not None:
+        sections.setdefault(_name(Section.BIOS), {}).update(_waiting(machine.bios))
     return Folded(
         hardware_of(machine),
         {name: Part(_digest(facts), facts, frozenset(lists.get(name, ()))) for name, facts in sections.items()},
@@ -165,6 +171,25 @@ def _options(machine: Machine) -> Iterator[tuple[str, Fact]]:
     for name, value in (machine.kernel.cmdline if machine.kernel else None) or ():
         found.setdefault(name, []).append(OWN_NAME.sub("...", value or ""))
     yield from ((f"boot.{name}", Fact(" ".join(values), " ".join(values) or "given")) for name, values in found.items())
+
+
+_ATTRIBUTES: Final = "bios.attributes."
+_REGISTRY: Final = "bios.registry"
+
+
+def _attribute(told: Told) -> Iterator[tuple[str, Fact]]:
+    """Yield a BIOS attribute by its own name; the menu's words for its value, and what waits for a restart, stand elsewhere."""
+    if told.name.startswith(_ATTRIBUTES):
+        yield f"bios.{told.name.removeprefix(_ATTRIBUTES)}", _fact(told)
+    elif told.name == _REGISTRY:
+        yield told.name, _fact(told)
+
+
+def _waiting(bios: Bios | None) -> Iterator[tuple[str, Fact]]:
+    """Yield what the BIOS will set at the next restart, where that was read."""
+    if bios is not None and bios.pending is not None:
+        text = ", ".join(f"{name}={value}" for name, value in sorted(bios.changed().items()))
+        yield "bios.pending", Fact(text, text or "nothing")
 
 
 def _fact(told: Told) -> Fact:

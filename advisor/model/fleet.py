@@ -18,6 +18,8 @@ CAPTURE_SUFFIX: Final = ".tar.gz"
 MEASURED_SUFFIX: Final = ".measured.json"
 PAIRS: Final = "fleet-pairs.json"
 """The file in a fleet's folder that holds what its pairs gave last."""
+BIOS_SUFFIX: Final = ".bios.json"
+"""Beside a node's capture: its BIOS attributes, as ``advisor bios read`` or its BMC gave them."""
 BEFORE_SUFFIX: Final = ".before.measured.json"
 """Of a node that was measured again: what it had the first time."""
 _LONGEST: Final = 1 << 16

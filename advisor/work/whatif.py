@@ -100,14 +100,18 @@ def diff(
     scope: "Scope" = "mpi",
     *,
     site: Iterable[Path] = (),
+    bios: tuple[Sequence[Path], Sequence[Path]] = ((), ()),
     observer: Observer = SILENT,
 ) -> "Difference":
     """Return what differs between two machines, or one before and after a change; None is this machine."""
     from advisor.compare.audits import difference
+    from advisor.work.bios import bios_of
     from advisor.work.judgement import judged
 
     rules = tuple(site)
-    a, b = (judged(read_machine(each, observer), scope, rules) for each in (one, other))
+    machines = [read_machine(each, observer) for each in (one, other)]
+    given = [bios_of(files, machine, observer).bios for files, machine in zip(bios, machines, strict=True)]
+    a, b = (judged(machine, scope, rules, bios=each) for machine, each in zip(machines, given, strict=True))
     names = ("this machine" if one is None else one, "this machine" if other is None else other)
     return difference(names, (a.machine, b.machine), (a.layout, b.layout), (a.audit, b.audit))
 

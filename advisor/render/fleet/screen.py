@@ -18,6 +18,8 @@ _ROOM: Final = 8
 _WIDE: Final = 130
 """Columns from which a line has room for a fix that says anything."""
 _LONGEST: Final = 2000
+_NODES: Final = 24
+"""Letters of a set of nodes that a line keeps, whatever else is cut."""
 
 
 def fleet_document(fleet: Fleet) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def fleet_lines(fleet: Fleet, width: int, *, verbose: bool = False) -> list[Line
     sections = [
         _section("KINDS", "title", _kinds(fleet, width)),
         _section("WRONG", "high", _wrong(fleet.wrong, fixes=width >= _WIDE, whole=verbose)),
-        _section("DRIFT", "warn", _drift(fleet.drift)),
+        _section("DRIFT", "warn", _drift(fleet.drift, _LONGEST if verbose else width - _ROOM)),
         _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
         _section("SLOW", "warn", slow_lines(fleet.slow)),
         _section("ODD", "dim", [f"{each.what}: {plain(each.node)} {plain(each.why)}".strip() for each in fleet.odd]),
@@ -92,6 +94,13 @@ def answered_text(fleet: Fleet) -> str:
     return f"{count(fleet.asked, 'node')} asked, {fleet.answered} answered" + (f" ({said})" if said else "")
 
 
+def excluded_text(fleet: Fleet) -> str:
+    """Return how many nodes are left out and why: those that differ or are slow, and those that did not answer."""
+    silent = {each.node for each in fleet.silent}
+    odd = [node for node in expanded(fleet.exclude) if node not in silent] if fleet.exclude else []
+    return f"{count(len(odd), 'node')} that differ from their kind or are slow, {len(silent)} that did not answer"
+
+
 def _names(nodes: Sequence[str]) -> str:
     return folded(nodes) if len(nodes) < 100 else f"{len(nodes)} nodes"
 
@@ -99,14 +108,14 @@ def _names(nodes: Sequence[str]) -> str:
 def _kinds(fleet: Fleet, width: int) -> list[str]:
     """Return what each kind is made of, and its nodes at the end of the line, as far as there is room."""
     room = max(40, width - _ROOM - 12 - min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0)))
-    named = [plain(_short(kind.hardware) or "hardware not known", _LONGEST) for kind in fleet.kinds]
+    named = [plain(short(kind.hardware) or "hardware not known", _LONGEST) for kind in fleet.kinds]
     return [
         f"{kind.name:<2} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes}"
         for kind, name in zip(fleet.kinds, named, strict=True)
     ]
 
 
-def _short(hardware: str) -> str:
+def short(hardware: str) -> str:
     """Return what a kind is made of without words that distinguish nothing."""
     return re.sub(r" (?:\d+-Core )?Processor|\((?:R|TM)\)|,? Inc\.|(?<=[\w)]) CPU(?= @)| @ [\d.]+GHz", "", hardware)
 
@@ -130,8 +139,8 @@ def _widest(texts: Iterable[str], most: int) -> int:
     return min(most, max(map(len, texts), default=0))
 
 
-def _drift(drift: Sequence[Drift]) -> list[str]:
-    """Return a text for each set of nodes: what they differ in first, and how much else."""
+def _drift(drift: Sequence[Drift], room: int) -> list[str]:
+    """Return a text for each set of nodes: what they differ in first, and how much else; the nodes are at the end of each."""
     sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
     for each in drift:
         sets[each.kind, each.nodes].append(each)
@@ -140,7 +149,11 @@ def _drift(drift: Sequence[Drift]) -> list[str]:
         first = own[0]
         more = f" and {count(len(own) - 1, 'other fact')}" if len(own) > 1 else ""
         told = f"{first.fact} {plain(first.value, 40)} ({first.of - first.count} have {plain(first.majority, 40)})"
-        texts.append(f"{kind:<2} {_share(first.count, first.of)} {told}{more}  {nodes}")
+        share = f"{kind:<2} {_share(first.count, first.of)} "
+        if room - len(share) - len(more) < 2 * _NODES:
+            more = ""
+        names = cut(nodes, max(_NODES, room - len(share) - len(told) - len(more) - 2))
+        texts.append(f"{share}{cut(told, room - len(share) - len(more) - len(names) - 2)}{more}  {names}")
     return texts
 
 

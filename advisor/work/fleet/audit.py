@@ -6,20 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from advisor import __version__
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
 from advisor.fleet.assemble import Nodes, assemble, suspected
 from advisor.fleet.slow import Figure, Figures
 from advisor.model.audit.platform import Scope
-from advisor.model.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
+from advisor.model.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
 from advisor.model.measurement import Measurements, Result, reported_or_zero
 from advisor.model.node_sets import expanded
 from advisor.work import SILENT, Observer
 from advisor.work.fleet.folder import Asked, Entry, asked
 from advisor.work.fleet.index import indexed
 from advisor.work.fleet.reading import Book, Read, Record
+
+if TYPE_CHECKING:
+    from advisor.model.audit.findings import Difference
 
 _SKEW: Final = 600.0
 """Seconds that a node's clock may differ from that of who asked: a job's start and a slow answer are within."""
@@ -69,12 +72,25 @@ class AuditedFleet:
         """Return a node of the fleet that told something; refuse a name that is none."""
         silent = next((each for each in self.fleet.silent if each.node == word), None)
         if silent is not None:
-            raise BadValue(f"nothing is known of {word[:64]}: {silent.why}", cure="capture it again")
+            raise nothing_known(silent)
         return must_be_one_of("finding or node", word, self.nodes.folded, "advisor fleet audit --verbose lists them")
 
-    def file_of(self, nodes: str) -> str:
-        """Return the capture of the first of a set of nodes."""
-        return str(file_of_node(self.asked, expanded(nodes)[0]))
+    def bios_of(self, node: str) -> tuple[Path, ...]:
+        """Return the file of a node's BIOS attributes, where one lies beside its capture and is its own."""
+        return () if self.read.records[node].unfit else bios_beside(self.asked, node)
+
+    def source_of(self, nodes: str) -> tuple[str, ...]:
+        """Return how other commands name the capture of the first of a set of nodes."""
+        first = expanded(nodes)[0]
+        files = (file_of_node(self.asked, first), *self.bios_of(first))
+        return tuple(word for option, file in zip(("--from", "--bios"), files, strict=False) for word in (option, str(file)))
+
+    def usual_beside(self, node: str) -> str | None:
+        """Return a node of the same kind of which nothing is odd; None where there is none."""
+        sets = (expanded(kind.nodes) for kind in self.fleet.kinds)
+        names: Sequence[str] = next((each for each in sets if node in each), ())
+        odd = set(expanded(self.fleet.exclude)) | {each.node for each in self.fleet.odd} if self.fleet.exclude else {node}
+        return next((name for name in names if name not in odd and name != node), None)
 
 
 def audit_fleet(
@@ -97,10 +113,41 @@ def audit_fleet(
     return AuditedFleet(assemble(nodes), nodes, named, read)
 
 
+def nothing_known(silent: Silent) -> BadValue:
+    """Return that a node did not answer."""
+    return BadValue(f"nothing is known of {silent.node[:64]}: {silent.why}", cure="capture it again")
+
+
+def bios_beside(named: Asked, node: str) -> tuple[Path, ...]:
+    """Return the file of a node's BIOS attributes, where one lies beside its capture."""
+    return tuple(entry.bios for entry in named.entries if entry.node == node and entry.bios is not None)
+
+
 def file_of_node(named: Asked, node: str) -> Path:
-    """Return where the capture of a node lies."""
+    """Return where the capture of a node lies; refuse one that left none, with the reason."""
+    silent = next((each for each in named.silent if each.node == node), None)
+    if silent is not None:
+        raise nothing_known(silent)
     files = {entry.node: entry.file for entry in named.entries}
     return files[must_be_one_of("node", node, files, "advisor fleet audit --verbose lists them")]
+
+
+def diff_nodes(
+    places: Sequence[Path],
+    one: str,
+    other: str,
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    observer: Observer = SILENT,
+) -> "Difference":
+    """Return what differs between two nodes of a fleet."""
+    from advisor.work.whatif import diff
+
+    named = asked(places)
+    a, b = (str(file_of_node(named, node)) for node in (one, other))
+    found = diff(a, b, scope, site=site, bios=(bios_beside(named, one), bios_beside(named, other)), observer=observer)
+    return found.model_copy(update={"before": one, "after": other})
 
 
 def _nodes(named: Asked, read: Read) -> Nodes:
@@ -130,6 +177,8 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
         seen = record.seen_as
         if seen:
             named[seen].append(entry.node)
+        if record.unfit:
+            yield Odd(what="BIOS", node=entry.node, why=f"{entry.node}{BIOS_SUFFIX} is not used: {record.unfit}")
         if seen and entry.answer and _short(seen) != _short(entry.node):
             yield Odd(what="wrong name", node=entry.node, why=f"calls itself {seen}")
         if record.version and record.version != usual[0][0]:

@@ -9,11 +9,25 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
-from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, MEASURED_SUFFIX, PAIRS, Answer, Odd, Outcome, Silent, answers_in
+from advisor.model.fleet import (
+    ANSWERS,
+    BIOS_SUFFIX,
+    CAPTURE_SUFFIX,
+    KEPT,
+    MEASURED_SUFFIX,
+    PAIRS,
+    Answer,
+    Odd,
+    Outcome,
+    Silent,
+    answers_in,
+)
 
 INDEX: Final = "fleet-index.zst"
 _SUFFIXES: Final = (CAPTURE_SUFFIX, ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".xml", ".json")
 _OWN: Final = (ANSWERS, INDEX, PAIRS)
+_BESIDE: Final = (MEASURED_SUFFIX, BIOS_SUFFIX)
+"""What stands beside a node's capture, and is no node."""
 _LARGEST: Final = 256 << 20
 """Bytes of answers.jsonl: a hundred thousand nodes, asked ten times."""
 
@@ -26,6 +40,7 @@ class Entry:
     file: Path
     answer: Answer | None = None
     measured: Path | None = None
+    bios: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,8 @@ def asked(places: Sequence[Path]) -> Asked:
     for place in places:
         if not place.exists():
             raise BadInput("no such file or directory", file=str(place), cure="give a folder of captures, or captures: *.tar.gz")
-    return _found([file for place in places for file in (_files(place) if place.is_dir() else [place])], None)
+    named = (place for place in places if len(places) == 1 or not place.name.endswith(_BESIDE))
+    return _found([file for place in named for file in (_files(place) if place.is_dir() else [place])], None)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -59,7 +75,7 @@ def _files(folder: Path) -> list[Path]:
         raise BadInput(
             (error.strerror or "cannot be read").lower(), file=str(folder), cure="give a folder of captures"
         ) from error
-    found = [path for path in names if path.name not in _OWN and not path.name.endswith(MEASURED_SUFFIX)]
+    found = [path for path in names if path.name not in _OWN and not path.name.endswith(_BESIDE)]
     if not found:
         raise BadInput("holds no capture", file=str(folder), cure="put a capture of each node there: n001.tar.gz")
     return found
@@ -73,7 +89,7 @@ def _found(files: Sequence[Path], folder: Path | None) -> Asked:
         number = 2
         while name in names:
             name, number = f"{base}.{number}", number + 1
-        names[name] = Entry(name, file, measured=_measured(file.parent, base))
+        names[name] = Entry(name, file, None, *_beside(file.parent, base))
     return Asked(tuple(names.values()), folder=folder)
 
 
@@ -87,9 +103,9 @@ def node_name(file: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_.:+-]+", "_", name).strip("_.:+-") or "node"
 
 
-def _measured(folder: Path, node: str) -> Path | None:
-    file = folder / f"{node}{MEASURED_SUFFIX}"
-    return file if file.is_file() else None
+def _beside(folder: Path, node: str) -> tuple[Path | None, ...]:
+    """Return what was measured on a node, and its BIOS attributes, where they are there."""
+    return tuple(file if (file := folder / f"{node}{suffix}").is_file() else None for suffix in _BESIDE)
 
 
 def _answered(folder: Path) -> Asked:
@@ -104,7 +120,7 @@ def _answered(folder: Path) -> Asked:
         if answer.outcome in KEPT and _is_inside(answer.archive):
             there = file.is_file()
             if there:
-                entries.append(Entry(answer.node, file, answer, _measured(folder, answer.node)))
+                entries.append(Entry(answer.node, file, answer, *_beside(folder, answer.node)))
             else:
                 silent.append(Silent(node=answer.node, why="its capture is gone"))
         else:

@@ -23,12 +23,12 @@ from advisor.work.fleet.folder import INDEX, Asked, Entry
 from advisor.work.fleet.reading import Book, Distinct, Read, Record, read_all
 from advisor.work.rules import site_files
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _LARGEST: Final = 1 << 30
 """Bytes of an index, unpacked: a hundred thousand nodes of which each is different have as many."""
 
-Stamp = tuple[str, int, int]
-"""File, bytes, and when it was last written: a capture with the same is the same."""
+Stamp = tuple[tuple[str, int, int], ...]
+"""File, bytes, and when it was last written, of a capture and of the BIOS beside it: what has the same is the same."""
 
 
 def indexed(named: Asked, book: Book, observer: Observer = SILENT) -> Read:
@@ -53,10 +53,10 @@ def indexed(named: Asked, book: Book, observer: Observer = SILENT) -> Read:
 
 def _stamp(entry: Entry) -> Stamp | None:
     try:
-        about = entry.file.stat()
+        files = [(file.name, file.stat()) for file in (entry.file, entry.bios) if file is not None]
     except OSError:
         return None
-    return (entry.file.name, about.st_size, about.st_mtime_ns)
+    return tuple((name, about.st_size, about.st_mtime_ns) for name, about in files)
 
 
 def _mark(book: Book) -> str:

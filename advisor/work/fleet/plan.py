@@ -64,7 +64,7 @@ def _steps(found: AuditedFleet, kind: Kind, scope: Scope, site: Sequence[Path], 
     items: dict[tuple[str, str, str | None], Item] = {}
     for nodes in _equal(found, kind).values():
         source = str(file_of_node(found.asked, nodes[0]))
-        for group in checklist(source, scope, site=site, observer=observer).todo().checklist.groups:
+        for group in checklist(source, scope, site=site, bios=found.bios_of(nodes[0]), observer=observer).todo().checklist.groups:
             for item in group.items:
                 key = (item.id, item.wanted, item.now)
                 items.setdefault(key, item)
@@ -120,7 +120,7 @@ def fleet_plan(
     for kind in found.fleet.kinds:
         first = next(iter(_equal(found, kind).values()))[0]
         try:
-            plans[kind.name] = _planned(str(file_of_node(found.asked, first)), bios, scope, site, only)
+            plans[kind.name] = _planned(str(file_of_node(found.asked, first)), (*found.bios_of(first), *bios), scope, site, only)
         except AdvisorError as error:
             without[kind.name] = error.problem if isinstance(error, BadInput) else str(error)
     return FleetPlan(plans, found.fleet.kinds, without)
@@ -141,4 +141,6 @@ def _planned(source: str, files: Sequence[Path], scope: Scope, site: Sequence[Pa
         except BadInput:
             continue
         return plan_bios(given, source, scope, only=only, site=site)
-    raise BadInput("its captures hold no BIOS attributes, and no --bios fits: advisor bios read --bmc HOST -o FILE writes one")
+    raise BadInput(
+        "no BIOS attributes lie beside its captures, and no --bios fits: advisor bios read -w NODES -o DIR/%h.bios.json"
+    )

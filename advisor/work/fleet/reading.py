@@ -31,6 +31,7 @@ from advisor.model.audit.platform import Scope
 from advisor.model.hardware.fault_counters import Watch
 from advisor.model.hardware.machine import Machine
 from advisor.work import SILENT, Observer
+from advisor.work.bios import bios_of
 from advisor.work.fleet.folder import Entry
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import json_data, machine_from_json
@@ -56,6 +57,8 @@ class Record:
     taken: str | None = None
     added: tuple[Judged, ...] = ()
     """Findings on counters of faults, which are the node's own."""
+    unfit: str | None = None
+    """Why the BIOS attributes beside the capture are not used."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +151,15 @@ class Reader:
             return Record(entry.node, error="truncated" if "cut short" in error.problem else error.problem[:120])
         except (AdvisorError, OSError) as error:
             return Record(entry.node, error=str(error)[:120])
+        machine, unfit = self._with_bios(machine, entry.bios)
         digest = digest_of(machine)
         if digest not in self.distinct:
             judgement = self._judged(digest, machine)
             found = (each for each in judgement.audit.found if each.id not in _counting(self._book.site))
             self.distinct[digest] = Distinct(fold(machine), tuple(map(_told, found)))
         added = self._on_counters(digest, machine, watch) if watch else ()
-        return Record(entry.node, digest, None, machine.name, about.get("advisor"), about.get("time"), tuple(map(_told, added)))
+        told = (machine.name, about.get("advisor"), about.get("time"))
+        return Record(entry.node, digest, None, *told, tuple(map(_told, added)), unfit)
 
     def _opened(self, file: Path) -> tuple[Machine, dict[str, str], Watch | None]:
         """Return the machine of a file, what its capture says of itself, and its counters."""
@@ -163,6 +168,17 @@ class Reader:
             return machine_from_json(data, str(file)), {}, None
         machine, host, sharing = self._captures.read(file)
         return machine, host.about if isinstance(host, CaptureHost) else {}, _watch(host, sharing)
+
+    def _with_bios(self, machine: Machine, file: Path | None) -> tuple[Machine, str | None]:
+        """Return a machine with the BIOS attributes that lie beside its capture; or in words why they are not its own."""
+        if file is None:
+            return machine, None
+        try:
+            return machine.model_copy(update={"bios": bios_of((file,), machine).bios}), None
+        except BadInput as error:
+            return machine, error.problem[:120]
+        except (AdvisorError, OSError) as error:
+            return machine, str(error)[:120]
 
     def _judged(self, digest: str, machine: Machine) -> Judgement:
         """Return the judgement of a machine; its case is kept for a while, for the counters of its equals."""

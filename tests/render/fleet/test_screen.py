@@ -7,7 +7,7 @@ import pytest
 from advisor.model.fleet import Drift, Fleet, Kind, Population, Same, Silent, Slow, Split, Wrong
 from advisor.paths import template
 from advisor.render.fleet.report import fleet_report
-from advisor.render.fleet.screen import LINES, fleet_document, fleet_lines, fleet_schema
+from advisor.render.fleet.screen import LINES, excluded_text, fleet_document, fleet_lines, fleet_schema
 from advisor.render.lines import text_of, width_of
 
 
@@ -83,3 +83,23 @@ def test_names_from_outside_run_nothing_on_the_page() -> None:
     about = {"scope": "mpi", "version": "0", "made": "now"}
     page = fleet_report(fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
     assert ("<script" in page, "&lt;script" in page) == (False, True)
+
+
+def test_whom_the_exclude_list_leaves_out_is_counted_by_why() -> None:
+    """Of three nodes two differ, and one did not answer; of none there is none."""
+    fleet = Fleet(asked=9, answered=8, exclude="n[1-3]", silent=(Silent(node="n2", why="no route"),))
+    said = [excluded_text(each) for each in (fleet, Fleet(asked=1, answered=1))]
+    assert said == [
+        "2 nodes that differ from their kind or are slow, 1 that did not answer",
+        "0 nodes that differ from their kind or are slow, 0 that did not answer",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_a_drift_keeps_its_nodes_however_narrow(width: int) -> None:
+    """The value gives way, then how many facts else: who it is stands at the end of the line."""
+    own = {"kind": "A", "majority": "0000:01:00.0" * 3, "value": "0000:81:00.0" * 3, "nodes": "n[00015,00171]"}
+    drift = [Drift(fact=f"hcas.mlx5_0.fact{at}", count=2, of=177, **own) for at in range(9)]
+    lines = [text_of(line) for line in fleet_lines(Fleet(asked=177, answered=177, drift=tuple(drift)), width)]
+    (line,) = (line for line in lines if "DRIFT" in line)
+    assert (line.endswith("  n[00015,00171]"), len(line) <= width, "hcas" in line) == (True, True, True)

@@ -6,10 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
-from advisor.model.fleet import ANSWERS, Answer, Fleet, Outcome
+from advisor.model.fleet import ANSWERS, BIOS_SUFFIX, Answer, Fleet, Outcome
 from advisor.work.fleet.audit import audit_fleet
 from advisor.work.fleet.folder import INDEX
 from tests.fleet.planted import AT, ROOT, noise, plant, shape
@@ -139,3 +140,85 @@ def test_the_command_says_it_in_json_and_by_its_status(tmp_path: Path, capsys: p
     assert (wanted - told.keys(), told["schema"]) == (set(), "advisor-fleet-audit/1")
     ends = [status(["fleet", "audit", str(tmp_path / "f"), "-o", "/dev/null", *more]) for more in ([], ["--fail-on-missing"])]
     assert (ends, status(["fleet", "audit", str(tmp_path / "f"), "-o", "/dev/null", "--fail-on", "high"])) == ([0, 1], 1)
+
+
+SAID = {
+    "LogicalProc": "Enabled",
+    "NodeInterleave": "Disabled",
+    "SysProfile": "PerfOptimized",
+    "ProcVirtualization": "Enabled",
+    "SystemModelName": "PowerEdge C6320",
+}
+
+
+def with_bios(folder: Path, node: str, settings: dict[str, object] | None = None, **other: object) -> None:
+    """Put what a BMC says of a node's BIOS beside its capture: passwords, serial numbers and addresses are its own."""
+    own = {
+        "SetupPassword": f"hunter-{node}",
+        "SystemServiceTag": f"TAG-{node}",
+        "AssetTag": node,
+        "NicMac": "0c:42:a1:00:00:0" + node[-1],
+    }
+    resource = {"@odata.id": "/redfish/v1/Systems/1/Bios", "Attributes": {**SAID, **own, **other}}
+    waits = {"settings": {"@odata.id": "/redfish/v1/Systems/1/Bios/Settings", "Attributes": settings}}
+    told = {"schema": "advisor-bios/1", "bios": resource, **waits} if settings is not None else resource
+    (folder / f"{node}{BIOS_SUFFIX}").write_text(json.dumps(told))
+
+
+def test_bios_attributes_beside_the_captures_are_compared(tmp_path: Path) -> None:
+    """Of eleven nodes one has another value, and one a value that waits for a restart: DRIFT names both, and nothing else."""
+    for number in range(11):
+        put(tmp_path, f"n{number}")
+        other = {"LogicalProc": "Disabled"} if number == 3 else {}
+        with_bios(tmp_path, f"n{number}", {"NodeInterleave": "Enabled"} if number == 7 else {}, **other)
+    found = audited(tmp_path)
+    drift = {(each.fact, each.value, each.majority, each.nodes) for each in found.drift}
+    wanted = {
+        ("bios.LogicalProc", "Disabled", "Enabled", "n3"),
+        ("bios.pending", "NodeInterleave=Enabled", "nothing", "n7"),
+    }
+    assert (drift, found.split, found.odd) == (wanted, (), ())
+
+
+def test_what_names_a_node_and_what_is_secret_in_a_bios_goes_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither the index, nor the screens, nor a baseline hold a password, a serial number or an address of a BIOS."""
+    for number in range(3):
+        put(tmp_path, f"n{number}")
+        with_bios(tmp_path, f"n{number}")
+    assert status(["fleet", "audit", str(tmp_path), "--json"]) == 0
+    assert status(["fleet", "show", "n1", str(tmp_path)]) == 0
+    assert status(["fleet", "baseline", "save", str(tmp_path), "-o", str(tmp_path.parent / "good.json")]) == 0
+    index = zstandard.ZstdDecompressor().stream_reader((tmp_path / INDEX).read_bytes()).read().decode()
+    said = (index, capsys.readouterr().out, (tmp_path.parent / "good.json").read_text())
+    assert [
+        word for text in said for word in ("hunter", "TAG-", "SetupPassword", "AssetTag", "0c:42:a1:00:00:01") if word in text
+    ] == []
+    assert "LogicalProc" in index
+
+
+def test_another_bios_beside_a_capture_is_read_again(tmp_path: Path) -> None:
+    """The index knows it by its size and its time, as it knows the capture."""
+    for number in range(10):
+        put(tmp_path, f"n{number}")
+        with_bios(tmp_path, f"n{number}")
+    before = audited(tmp_path).drift
+    with_bios(tmp_path, "n4", SysProfile="PerfPerWattOptimizedOs")
+    assert (before, [(each.fact, each.nodes) for each in audited(tmp_path).drift]) == ((), [("bios.SysProfile", "n4")])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "not JSON"),
+        ('{"Members": []}', "no Bios resource: it has no Attributes"),
+        ('{"Attributes": {"SystemModelName": "PowerEdge R7525"}}', "the BIOS attributes are of a PowerEdge R7525"),
+    ],
+    ids=["junk", "other", "another server's"],
+)
+def test_a_bios_that_is_none_of_the_nodes_is_named_and_not_used(tmp_path: Path, text: str, why: str) -> None:
+    """The node is judged by its capture alone."""
+    put(tmp_path, "n1")
+    (tmp_path / f"n1{BIOS_SUFFIX}").write_text(text)
+    found = audited(tmp_path)
+    (odd,) = found.odd
+    assert (found.answered, odd.what, odd.node, why in odd.why) == (1, "BIOS", "n1", True), odd

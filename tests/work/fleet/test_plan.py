@@ -1,5 +1,6 @@
 """One checklist and one BIOS plan for each kind, each step with the nodes that need it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.work.fleet.plan import fleet_checklist, fleet_plan
 from tests.fleet.planted import Planted, plant
+from tests.work.fleet.mpi.fake import captured
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,30 @@ def test_two_nodes_are_compared(made: Planted, capsys: pytest.CaptureFixture[str
     (odd,), usual = made.plants["firmware"], made.slow[0]
     assert status(["fleet", "diff", usual, odd, str(made.folder)]) == 0
     assert "2.14.9" in capsys.readouterr().out
+
+
+def test_bios_attributes_beside_captures_are_what_is_planned_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Written by bios read -o DIR/%h.bios.json: a kind is planned from them, fleet diff and show use them."""
+    captured(tmp_path, ("n1", "n2"), "rome")
+    for node, nodes in (("n1", "1"), ("n2", "2")):
+        said = {"NumaNodesPerSocket": nodes, "LogicalProc": "Disabled", "CcxAsNumaDomain": "Disabled"}
+        (tmp_path / f"{node}.bios.json").write_text(json.dumps({"Attributes": said}))
+    found = fleet_plan([tmp_path])
+    assert [(each.attribute, each.value) for each in found.plans["A"].plan.changes] == [("NumaNodesPerSocket", "4")]
+    assert status(["fleet", "diff", "n1", "n2", str(tmp_path)]) == 0
+    assert status(["fleet", "show", "n1", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert (told.startswith("n1 -> n2\n"), f"--bios{tmp_path}/n1.bios.json" in "".join(told.split())) == (True, True)
+    assert status(["fleet", "checklist", str(tmp_path)]) == 0
+
+
+def test_a_node_that_did_not_answer_is_not_compared_and_why(made: Planted, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is in the fleet: nothing else is guessed to be meant."""
+    silent = next(node for node, why in made.silent.items() if why != "truncated")
+    assert status(["fleet", "diff", silent, made.slow[0], str(made.folder)]) == 2
+    assert f"nothing is known of {silent}: {made.silent[silent]}; capture it again" in capsys.readouterr().err
 
 
 def test_a_setting_that_left_the_baseline_is_named(made: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,11 +38,13 @@ def run(
 ) -> int:
     """Audit many nodes."""
     from advisor.host.files import write_file
-    from advisor.render.fleet.screen import fleet_page
+    from advisor.render.fleet.screen import excluded_text, fleet_page
     from advisor.work.fleet.audit import audit_fleet
 
-    found = audit_fleet(places, scope, site=rules or (), observer=Terminal())
+    observer = Terminal()
+    found = audit_fleet(places, scope, site=rules or (), observer=observer)
     if exclude is not None:
         write_file(exclude, f"{found.fleet.exclude}\n".encode())
+        observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
     show(Form(output, json, width, not no_color), found.document, lambda: fleet_page(found.fleet, verbose=verbose, width=width))
     return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))

@@ -23,12 +23,8 @@ def run(
 ) -> int:
     """Compare two nodes."""
     from advisor.render.difference import difference_document, difference_page
-    from advisor.work.fleet.audit import file_of_node
-    from advisor.work.fleet.folder import asked
-    from advisor.work.whatif import diff
+    from advisor.work.fleet.audit import diff_nodes
 
-    named = asked(places)
-    a, b = (str(file_of_node(named, node)) for node in (one, other))
-    found = diff(a, b, scope, site=rules or (), observer=Terminal())
+    found = diff_nodes(places, one, other, scope, site=rules or (), observer=Terminal())
     show(Form(output, json, width, not no_color), lambda: difference_document(found), lambda: difference_page(found))
     return 0

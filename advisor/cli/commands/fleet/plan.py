@@ -1,7 +1,8 @@
 """Plan the BIOS changes of a fleet: one plan for each kind of hardware. Changes nothing.
 
-A kind's plan is that of its most usual node, as advisor bios plan makes it: from the BIOS attributes in its captures, or from the
-first --bios that can be of its kind. bios stage checks each server again before it writes.
+A kind's plan is that of its most usual node, as advisor bios plan makes it: from the BIOS attributes beside its capture
+(NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the first --bios that can be of its kind.
+bios stage checks each server again before it writes.
 
 Group: Many servers
 Example: advisor fleet plan -w 'n[001-400]' fleet/

@@ -31,8 +31,10 @@ def run(
     form = Form(output, json, width, not no_color)
     wrong = found.wrong_named(what)
     if wrong is not None:
-        show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.file_of(wrong.nodes), width))
+        show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.source_of(wrong.nodes), width))
     else:
-        told = node_document(found.fleet, found.node_named(what))
-        show(form, lambda: told, lambda: node_page(told, found.file_of(told["node"]), width))
+        node = found.node_named(what)
+        told, usual = node_document(found.fleet, node), found.usual_beside(node)
+        compare = ("advisor", "fleet", "diff", usual, node, *map(str, places)) if usual else ()
+        show(form, lambda: told, lambda: node_page(told, found.source_of(node), compare, width))
     return 0
