@@ -1,4 +1,8 @@
-"""PALS, the launcher of HPE Cray systems under PBS: lists of CPUs by --cpu-bind. After its guide, not tried with a real one."""
+"""PALS, the launcher of HPE Cray systems under PBS: lists of CPUs by --cpu-bind. Not tried with a real one.
+
+After what centres publish of it: ALCF's guides to Aurora and Polaris (argonne-lcf/user-guides) and NCAR's to Derecho, with what
+ranks printed there; the variables also after Slurm's plug-in for the same systems (SchedMD/slurm, mpi/cray_shasta).
+"""
 
 import re
 from collections import Counter
@@ -7,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
-from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Options, RankVariables, late
+from advisor.launch.launcher import Avoided, Dialect, JobScript, Launch, LaunchRequest, Lines, Options, RankVariables
 from advisor.launch.launchers import wrapper
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
-from advisor.launch.ranks_per_host import LONGEST, devices_differ, filled, memory_notes, names, only_slots, runs
+from advisor.launch.ranks_per_host import LONGEST, devices_differ, filled, names, only_slots, runs
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, Placement
+from advisor.model.placement import LintRank, LintWarning, Placement, Slot
 
 if TYPE_CHECKING:
     from advisor.launch.lint.command_line import Words
@@ -28,14 +32,14 @@ ALIASES = ("cray-pals",)
 ORDER = 50
 VERSIONS = ()
 VARIABLES = ("PALS_",)
-RANKS = RankVariables(rank=("PALS_RANKID",), local=("PALS_LOCAL_RANKID",))
+RANKS = RankVariables(rank=("PALS_RANKID",), size=("PMI_SIZE",), local=("PALS_LOCAL_RANKID",))
 UNBOUND = ("--cpu-bind", "none")
 JOB = JobScript()
 
 _OWN = frozenset({"--cpu-bind", "--mem-bind", "--gpu-bind", "--depth", "--no-transfer", "--line-buffer", "--procinfo-file"})
 """Options that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
 
-UNTRIED = "not proven by a run: PALS is part of HPE's Cray systems, so this follows its guide; check it with advisor verify"
+UNTRIED = "not proven by a run: PALS is part of HPE's Cray systems, so this follows published lines; check it with advisor verify"
 _DIFFER = Avoided("--cpu-bind list", "the list is the same on every host, and these differ")
 _LONG = Avoided("--cpu-bind list", f"longer than the {LONGEST} characters of an argument")
 
@@ -85,14 +89,30 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     listed = f"list:{':'.join(str(slot.cpus) for slot in slots or ())}"
     avoided = (_DIFFER,) if slots is None else (_LONG,) if len(listed) > LONGEST else ()
     wrap = bool(avoided) or wish.wrap or devices_differ(placement)
-    where = ("-ppn", str(each), *(() if wish.scheduler else ("--hosts", ",".join(hosts)))) if hosts and each else ()
+    named, files = ((), {}) if wish.scheduler else _named(hosts)
+    where = ("-ppn", str(each), *named) if hosts and each else ()
     variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
-    bind = UNBOUND if wrap else ("--cpu-bind", f"{'verbose,' if wish.report else ''}{listed}")
+    bind = UNBOUND if wrap else ("--cpu-bind", f"{'verbose,' if wish.report else ''}{listed}", *_memory(slots or ()))
     command = wrapper.wrapped(wish.command) if wrap else wish.command
     argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
-    notes = (UNTRIED, *(wrapper.NOTES if wrap else memory_notes(placement)))
-    files = wrapper.files(placement) if wrap else {}
-    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, files, avoided, notes)
+    notes = (UNTRIED, *(wrapper.NOTES if wrap else ()))
+    made = wrapper.files(placement) if wrap else {}
+    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, {**files, **made}, avoided, notes)
+
+
+def _named(hosts: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Lines]]:
+    """Return the words that name the hosts, and the file of those that are too many for an argument."""
+    listed = ",".join(hosts)
+    if not hosts or len(listed) <= LONGEST:
+        return ("--hosts", listed) if hosts else (), {}
+    return ("--hostfile", "hostfile"), {"hostfile": lambda: iter(hosts)}
+
+
+def _memory(slots: Sequence[Slot]) -> tuple[str, ...]:
+    """Return --mem-bind where ranks shall take memory of other nodes than their own: of HBM (ALCF's guide to Aurora)."""
+    entries = [",".join(map(str, slot.memory or slot.nodes)) for slot in slots]
+    elsewhere = any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in slots)
+    return ("--mem-bind", f"list:{':'.join(entries)}") if elsewhere and all(entries) else ()
 
 
 def unbound(total: int, hosts: Sequence[str]) -> None:
@@ -109,7 +129,18 @@ def request(line: "Line", told: "Request") -> "Request":
     """Return what a line asks for: as Hydra's, but for the binding."""
     from advisor.launch.lint.request import of_hydra
 
-    return replace(of_hydra(line, told), bind=line.first.value("--cpu-bind"), level=None, map_text=None)
+    bind = (_text(line, "--cpu-bind", "PALS_CPU_BIND") or "").removeprefix("verbose,") or None
+    level = "rankfile" if (bind or "").startswith(("list:", "mask:")) else None
+    each = number_in(_text(line, "-ppn", "PALS_PPN"))
+    asked = of_hydra(line, told)
+    return replace(
+        asked,
+        ranks=asked.ranks or number_in(line.words.environment.get("PALS_NRANKS")),
+        per_node=each,
+        bind=bind,
+        level=level,
+        map_text=None,
+    )
 
 
 Given = tuple[CpuSet | None, ...]
@@ -154,6 +185,11 @@ def _text(line: "Line", option: str, variable: str) -> str | None:
     return value if value is not None else line.words.environment.get(variable)
 
 
+def number_in(text: str | None) -> int | None:
+    """Return the number that a text is; None of any other."""
+    return int(text) if text and re.fullmatch(r"\d{1,7}", text, re.ASCII) else None
+
+
 def number(line: "Line", option: str, variable: str) -> int | None:
     """Return the number of an option or of its variable; None where neither is there."""
     text = _text(line, option, variable)
@@ -167,11 +203,13 @@ def number(line: "Line", option: str, variable: str) -> int | None:
 def _pals_hosts(made: "Prediction", total: int, each: int | None) -> Iterator[str | None]:
     """Yield the host of each rank: so many on one, then the next."""
     listed = _text(made.line, "-hosts", "PALS_HOSTLIST")
-    if made.line.first.has("-f") or "PALS_HOSTFILE" in made.line.words.environment:
-        raise Unclear("how PALS counts the lines of a host file, is not documented")
-    names: list[str] = [word for word in (listed or "").split(",") if word]
+    file = _text(made.line, "-f", "PALS_HOSTFILE")
+    if file is not None and file not in made.files:
+        raise Unclear(f"the host file {file[:80]} was not read")
+    words = made.files[file].split() if file is not None else (listed or "").split(",")
+    names: list[str] = [word for word in words[: MOST_RANKS + 1] if word]
     if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", name, re.ASCII) for name in names) or len(set(names)) < len(names):
-        raise Unclear("the list of hosts is not taken apart")
+        raise Unclear("a host that is named twice, or what is no name: how PALS counts those, is not documented")
     if each is None:
         if len(names) > 1 or total > 4 * len(made.topology.inside.pus):
             raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
@@ -222,6 +260,23 @@ def _cpus(word: str, topology: Topology, *, hexadecimal: bool) -> CpuSet:
     return cpus
 
 
+def warnings(case: "Prediction") -> "Iterator[LintWarning]":
+    """Yield the warnings about lists of CPUs and GPUs."""
+    from advisor.launch.lint.list_entries import Signs, list_warnings
+    from advisor.launch.lint.spelling import warning
+
+    kind, _, listed = (case.want.bind or "").partition(":")
+    each = case.want.per_node or case.want.ranks or 1
+    if kind == "list":
+        short = "What ranks without an entry get, is not documented; sites write one for each."
+        yield from list_warnings("list", listed, each, Signs(":", "colon", short))
+    kind, _, listed = (case.line.first.value("--gpu-bind") or "").partition(":")
+    flat = case.want.exports.get("ZE_FLAT_DEVICE_HIERARCHY", "").upper() == "FLAT"
+    if kind == "list" and (flat or not all("." in word for word in re.split(r"[:,]", listed))):
+        why = "ALCF saw such a list end with: Failed to parse implicit GPU selection; tiles without FLAT are read."
+        yield warning("gpu-list", "the launch may fail", why, f"--gpu-bind list:{listed[:80]}", "list:0.0:0.1:...")
+
+
 LINES = Dialect(
     programs=("mpiexec", "mpirun"),
     options=PALS,
@@ -229,5 +284,5 @@ LINES = Dialect(
     ranks=ranks,
     request=request,
     claim=claim,
-    lists=late("cpu_lists:user_lists"),
+    lists=warnings,
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from advisor.errors import BadValue
 from advisor.launch.launchers.flux import MAP_SINCE, PER_TASK_SINCE, VERBOSE_SINCE, divided
 from advisor.launch.launchers.pals import known_words, number, seated
+from advisor.launch.lint.list_entries import Signs, list_warnings
 from advisor.launch.lint.outcome import Refused, Unclear, bounded
 from advisor.launch.lint.spelling import warning
 from advisor.launch.ranks_per_host import LONGEST
@@ -258,15 +259,8 @@ def warnings(case: "Prediction") -> Iterator[LintWarning]:
 
 
 def _list_warnings(listed: str, each: int, topology: Topology) -> Iterator[LintWarning]:
-    words = [word for word in listed.split(";", 8192) if word]
-    if len(words) == 1 and each > 1 and "," in listed and not listed.startswith("0x"):
-        why = "A comma joins CPUs of one task; a semicolon parts the tasks, and a short list begins again."
-        better = f"-o 'cpu-affinity=map:{listed.replace(',', ';')[:200]}'"
-        yield warning("separator", f"all {each} tasks share CPUs {listed[:60]}", why, f"map:{listed[:60]}", better, bad=True)
-    elif len(words) < each:
-        why = "Flux begins again with the first entry, and ends with success: tasks share what it names."
-        what = f"{each} tasks on a node, {len(words)} entries in map"
-        yield warning("short-list", what, why, f"map:{listed[:100]}", f"{each} entries", bad=True)
+    why = "Flux begins again with the first entry, and ends with success: tasks share what it names."
+    yield from list_warnings("map", listed, each, Signs(";", "semicolon", why))
     try:
         beyond = next((cpus for cpus in entries(listed, each) if not cpus <= topology.inside.pus), None)
     except (Refused, Unclear):

@@ -11,7 +11,7 @@ from advisor.model.hardware.topology import Topology
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
 EVEN = True
 """PALS wants as many ranks on each host."""
-_WORDS = ("-n", "-ppn", "--hosts", "--env", "--cpu-bind")
+_WORDS = ("-n", "-ppn", "--hosts", "--hostfile", "--env", "--cpu-bind", "--mem-bind")
 
 
 def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
@@ -24,7 +24,10 @@ def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[s
         options[words[0]] = words[1]
         del words[:2]
     table = wrapper.table(words, files)
-    hosts: list[str | None] = [*options["--hosts"].split(",")] if "--hosts" in options else list(topologies)
+    named = (
+        options["--hosts"].split(",") if "--hosts" in options else files["hostfile"]() if "--hostfile" in options else topologies
+    )
+    hosts: list[str | None] = [*named]
     each = int(options.get("-ppn", options["-n"]))
     parts = [CpuSet.parse(part) for part in options["--cpu-bind"].removeprefix("list:").split(":")] if table is None else []
     bindings: Bindings = {}
