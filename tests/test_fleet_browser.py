@@ -23,7 +23,10 @@ def test_the_page_of_a_fleet_is_sound_light_and_dark_narrow_and_wide(tmp_path: P
     plant(tmp_path / "f", 5, nodes=24)
     page = tmp_path / "fleet.html"
     page.write_text(audit_fleet([tmp_path / "f"]).html(), encoding="utf-8")
-    looks = open_page(page, [Look(axe=True), Look("dark", axe=True), Look(width=320), Look(width=3840)])
+    looks = open_page(
+        page,
+        [Look(axe=True), Look("dark", axe=True), Look(width=320, axe=True), Look("dark", width=320, axe=True), Look(width=3840)],
+    )
     assert [each for look in looks for each in (*look.get("violations", ()), *look["requests"], *look["errors"])] == []
     assert (
         [look["width"] for look in looks if look["scroll_width"] > look["width"]],

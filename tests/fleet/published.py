@@ -6,7 +6,7 @@ import random
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -15,11 +15,13 @@ from advisor.collect.hwloc.lstopo import LSTOPO
 from advisor.collect.sources import collect_machine
 from advisor.host.archive import unpack
 from advisor.host.base import Ran
-from advisor.host.source import XmlHost, host_of_store, open_host
+from advisor.host.source import XmlHost, host_of_store
 from advisor.host.tree import Entry, MemoryStore, TreeHost, top_of
+from advisor.model.audit.findings import Finding
 from advisor.model.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet, Outcome
 from advisor.model.hardware.machine import Machine
 from advisor.model.node_sets import expanded
+from advisor.work.audit import audit
 from advisor.work.judgement import judged
 from tests.fleet.planted import AT, NOISE, ROOT, SORTS, Shape, measured_at, noise, stored, untrue
 from tests.machines import hwloc_xml, sysfs
@@ -264,31 +266,33 @@ def found_alone(sort: Sort) -> dict[str, set[str]]:
     they were published, and what either shows is true. What ``_FILES`` adds to them is said here by hand.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    for each in _alone(sort):
-        for finding in judged(each).audit.found:
+    nodes = 0
+    for own, findings in _alone(sort):
+        nodes = sum(bool(node.cpuset) for node in own.topology.nodes) if own.topology else 0
+        for finding in findings:
             found[finding.id].add(finding.claim or "")
     if sort.seed is None:
         files = {**{path[1:]: content for path, content in _FILES.items()}, **sort.change.files}
         for rule, wrong in ((_BALANCING_ON, files[BALANCING] == b"1\n"), (_THP_NEVER, files[THP].endswith(b"[never]\n"))):
-            if wrong and (rule is _THP_NEVER or _cpu_nodes(each) > 1):
+            if wrong and (rule is _THP_NEVER or nodes > 1):
                 found[rule].add("")
     return found
 
 
-def _cpu_nodes(machine: Machine) -> int:
-    return sum(bool(node.cpuset) for node in machine.topology.nodes) if machine.topology else 0
-
-
-def _alone(sort: Sort) -> Iterator[Machine]:
-    """Yield the machine as each of its publications has it."""
+def _alone(sort: Sort) -> Iterator[tuple[Machine, Sequence[Finding]]]:
+    """Yield the machine as each of its publications has it, and what an audit finds on it."""
     if sort.seed is not None:
         files = {**sysfs.root(SORTS[sort.seed]()), **NOISE, **sort.change.files}
-        yield collect_machine(host_of_store(MemoryStore({f"/x{path}": entry for path, entry in stored(files).items()}, "x"), "x"))
+        store = MemoryStore({f"/x{path}": entry for path, entry in stored(files).items()}, "x")
+        own = collect_machine(host_of_store(store, "x"))
+        yield own, judged(own).audit.found
         return
     for root in CORPUS.glob(f"roots/{sort.machine}.tar.*"):
-        yield collect_machine(open_host(str(root)))
+        found = audit(str(root))
+        yield found.machine, found.audit.found
     xml = sort.change.xml((CORPUS / "xml" / f"{sort.machine}.xml").read_bytes())
-    yield collect_machine(XmlHost(xml, f"{sort.machine}.xml"))
+    own = collect_machine(XmlHost(xml, f"{sort.machine}.xml"))
+    yield own, judged(own).audit.found
 
 
 def mistakes(made: Racks, fleet: Fleet) -> Iterator[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from advisor.language.units import count, plain
 from advisor.model.audit.rule import SEVERITIES
-from advisor.model.fleet import Fleet, Wrong
+from advisor.model.fleet import Drift, Fleet, Wrong
 from advisor.model.node_sets import expanded, folded
-from advisor.render.fleet.screen import amount
+from advisor.render.fleet.screen import amount, short
 from advisor.render.jinja import fill
 
 
@@ -25,7 +25,9 @@ def _values(fleet: Fleet) -> dict[str, Any]:
         "silent": _silent(fleet),
         "asof": " to ".join(dict.fromkeys(filter(None, (fleet.begun, fleet.ended)))),
         "verdict": _verdict(fleet),
-        "kinds": [{**kind.model_dump(), "rows": rows[kind.name]} for kind in fleet.kinds],
+        "kinds": [
+            {**kind.model_dump(), "hardware": plain(short(kind.hardware), 300), "rows": rows[kind.name]} for kind in fleet.kinds
+        ],
         "matrix": _matrix(fleet),
         "wrong": numbered,
         "tables": [table for table in _tables(fleet) if table["rows"]],
@@ -65,7 +67,6 @@ def _matrix(fleet: Fleet) -> list[dict[str, Any]]:
 
 def _tables(fleet: Fleet) -> list[dict[str, Any]]:
     """Return what drifted, split, is slow and odd, as tables."""
-    drift = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in fleet.drift]
     split = [(each.fact, each.kind, one.value, str(one.count), one.nodes) for each in fleet.split for one in each.populations]
     slow = [
         (each.node, each.kind, each.figure, amount(each.value, each.unit), amount(each.median, each.unit), f"{each.z:g}",
@@ -73,8 +74,7 @@ def _tables(fleet: Fleet) -> list[dict[str, Any]]:
     ]  # fmt: skip
     odd = [(each.node or "-", each.what, each.why) for each in fleet.odd]
     return [
-        _table("drift", "Drift", "At most a tenth of a kind has another value than the rest.", drift,
-               ("fact", "kind", "value", "the rest has", "how many", "nodes")),
+        _drift(fleet.drift),
         _table("split", "Split", "Two populations: only their owner knows which is meant.", split,
                ("fact", "kind", "value", "how many", "nodes")),
         _table("slow", "Slow", "Far below the nodes of its kind by their own spread, and by so much that it matters.", slow,
@@ -84,7 +84,22 @@ def _tables(fleet: Fleet) -> list[dict[str, Any]]:
 
 
 def _table(name: str, title: str, says: str, rows: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> dict[str, Any]:
-    return {"id": name, "title": title, "says": says, "columns": columns, "rows": [tuple(map(plain, row)) for row in rows]}
+    told = [{"cells": tuple(map(plain, row)), "more": ()} for row in rows]
+    return {"id": name, "title": title, "says": says, "columns": columns, "rows": told}
+
+
+def _drift(drift: Sequence[Drift]) -> dict[str, Any]:
+    """Return a row for each set of nodes: the fact that likely causes the others, and these behind it."""
+    sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
+    for each in drift:
+        sets[each.kind, each.nodes].append(each)
+    first = [own[0] for own in sets.values()]
+    rows = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in first]
+    columns = ("fact", "kind", "value", "the rest has", "how many", "nodes")
+    table = _table("drift", "Drift", "At most a tenth of a kind has another value than the rest.", rows, columns)
+    for row, own in zip(table["rows"], sets.values(), strict=True):
+        row["more"] = [f"{each.fact} {plain(each.value, 60)} ({plain(each.majority, 60)} elsewhere)" for each in own[1:]]
+    return table
 
 
 def _nodes(fleet: Fleet) -> dict[str, list[dict[str, Any]]]:

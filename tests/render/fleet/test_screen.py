@@ -1,6 +1,7 @@
 """The screen of a thousand nodes fits 40 lines of 100 columns, and says first who answered."""
 
 import json
+import re
 
 import pytest
 
@@ -93,6 +94,21 @@ def test_whom_the_exclude_list_leaves_out_is_counted_by_why() -> None:
         "2 nodes that differ from their kind or are slow, 1 that did not answer",
         "0 nodes that differ from their kind or are slow, 0 that did not answer",
     ]
+
+
+def test_a_page_has_a_row_for_each_set_that_drifted_and_the_other_facts_behind_it() -> None:
+    """A card in another slot is one row, not twenty: who opens it finds every fact."""
+    own = {"kind": "A", "majority": "1", "value": "0", "count": 1, "of": 40}
+    drift = [Drift(fact=f"fact.{at}", nodes="n3" if at < 7 else "n4", **own) for at in range(8)]
+    about = {"scope": "mpi", "version": "0", "made": "now"}
+    fleet = Fleet(asked=40, answered=40, drift=tuple(drift))
+    page = fleet_report(fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
+    heads = re.findall(r'<th scope="row">(fact\.\d)</th>', page)
+    assert (heads, re.findall(r"<li>(fact\.\d) 0 \(1 elsewhere\)</li>", page)) == (
+        ["fact.0", "fact.7"],
+        [f"fact.{at}" for at in range(1, 7)],
+    )
+    assert "<summary>and 6 other facts</summary>" in page
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
