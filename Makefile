@@ -61,6 +61,7 @@ test-packages:
 	@sh prepare.sh test-packages
 	@sh prepare.sh launchers
 	@sh prepare.sh redfish
+	@sh prepare.sh exports
 	@sh prepare.sh browser
 
 $(VENV)/.installed: pyproject.toml prepare.sh

@@ -2,7 +2,7 @@
 # Makes a fresh machine ready: `sh prepare.sh packages` installs the system packages that are missing,
 # `sh prepare.sh test-packages` those that only the longest tests need, `sh prepare.sh launchers` the MPI launchers that
 # they ask, `sh prepare.sh redfish` what validates imitated BMCs, `sh prepare.sh browser` the browser that opens pages in
-# tests, `sh prepare.sh bench-packages` what `make bench` compares with, `sh prepare.sh venv EXTRAS STAMP` makes .venv with
+# tests, `sh prepare.sh exports` the programs that read what `advisor export` writes, `sh prepare.sh bench-packages` what `make bench` compares with, `sh prepare.sh venv EXTRAS STAMP` makes .venv with
 # the project in it, `sh prepare.sh lowest` .venv-lowest with the oldest releases that it may have.
 # Says what it does; without root it goes on and names what it could not install.
 set -eu
@@ -93,6 +93,7 @@ test_packages() {
     need clang clang clang clang
     need valgrind valgrind valgrind valgrind
     need zsh zsh zsh zsh
+    need xmllint libxml2-utils libxml2 libxml2-tools
     need groff groff groff groff
     need man man-db man-db man
     if [ "$pm" = apt-get ]; then # the emulated servers boot Debian's kernel
@@ -177,6 +178,42 @@ redfish() {
     fi
 }
 
+# exports: the programs that read what `advisor export` writes: ReFrame, junitparser and a reader of OpenMetrics from PyPI,
+# promtool out of Debian's package without its server, and OASIS' schema of SARIF from a crate that has it whole
+exports() {
+    python=$(newest_python)
+    cache=${ADVISOR_EXPORTS_CACHE:-$HOME/.cache/advisor-exports}
+    mkdir -p "$cache"
+    if [ ! -x "$cache/venv/bin/reframe" ]; then
+        say "installing ReFrame, junitparser and prometheus_client into $cache"
+        [ -x "$cache/venv/bin/python" ] || "$python" -m venv "$cache/venv" || return 0
+        "$cache/venv/bin/python" -m pip install -q --disable-pip-version-check 'ReFrame-HPC>=4.6' 'junitparser>=3' 'prometheus-client>=0.20' ||
+            say "could not install them; the tests that ask them skip"
+    fi
+    if ! have promtool && [ ! -x "$cache/promtool" ] && [ "$pm" = apt-get ]; then
+        say "bringing promtool into $cache"
+        place=$(mktemp -d)
+        chmod 755 "$place"
+        if (cd "$place" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb .) >/dev/null 2>"$log"; then
+            mv "$place/usr/bin/promtool" "$cache/promtool"
+        else
+            say "apt-get could not bring promtool; the tests that ask it skip: $(tail -n 1 "$log")"
+        fi
+        rm -rf "$place"
+    fi
+    if [ -e "$cache/sarif-schema-2.1.0.json" ] || ! have cargo; then return 0; fi
+    say "bringing OASIS' schema of SARIF into $cache"
+    mkdir -p "$cache/crate/src"
+    printf '[package]\nname = "schemas"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nserde-sarif = "=0.8.0"\n' >"$cache/crate/Cargo.toml"
+    : >"$cache/crate/src/lib.rs"
+    if cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
+        mv "$cache/crate/vendor/serde-sarif/src/schema.json" "$cache/sarif-schema-2.1.0.json"
+    else
+        say "cargo could not bring it; the test that asks it skips"
+    fi
+    rm -rf "$cache/crate"
+}
+
 # The browser that tests open pages in; npm brings what drives it, and what judges pages.
 browser_packages() {
     if ! have chromium-browser && ! have google-chrome; then need chromium chromium chromium chromium; fi
@@ -237,8 +274,9 @@ case ${1:-} in
     bench-packages) bench_packages; install_missing ;;
     launchers) launchers ;;
     redfish) redfish ;;
+    exports) exports ;;
     browser) browser_packages; install_missing; browser ;;
     lowest) lowest ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
-    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | redfish | browser | venv EXTRAS STAMP"; exit 2 ;;
+    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | redfish | exports | browser | venv EXTRAS STAMP"; exit 2 ;;
 esac

@@ -6,17 +6,8 @@ from typing import Annotated
 import typer
 
 from advisor.cli.options import each_of
-from advisor.errors import BadValue
 from advisor.model.audit.platform import Scope
 from advisor.work import values
-
-
-def _name(word: str) -> str:
-    """Refuse what is no name of a metric, a group or a suite."""
-    if not (word.isascii() and word.replace("_", "a").isalnum() and word[0].isalpha() and len(word) <= 40):
-        raise BadValue(f"--prefix {word[:40]!a} is no name", cure="letters, digits and _: advisor, site_a")
-    return word
-
 
 Form = Annotated[
     str | None,
@@ -30,9 +21,7 @@ From = Annotated[
 ScopeOfExport = Annotated[
     Scope | None, typer.Option("--scope", help="The kind of work to audit for: mpi; of a saved audit its own.")
 ]
-Prefix = Annotated[
-    str, typer.Option("--prefix", metavar="NAME", help="What names in the other program begin with.", callback=_name)
-]
+Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="What names in the other program begin with.")]
 Include = Annotated[
     list[str] | None,
     typer.Option("--include", metavar="WHAT", help="Add what a format leaves out; --list names it.", callback=each_of),

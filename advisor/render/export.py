@@ -32,7 +32,7 @@ from advisor.model.measurement import Measurements
 from advisor.render.jinja import about, fill
 
 Takes = Literal["machine", "fleet", "kinds"]
-"""A machine that was audited; a fleet's screen; the same with the machine of the first node of each kind of hardware."""
+"""A machine that was audited; a fleet's screen; the same with the machine of a node of each kind of hardware."""
 
 CURE: Final = "docs/adding.md says what an export has"
 OWN: Final = "a template of your own"
@@ -54,7 +54,7 @@ class ExportSubject:
     """When the machine was read, in seconds of Unix; None where nobody knows."""
     fleet: Fleet | None = None
     kinds: Mapping[str, Machine] = field(default_factory=dict)
-    """Of a fleet: the name of a kind -> the machine of its first node; for formats that take kinds."""
+    """Of a fleet: the name of a kind -> the machine of its first node that is like the rest; for formats that take kinds."""
 
     def audited(self) -> tuple[Machine, Audit]:
         """Return the machine and its audit; refuse a fleet."""

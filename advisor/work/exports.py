@@ -1,5 +1,6 @@
 """Exports a machine, an audit or a fleet in the words of another program, and writes the files where they are wanted."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 TEMPLATES: Final = "export"
 """The folder of a site's own formats among its templates."""
+_PREFIX: Final = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
 _CURE: Final = "write it again with advisor audit --json"
 
 
@@ -90,6 +92,8 @@ def export(
     for word in include:
         known = made.includes
         must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
+    if not _PREFIX.fullmatch(prefix):
+        raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
     options = ExportOptions(__version__, time.time(), prefix, frozenset(include))
     if not made.takes:
         subject = ExportSubject()
@@ -119,9 +123,11 @@ def _fleet(made: ExportFormat, place: Path, scope: "Scope", site: Sequence[Path]
 
     _must_take(made, ("fleet", "kinds"), "a fleet", f"name one node's capture: --from {place}/NODE{CAPTURE_SUFFIX}")
     found = audit_fleet([place], scope, site=site, observer=observer)
-    kinds = {}
+    kinds, odd = {}, set(expanded(found.fleet.exclude))
     for kind in found.fleet.kinds if "kinds" in made.takes else ():
-        kinds[kind.name] = read_machine(str(file_of_node(found.asked, expanded(kind.nodes)[0])), observer)
+        names = expanded(kind.nodes)
+        usual = next((name for name in names if name not in odd), names[0])
+        kinds[kind.name] = read_machine(str(file_of_node(found.asked, usual)), observer)
     return ExportSubject(fleet=found.fleet, kinds=kinds, read=_seconds(found.fleet.ended))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from advisor.language.units import plain
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.rule import SEVERITIES
 from advisor.model.fleet import Fleet
@@ -53,8 +54,8 @@ def facts(subject: ExportSubject, options: ExportOptions) -> dict[str, Any]:
         "adapters": _adapters(machine),
         "gpus": None if machine.gpus is None else len(machine.gpus),
         "findings": _findings(audit),
-        "settings": {row.name: row.current for row in audit.settings if row.current is not None},
-        "wanted": {row.name: row.wanted for row in audit.settings if row.met is False},
+        "settings": {row.name: plain(row.current) for row in audit.settings if row.current is not None},
+        "wanted": {row.name: plain(row.wanted) for row in audit.settings if row.met is False and row.wanted is not None},
     }
 
 

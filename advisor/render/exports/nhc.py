@@ -15,7 +15,7 @@ from typing import Final
 from advisor.language.units import plain, slower
 from advisor.model.audit.findings import Audit
 from advisor.model.cpuset import CpuSet
-from advisor.model.fleet import Kind
+from advisor.model.fleet import CAPTURE_SUFFIX, Kind
 from advisor.model.hardware.devices import Port, is_active
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Topology, counts
@@ -54,6 +54,8 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
             else "# For all nodes like it write them in place of its name: {n[001-400],n[410-480]}"
         )
         lines += ["", about]
+        if kind:
+            lines.append(f"# Its kernel settings: advisor export nhc --from {names[0]}{CAPTURE_SUFFIX}")
         lines += _of_machine(machine, target(names), subject.audit, _numa_is_wrong(subject, kind))
     return {f"{options.prefix}.nhc.conf": "".join(f"{line}\n" for line in lines)}
 

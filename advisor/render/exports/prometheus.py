@@ -39,5 +39,5 @@ def _escaped(value: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a value that reads back the same: 8, 1.52e+11."""
-    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else repr(value)
+    """Return a value: whole numbers in full, of others six digits, for no measurement has more."""
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"

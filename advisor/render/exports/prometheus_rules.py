@@ -82,7 +82,7 @@ groups:
 _TESTS: Final = """\
 # promtool test rules PREFIX-rules-test.yml
 rule_files: [PREFIX-rules.yml]
-evaluation_interval: 1m
+evaluation_interval: 30m
 tests:
   - interval: 1m
     name: a costly finding fires after an hour, a small one never

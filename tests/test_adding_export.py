@@ -1,0 +1,67 @@
+"""docs/adding.md adds an export in one module: here it is added to a copy, used, and left incomplete."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+
+from tests.machines.catalogue import write_archive
+
+ROOT = Path(__file__).parents[1]
+MODULE = "advisor/render/exports/findings_tsv.py"
+EXAMPLE = re.search(rf"```python\n# {MODULE}\n(.*?)```", (ROOT / "docs/adding.md").read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of what a checkout needs to run, with a capture."""
+    place = tmp_path_factory.mktemp("copy")
+    for folder in ("advisor", "rules", "templates"):
+        copytree(ROOT / folder, place / folder, ignore=ignore_patterns("pictures"))
+    write_archive("b-c6525-2x7702-nps1", place / "node.tar.gz")
+    return place
+
+
+def run(copy: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the copy as users do, with the module in it."""
+    (copy / MODULE).write_text(text)
+    own = {name: value for name, value in os.environ.items() if name != "ADVISOR_TRACEBACK"}
+    line = [sys.executable, "-m", "advisor", "export", *words]
+    return subprocess.run(line, cwd=copy, env=own, capture_output=True, text=True, check=False, timeout=300)
+
+
+def example() -> str:
+    """Return the module as the page has it."""
+    assert EXAMPLE is not None
+    return EXAMPLE[1]
+
+
+def test_an_export_is_one_module(copy: Path) -> None:
+    """The list has it with what it was proven with, and it writes the findings of a capture."""
+    listed = run(copy, example(), "--list").stdout
+    made = run(copy, example(), "findings-tsv", "--from", "node.tar.gz")
+    assert re.findall(r"findings-tsv .*\n +(.*)", listed) == ["of a machine; proven: LibreOffice 7.4, opened by hand"]
+    assert (made.returncode, [line.split("\t")[:3] for line in made.stdout.splitlines()][:2]) == (
+        0,
+        [["high", "numa-nps-below-best", ""], ["info", "fabric-socket-without-adapter", "socket 0"]],
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (r"TITLE = .*\n", "", "this export lacks TITLE; docs/adding.md says what an export has"),
+        (r"findings-tsv", "findings", "its NAME is 'findings', and it is that of its module: findings-tsv"),
+        (r"import plain", "import plane", "line 5: this export cannot be loaded: cannot import name 'plane'"),
+        (r"ORDER = 90", "ORDER = ninety", "line 10: this export cannot be loaded: name 'ninety' is not defined"),
+    ],
+)
+def test_half_an_export_is_refused_in_one_line(copy: Path, old: str, new: str, said: str) -> None:
+    """The line names the file and the part."""
+    done = run(copy, re.sub(old, new, example(), count=1), "findings-tsv", "--from", "node.tar.gz")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"advisor: {MODULE}: {said}"), done.stderr
