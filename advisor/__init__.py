@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from advisor.work.experiment.task import experiment_status as experiment_status
     from advisor.work.experiment.task import resume_experiment as resume_experiment
     from advisor.work.experiment.task import run_experiment as run_experiment
-    from advisor.work.exports import export as export
     from advisor.work.hpl import measure_hpl as measure_hpl
     from advisor.work.job.folder import write_job as write_job
     from advisor.work.job.hosts import HostOptions as HostOptions
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from advisor.work.measure import read_measurements as read_measurements
     from advisor.work.measure import wished as wished
     from advisor.work.report.change import change_report as change_report
+    from advisor.work.report.exports import export as export
     from advisor.work.report.single import report as report
     from advisor.work.rules import explain as explain
     from advisor.work.rules import rulebook as rulebook
@@ -76,7 +76,7 @@ _HOMES: Final = {
     "work.checklist": ("Ordered", "checklist"),
     "work.experiment.plan": ("experiment_plan",),
     "work.experiment.task": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
-    "work.exports": ("export",),
+    "work.report.exports": ("export",),
     "work.hpl": ("measure_hpl",),
     "work.job.hpl": ("HplOptions",),
     "work.job.folder": ("write_job",),

@@ -32,7 +32,7 @@ def report_formats(incomplete: str) -> Offers:
 
 def exports(incomplete: str) -> Offers:
     """Offer the formats of advisor export."""
-    from advisor.work.exports import formats as known
+    from advisor.work.report.exports import formats as known
 
     return _beginning(incomplete, ((name, each.title) for name, each in known().items()))
 

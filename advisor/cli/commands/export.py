@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Write an export."""
     from advisor.render.export import listing
-    from advisor.work.exports import export, export_format, formats
+    from advisor.work.report.exports import export, export_format, formats
     from advisor.work.values import must_be_writable
 
     if listed:

@@ -63,7 +63,7 @@ def spare(result: Result) -> float:
 
 _TEST: Final = '''\
 # Written by advisor @VERSION@ of @ABOUT@: reframe -c FILE -r
-# Lower bounds are three times the spread of the repeats, at least 5 %. Nodes must be idle: advisor refuses busy ones.
+# Lower bounds are three times the spread of the repeats, at least 5 %. Nodes must be idle: a busy one is not measured.
 import json
 from statistics import median
 
@@ -90,7 +90,7 @@ class @NAME@Bandwidth(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def measured(self):
-        return sn.assert_found(r'"results"', self.stdout, "advisor measured nothing; see its standard error")
+        return sn.assert_found(r'"results"', self.stdout, "nothing was measured; see standard error")
 
     @run_before("performance")
     def figures(self):
@@ -100,7 +100,7 @@ class @NAME@Bandwidth(rfm.RunOnlyRegressionTest):
 
     @deferrable
     def figure(self, name):
-        """Return the best median of both kinds of stores, of results that advisor believes, in the part's own memory."""
+        """Return the best median of both kinds of stores, of results that are believed, in the part's own memory."""
         with open(sn.evaluate(self.stdout)) as file:
             results = json.load(file)["results"]
         return max(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from advisor.model.node_sets import expanded
 from advisor.render.export import ExportSubject
 from advisor.render.exports.nhc import target
-from advisor.work.exports import export
+from advisor.work.report.exports import export
 from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples

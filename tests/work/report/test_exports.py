@@ -1,5 +1,6 @@
 """What is exported: this machine, a capture, a saved audit as it was, a fleet's folder."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import pytest
 from advisor.errors import BadInput, BadValue
 from advisor.fleet.fold import OWN_NAME
 from advisor.render.export import built_in
-from advisor.work import exports
 from advisor.work.audit import audit
-from advisor.work.exports import export, formats, is_fleet, read_at, saved_audit
-from tests.machines.catalogue import tree, write_archive
-from tests.machines.tree import archive
+from advisor.work.report import exports
+from advisor.work.report.exports import export, formats, is_fleet, read_at, saved_audit
+from tests.fleet.planted import shape
+from tests.machines.catalogue import write_archive
 
 NODE = "b-c6525-2x7702-nps1"
+ABOUT = b"advisor: 1.0\ntime: 2026-01-31T06:10:00Z\n"
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +120,7 @@ def test_no_export_holds_what_names_the_hardware(name: str, node: str) -> None:
 
 def test_the_time_is_that_of_the_capture(node: str, saved: str, tmp_path: Path) -> None:
     """As the capture says; of a JSON when it was written; where nothing says it nobody knows."""
-    own = tree(NODE)
-    told = own | {"advisor-capture/about": b"advisor: 1.0\ntime: 2026-01-31T06:10:00Z\n"}
-    archive(told, tmp_path / "told.tar.gz", "told")
+    (tmp_path / "told.tar.gz").write_bytes(gzip.compress(shape("haswell").copy({"advisor-capture/about": ABOUT}), 1, mtime=0))
     places = (str(tmp_path / "told.tar.gz"), saved, node, str(tmp_path))
     assert [read_at(place) for place in places] == [1769839800.0, Path(saved).stat().st_mtime, None, None]
 
