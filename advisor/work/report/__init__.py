@@ -1,1 +1,1 @@
-"""Makes a report: one machine, audited, drawn, measured, with its plan and launch lines; or one before and after a change; and exports."""
+"""Makes a report of one machine, audited, drawn, measured, with its plan and launch lines; of a change; and exports."""
