@@ -8,7 +8,8 @@ JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -ge
 # Tests start a thousand Pythons: where nothing may be kept compiled, each compiles the product once more, a third of all seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit test test-ci test-all test-lowest mutants lint format bench docs packages test-packages clean
+.PHONY: audit test test-ci test-all test-lowest test-pythons mutants lint format bench docs packages test-packages clean \
+	wheel pyz deb rpm sbom dist lock
 
 audit: packages $(VENV)/.installed
 	$(BIN)/advisor audit $(ARGS)
@@ -31,6 +32,18 @@ test-lowest: packages
 	@sh prepare.sh lowest
 	.venv-lowest/bin/pytest -q -n $(JOBS) --dist worksteal -m "not slow" -W ignore::DeprecationWarning $(ARGS)
 
+# The wheel in a clean environment of every Python that is here: the oldest releases it may have, and the newest.
+test-pythons: $(VENV)/.installed-package
+	$(BIN)/nox -f packaging/noxfile.py $(ARGS)
+
+# What is installed elsewhere goes to dist/: docs/install.md.
+wheel pyz deb rpm sbom lock: $(VENV)/.installed-package
+	@PYTHON=$(BIN)/python sh packaging/packages.sh $@
+
+dist: wheel
+	@$(MAKE) --no-print-directory pyz
+	@$(MAKE) --no-print-directory deb rpm sbom
+
 # Changes the product at random, in a copy, and names what no test notices: CONTRIBUTING.md. Half an hour; not for CI.
 mutants: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.mutants $(ARGS)
@@ -40,7 +53,7 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	if command -v shellcheck >/dev/null; then shellcheck prepare.sh tests/emulated/*.sh tests/fakenode/*.sh; fi
+	if command -v shellcheck >/dev/null; then shellcheck prepare.sh packaging/*.sh tests/emulated/*.sh tests/fakenode/*.sh; fi
 
 format: $(VENV)/.installed-lint
 	$(BIN)/ruff format .
@@ -73,5 +86,8 @@ $(VENV)/.installed-test: pyproject.toml prepare.sh
 $(VENV)/.installed-lint: pyproject.toml prepare.sh
 	@sh prepare.sh venv test,lint $@
 
+$(VENV)/.installed-package: pyproject.toml prepare.sh
+	@sh prepare.sh venv package $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .nox .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
