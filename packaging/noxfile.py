@@ -41,9 +41,12 @@ def try_out(session: nox.Session, *constraint: str) -> None:
     session.run("uv", "build", "--quiet", "--wheel", "-o", str(place / "wheel"), str(ROOT), external=True)
     (wheel,) = (place / "wheel").glob("*.whl")
     session.install(*constraint, f"{wheel}[test]")
+    session.chdir(ROOT)
     session.run("python", "-m", "tests.machines", "b-c6525-2x7702-nps1", "-o", str(place / "node.tar.gz"))
     with session.chdir(place):
-        session.run("python", "-c", "import advisor, sys, pydantic, typer; print(sys.version, pydantic.VERSION, typer.__version__)")
+        session.run(
+            "python", "-c", "import advisor, sys, pydantic, typer; print(sys.version, pydantic.VERSION, typer.__version__)"
+        )
         session.run("advisor", "rules", "test")
         session.run("advisor", "audit", "--from", "node.tar.gz")
         session.run("advisor", "audit", "--no-measure")

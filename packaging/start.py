@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 
 ASK = "import sys; print('cp%d%d%s' % (*sys.version_info[:2], 't' * ('t' in sys.abiflags)), sys.implementation.name)"
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
@@ -82,7 +83,7 @@ def unpacked(archive, build, tag):
         folder = os.path.realpath(os.path.join(wish, "pyz"))
         done = os.path.join(folder, f"{build}-{tag}")
         try:
-            if not usable(folder):
+            if led_elsewhere(wish) or not usable(folder):
                 continue
             if not os.path.isdir(done):
                 with made_beside(folder) as new:
@@ -113,6 +114,12 @@ def usable(folder):
         return False
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return unsafe(folder) is None and os.access(folder, os.W_OK | os.X_OK) and not os.statvfs(folder).f_flag & os.ST_NOEXEC
+
+
+def led_elsewhere(wish):
+    """Tell whether a link that somebody else made stands on the way: he would say in which of our folders the parts are."""
+    steps = [wish[:end] for end in range(1, len(wish) + 1) if wish[end : end + 1] in ("", "/")]
+    return any(os.path.islink(step) and os.lstat(step).st_uid not in (0, os.geteuid()) for step in steps)
 
 
 def unsafe(path):
@@ -198,6 +205,6 @@ def for_this_run(archive, tag):
 if __name__ == "__main__":
     try:
         main()
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         sys.stderr.write(f"advisor: {sys.argv[0]} is damaged ({error}); copy it again\n")
         sys.exit(2)
