@@ -104,7 +104,7 @@ class OtherLauncher:
     versions: tuple[VersionQuery, ...] = ()
 
 
-JOB_SCRIPTS: Final = ("slurm", "pbs", "flux")
+JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf")
 """The schedulers whose job scripts are written."""
 USUAL_SCRIPTS: Final = ("slurm", "pbs")
 """Those of launchers that start ranks in any job; of other schedulers a launcher says that it is theirs."""

@@ -9,19 +9,13 @@ from pkgutil import iter_modules
 from typing import Final, Literal
 
 from advisor.errors import BadInput, BadValue, did_you_mean
-from advisor.launch.launcher import Dialect, Launcher, OtherLauncher, RankVariables, VersionQuery
+from advisor.launch.launcher import Dialect, Launcher, OtherLauncher, VersionQuery
 from advisor.launch.launcher_answers import guarded
 from advisor.launch.launcher_parts import file_of, loaded
 from advisor.launch.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
 
-OTHERS: Final = (
-    OtherLauncher(
-        ("jsrun",),
-        RankVariables(rank=("JSM_NAMESPACE_RANK",), size=("JSM_NAMESPACE_SIZE",), local=("JSM_NAMESPACE_LOCAL_RANK",)),
-    ),
-    OtherLauncher(("aprun", "ibrun", "ccc_mprun", "yod", "poe")),
-)
+OTHERS: Final = (OtherLauncher(("aprun", "ibrun", "ccc_mprun", "yod", "poe")),)
 """Launchers whose lines are neither written nor read here, and what is known of them all the same."""
 
 _SUPPOSED: Final = "openmpi"

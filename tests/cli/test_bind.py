@@ -275,6 +275,18 @@ def test_a_launcher_of_one_scheduler_gets_its_job_script_alone(nodes: Path, caps
     assert "#flux: --nodes=2\n#flux: --exclusive\n#flux: --requires=hosts:b,a\n" in (folder / "job.flux").read_text()
 
 
+def test_jsrun_gets_a_job_script_of_lsf_and_its_file(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Hosts by their number in the plan are put in their places there, in the resource file too."""
+    folder = tmp_path / "job"
+    printed(
+        capsys, *of(nodes, NAPLES), "--nodes", "2", "--ranks-per-node", "2", "--launcher", "jsrun", "-o", folder, "--", "./app"
+    )
+    assert sorted(file.name for file in folder.iterdir()) == ["erf", "job.lsf", "launch.sh", "plan.json"]
+    assert '--erf_input "$here"/erf' in (folder / "launch.sh").read_text()
+    script = (folder / "job.lsf").read_text()
+    assert ["#BSUB -nnodes 2\n" in script, "for file in launch.sh erf plan.json; do\n" in script] == [True, True]
+
+
 def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
     """Where hosts were only counted, the job script puts the job's own names in their places, in every file."""
     folder, run = tmp_path / "job", tmp_path / "run"
