@@ -43,7 +43,7 @@ OPTIONS: Options = {
     "--memory_per_rs": (1, "gives each resource set {0} MB of memory"),
     "--np": (1, "starts {0} tasks"),
     "--bind": (1, "binds each task to {0} of its resource set"),
-    "--launch_distribution": (1, "deals tasks to resource sets {0}"),
+    "--launch_distribution": (1, "starts tasks on resource sets {0}"),
     "--latency_priority": (1, "keeps near each other {0}"),
     "--erf_input": (1, "puts ranks where the file {0} says"),
     "--erf_output": (1, "writes where ranks are to {0}"),

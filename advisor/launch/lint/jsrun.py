@@ -80,7 +80,7 @@ def _sets(made: "Prediction") -> Sets:
     if odd := next((name for name in ("--rs_per_socket", "--exclude_hosts") if first.has(name)), None):
         raise Unclear(f"{odd} is not worked out here")
     if first.has("--np"):
-        raise Unclear("how -p deals tasks to resource sets, is not worked out here; -a says it")
+        raise Unclear("how -p puts tasks into resource sets, is not worked out here; -a says it")
     if (first.value("--launch_distribution") or "packed") != "packed":
         raise Unclear(f"-d {(first.value('--launch_distribution') or '')[:40]} is not worked out here")
     whole = (first.value("--cpu_per_rs") or "").upper() == "ALL_CPUS"
