@@ -39,18 +39,56 @@ def _limit(cpus: int) -> float:
 
 
 def template_values(
-    tasks: Sequence[Task], programs: Mapping[str, bytes], *, busy_ok: bool, sees: str | None = None
+    tasks: Sequence[Task],
+    programs: Mapping[str, bytes],
+    *,
+    busy_ok: bool,
+    sees: str | None = None,
+    holds: bytes | None = None,
 ) -> dict[str, object]:
     """Return what the script is made from: the programs as an archive, the tasks as lines, the limits of the idle gate.
 
-    With ``sees`` it only looks whether the node is idle and has a program at that path.
+    With ``sees`` it only looks whether the node is idle and has a program at that path, which holds that where it is known.
     """
     lines = [
         " ".join([str(at), str(round(limit_of(task))), *map(quote, (task.kernel, *task.argv))]) for at, task in enumerate(tasks)
     ]
     limits = {"share": round(SHARE * 100), "most": round(MOST * 100), "least": round(LEAST * 100)}
     path = quote(sees) if sees else ""
-    return {"programs": _archive(programs), "tasks": lines, "end": END, "busy_ok": busy_ok, "sees": path, **limits}
+    return {
+        "programs": _archive(programs),
+        "tasks": lines,
+        "end": END,
+        "busy_ok": busy_ok,
+        "sees": path,
+        "sum": "" if holds is None else cksum(holds),
+        **limits,
+    }
+
+
+def cksum(data: bytes) -> str:
+    r"""Return what POSIX's cksum prints of its input: the check value and the count of bytes.
+
+    >>> cksum(b"hello\n")
+    '3015617425 6'
+    """
+    check = 0
+    length = len(data)
+    for byte in (*data, *length.to_bytes((length.bit_length() + 7) // 8, "little")):
+        check = (check << 8) & 0xFFFFFFFF ^ _CHECKS[check >> 24 ^ byte]
+    return f"{check ^ 0xFFFFFFFF} {length}"
+
+
+def _check(byte: int) -> int:
+    value = byte << 24
+    for _ in range(8):
+        value = value << 1 ^ (_POLYNOMIAL if value >> 31 else 0)
+    return value
+
+
+_POLYNOMIAL: Final = 0x104C11DB7
+"""Of CRC-32, as POSIX has it for cksum."""
+_CHECKS: Final = tuple(map(_check, range(256)))
 
 
 def _archive(programs: Mapping[str, bytes]) -> str:

@@ -68,11 +68,6 @@ def naples(settings: Json) -> str:
     return "naples-interleaved" if settings["NodeInterleave"] == "Enabled" else "naples"
 
 
-def mini(settings: Json) -> str:
-    """Return the small server of a fleet that a PowerEdge R7525's settings describe: two NUMA nodes a socket, or one."""
-    return "mini" if settings["NumaNodesPerSocket"] in ("2", "4") else "mini-nps1"
-
-
 def small(settings: Json) -> str:
     """Return the server of eight CPUs that a PowerEdge R7525's settings describe: a restart of it takes little."""
     return f"small-nps{settings['NumaNodesPerSocket']}"
@@ -86,7 +81,6 @@ BOARDS: dict[str, tuple[str, Callable[[Json], str]]] = {
     "rome": ("rome", rome),
     "intel": ("dell", intel),
     "naples": ("naples", naples),
-    "mini": ("rome", mini),
     "small": ("rome", small),
 }
 """Boards: the machine of ``tests/bmc/fixtures`` that its BMC shows, and what its settings boot."""

@@ -44,14 +44,14 @@ def lacking_link() -> str | None:
     return f"linked guests need {', '.join(absent)}" if absent else None
 
 
-def on_guest(server: str, script: str, out: Path, *, guests: int = 1) -> str:
+def on_guest(server: str, script: str, out: Path, *, guests: int = 1, limit: float = LIMIT) -> str:
     """Return what a bash script prints on an emulated server; ``$PYTHON`` runs this Python, /run/vm is ``out``.
 
     Of several guests it runs on n1, and reaches n2 and the others by ssh.
     """
-    environment = os.environ | {"VM_OUT": str(out), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"VM_OUT": str(out), "PYTHONPATH": str(ROOT), "VM_TIMEOUT": str(int(limit))}
     command = [str(HERE / "vm.sh"), "-c", str(guests), server, "bash", "-ec", f'PYTHON="{sys.executable}"\n{script}']
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit, check=False)
     if done.returncode:
         raise AssertionError(f"{server}: {script!r} ended with {done.returncode}: {done.stderr[-2000:]}")
     return done.stdout

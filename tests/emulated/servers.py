@@ -129,8 +129,6 @@ _NAMED = {
     "rome-nps1": replace(_NPS4, nodes=2, nics=(1,)),
     "rome-l3numa": replace(_NPS4, nodes=32, mib=128, nics=(24,)),
     "intel-snc2": _INTEL,
-    "mini": replace(_NPS4, groups=2, cores=2, nodes=4, nics=(3, 0), dimms=4),  # 8 CPUs, for clusters
-    "mini-nps1": replace(_NPS4, groups=2, cores=2, nodes=2, mib=512, nics=(1, 0), dimms=4),
 }
 _ALL = {**dict(_variants()), **_NAMED}
 SERVERS = _ALL | {

@@ -4,6 +4,7 @@ The nodes have their own kernel, busybox beside this machine's programs, and dro
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from tests.emulated.guests import lacking, lacking_link, on_guest
 
 pytestmark = [pytest.mark.emulated, pytest.mark.slow]
-SERVER = "mini"
+SERVER = "small-nps2"
 GUESTS = 4
 SCRIPT = f"""
 "$PYTHON" -m advisor fleet capture -w 'n[2-{GUESTS + 1}]' --timeout 300 -o /run/vm/fleet --json >/run/vm/captured.json
@@ -37,3 +38,35 @@ def test_a_fleet_of_emulated_servers_is_captured_and_audited(tmp_path: Path, cap
     assert status(["fleet", "audit", str(tmp_path / "fleet"), "--json"]) == 0
     audited = json.loads(capsys.readouterr().out)
     assert [(each["nodes"], each["count"]) for each in audited["kinds"]] == [("n[2-4]", 3)]
+
+
+MEASURE = """
+"$PYTHON" -m advisor fleet capture -w 'n[1-2]' --timeout 600 -o /run/vm/fleet --json >/run/vm/captured.json
+"$PYTHON" -m advisor fleet measure -w 'n[1-2]' --busy-ok --timeout 3000 -o /run/vm/fleet --json >/run/vm/measured.json || true
+for node in n1 n2; do
+    ssh $node 'find /tmp -maxdepth 1 -name "advisor-fleet.*" -newer /proc/1; ps | grep "advisor-[f]leet" || true'
+done
+"""
+
+
+def test_emulated_servers_are_measured_by_kernels_that_are_sent(tmp_path: Path) -> None:
+    """Structure, not speed: built on the first, sent to both, each gives a figure of each NUMA node and of the machine."""
+    reason = lacking() or lacking_link()
+    if reason is not None:
+        pytest.skip(reason)
+    if os.environ.get("ADVISOR_EMULATED") != "all":
+        pytest.skip("kernels take minutes on emulated processors: ADVISOR_EMULATED=all")
+    left = on_guest("small-nps1", MEASURE, tmp_path, guests=2, limit=3000)
+    told: dict[str, Any] = json.loads((tmp_path / "measured.json").read_text())
+    assert ((told["asked"], told["measured"], told["not_measured"]), left.strip()) == ((2, 2, []), ""), told
+    parts = {
+        node: {
+            (each["purpose"], each["part"], each["index"])
+            for each in json.loads((tmp_path / "fleet" / f"{node}.measured.json").read_text())["results"]
+        }
+        for node in ("n1", "n2")
+    }
+    assert (parts["n1"] == parts["n2"], {("part", "machine", None), ("part", "numa", 0), ("part", "numa", 1)} <= parts["n1"]) == (
+        True,
+        True,
+    ), parts

@@ -1,6 +1,8 @@
 """Kernels that run elsewhere: the script with them, the idle gate in it, and what comes back."""
 
 import os
+import random
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from advisor.host.base import Ran
 from advisor.measure.headers import read_kernels
-from advisor.measure.on_node import recorded, results_on_node, template_values
+from advisor.measure.on_node import cksum, recorded, results_on_node, template_values
 from advisor.model.measurement import Task
 from advisor.paths import template
 from advisor.render.fleet.on_node import measure_script
@@ -47,6 +49,33 @@ def ran(folder: Path, kernel: bytes, *, busy: int = 0, busy_ok: bool = False) ->
     )
     assert list((folder / "tmp").glob("kernels*")) == [], done.stderr
     return (folder / "out").read_bytes() + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cksum") is None, reason="cksum is not installed")
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 70_000])
+def test_the_check_value_is_that_of_cksum(size: int) -> None:
+    """A node has cksum, and nothing of ours: the value that it prints is worked out here."""
+    data = random.Random(size).randbytes(size)  # noqa: S311 - no secret
+    assert cksum(data) == subprocess.run(["cksum"], input=data, capture_output=True, check=True).stdout.decode().strip()
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "says"),
+    [(KERNEL, 0, b""), (b"#!/bin/sh\n", 3, b"is another program on this node than here\n"), (None, 3, b"is not on this node")],
+    ids=["the same", "another", "none"],
+)
+def test_a_program_that_ranks_start_must_be_the_same_on_the_node(
+    tmp_path: Path, there: bytes | None, status: int, says: bytes
+) -> None:
+    """Before any rank starts: one that was built earlier and copied there is named."""
+    place = tmp_path / "mbw mr"
+    if there is not None:
+        place.write_bytes(there)
+        place.chmod(stat.S_IRWXU)
+    values = template_values((), {}, busy_ok=True, sees=str(place), holds=KERNEL)
+    script = measure_script(template("measure_on_node.sh.j2"), values).encode()
+    done = subprocess.run(["/bin/sh", "-s", "--", "-o", tmp_path / "out"], input=script, capture_output=True, check=False)
+    assert (done.returncode, says in done.stderr) == (status, True), done.stderr
 
 
 def test_a_task_runs_with_its_own_words_and_comes_back(tmp_path: Path) -> None:

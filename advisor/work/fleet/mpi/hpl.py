@@ -61,7 +61,9 @@ def measure_fleet_hpl(
     try:
         for group in groups:
             runner = _Runner(group, options, way, launcher or LauncherOptions(), observer)
-            idle, others = gate(tuple(group.machines), way, runner.program, busy_ok=options.busy_ok, observer=observer)
+            idle, others = gate(
+                tuple(group.machines), way, runner.program, ours=options.xhpl is None, busy_ok=options.busy_ok, observer=observer
+            )
             why_not |= others
             _measure(runner, idle, done)
     except KeyboardInterrupt:

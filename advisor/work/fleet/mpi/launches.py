@@ -18,6 +18,7 @@ from advisor.measure.mpi import LaunchOutput, failed, limit_of
 from advisor.measure.on_node import recorded, template_values
 from advisor.measure.resources import Resources
 from advisor.model.hardware.machine import Machine
+from advisor.model.node_sets import folded
 from advisor.paths import template
 from advisor.render.fleet.on_node import measure_script
 from advisor.work import SILENT, Observer
@@ -27,6 +28,8 @@ from advisor.work.fleet.on_node import brought, errand, new_mark
 from advisor.work.job.hosts import LauncherOptions
 from advisor.work.machine import read_machine
 
+LACKS: Final = "on this node"
+"""What the script says of a program that is not there, or is another one."""
 _LOOK: Final = 90.0
 """Seconds for the idle gate of a node: to connect, to look for a second."""
 Heard = Callable[[str, LaunchOutput], None]
@@ -109,12 +112,21 @@ def chosen(options: LauncherOptions, way: Way) -> Choice:
 
 
 def gate(
-    names: Sequence[str], way: Way, program: str | None = None, *, busy_ok: bool = False, observer: Observer = SILENT
+    names: Sequence[str],
+    way: Way,
+    program: str | None = None,
+    *,
+    ours: bool = True,
+    busy_ok: bool = False,
+    observer: Observer = SILENT,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the nodes that are idle and see a program, and why others can take no part."""
+    """Return the nodes that are idle and see a program, and why others can take no part.
+
+    One that is ``ours`` has to be the same there as here; one of the site's may be built for the nodes.
+    """
     idle: list[str] = []
     why_not: dict[str, str] = {}
-    values = template_values((), {}, busy_ok=busy_ok, sees=program or "/bin/sh")
+    values = template_values((), {}, busy_ok=busy_ok, sees=program or "/bin/sh", holds=_here(program) if ours else None)
     mark = new_mark()
 
     def take(reply: Reply) -> None:
@@ -133,7 +145,19 @@ def gate(
         ask_nodes(names, errand(script, mark), replace(way, timeout=max(way.timeout, _LOOK)), take)
     finally:
         observer.end()
+    lacking = [node for node, why in why_not.items() if LACKS in why]
+    if lacking:
+        cure = "copy it to the same path on each, or into a folder that all nodes see and give that with --kernels"
+        observer.say(f"{folded(lacking)} cannot take part without {program}: {cure}")
     return tuple(name for name in names if name in idle), why_not
+
+
+def _here(program: str | None) -> bytes | None:
+    """Return a program as it is on this host; None of a site's own that is on the nodes alone."""
+    try:
+        return None if program is None else Path(program).read_bytes()
+    except OSError:
+        return None
 
 
 def start_all(starts: Sequence[Start], way: Way, heard: Heard) -> None:

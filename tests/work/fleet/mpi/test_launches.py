@@ -12,6 +12,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.host.errands import Way
 from advisor.launch.launcher import Launch
+from advisor.work import Silent
 from advisor.work.fleet import measure
 from advisor.work.fleet.answers import AnswersFolder
 from advisor.work.fleet.measure import measure_fleet
@@ -25,6 +26,17 @@ from tests.work.fleet.test_measure import KERNEL
 OSU = "# OSU MPI Bandwidth Test v7.3\\n# Size Bandwidth (MB/s)\\n1048576 12000.0\\n"
 
 
+class Heard(Silent):
+    """Notes what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Note it."""
+        self.said.append(text)
+
+
 @needs_sshd
 def test_who_is_not_there_or_lacks_the_program_takes_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its reason, so that no pair is blamed for it; nothing is left on the nodes."""
@@ -36,7 +48,9 @@ def test_who_is_not_there_or_lacks_the_program_takes_no_part(tmp_path: Path, mon
             ("n1",),
             {"n2": "refused", "n3": "failed"},
         )
-        nobody, lacking = gate(("n1",), Way(timeout=120), f"{tmp_path}/no; such", busy_ok=True)
+        heard = Heard()
+        nobody, lacking = gate(("n1",), Way(timeout=120), f"{tmp_path}/no; such", busy_ok=True, observer=heard)
+        assert [line for line in heard.said if line.startswith(f"n1 cannot take part without {tmp_path}/no; such: copy it")] != []
         assert (nobody, f"{tmp_path}/no; such is not on this node" in lacking["n1"]) == ((), True)
         assert nodes.left_behind() == []
 
