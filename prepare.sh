@@ -170,7 +170,7 @@ redfish() {
     mkdir -p "$cache/crate/src"
     printf '[package]\nname = "schemas"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nnv-redfish-schema = "=0.22.1"\n' >"$cache/crate/Cargo.toml"
     : >"$cache/crate/src/lib.rs"
-    if cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
+    if timeout 300 cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
         mv "$cache/crate/vendor/nv-redfish-schema/redfish-csdl/csdl" "$cache/schemas"
         rm -rf "$cache/crate"
     else
@@ -206,7 +206,7 @@ exports() {
     mkdir -p "$cache/crate/src"
     printf '[package]\nname = "schemas"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nserde-sarif = "=0.8.0"\n' >"$cache/crate/Cargo.toml"
     : >"$cache/crate/src/lib.rs"
-    if cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
+    if timeout 300 cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
         mv "$cache/crate/vendor/serde-sarif/src/schema.json" "$cache/sarif-schema-2.1.0.json"
     else
         say "cargo could not bring it; the test that asks it skips"
