@@ -179,7 +179,7 @@ redfish() {
 }
 
 # exports: the programs that read what `advisor export` writes: ReFrame, junitparser and a reader of OpenMetrics from PyPI,
-# promtool out of Debian's package without its server, and OASIS' schema of SARIF from a crate that has it whole
+# promtool and node_exporter out of Debian's packages without their services, and OASIS' schema of SARIF from a crate that has it whole
 exports() {
     python=$(newest_python)
     cache=${ADVISOR_EXPORTS_CACHE:-$HOME/.cache/advisor-exports}
@@ -190,17 +190,19 @@ exports() {
         "$cache/venv/bin/python" -m pip install -q --disable-pip-version-check 'ReFrame-HPC>=4.6' 'junitparser>=3' 'prometheus-client>=0.20' ||
             say "could not install them; the tests that ask them skip"
     fi
-    if ! have promtool && [ ! -x "$cache/promtool" ] && [ "$pm" = apt-get ]; then
-        say "bringing promtool into $cache"
+    for pair in promtool:prometheus prometheus-node-exporter:prometheus-node-exporter; do
+        program=${pair%%:*}
+        if have "$program" || [ -x "$cache/$program" ] || [ "$pm" != apt-get ]; then continue; fi
+        say "bringing $program into $cache"
         place=$(mktemp -d)
         chmod 755 "$place"
-        if (cd "$place" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb .) >/dev/null 2>"$log"; then
-            mv "$place/usr/bin/promtool" "$cache/promtool"
+        if (cd "$place" && apt-get download -qq "${pair##*:}" && dpkg -x ./*.deb .) >/dev/null 2>"$log"; then
+            mv "$place/usr/bin/$program" "$cache/$program"
         else
-            say "apt-get could not bring promtool; the tests that ask it skip: $(tail -n 1 "$log")"
+            say "apt-get could not bring $program; the tests that ask it skip: $(tail -n 1 "$log")"
         fi
         rm -rf "$place"
-    fi
+    done
     if [ -e "$cache/sarif-schema-2.1.0.json" ] || ! have cargo; then return 0; fi
     say "bringing OASIS' schema of SARIF into $cache"
     mkdir -p "$cache/crate/src"

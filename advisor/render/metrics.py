@@ -44,7 +44,7 @@ def families(subject: ExportSubject, options: ExportOptions) -> tuple[Family, ..
 
 
 def _once(samples: Iterable[tuple[Labels, float]]) -> tuple[tuple[Labels, float], ...]:
-    """Return samples of which none has the labels of another: node_exporter drops the whole file for one that is there twice."""
+    """Return samples of which none has the labels of another: node_exporter complains of one that is there twice."""
     found: dict[Labels, float] = {}
     for labels, value in samples:
         found.setdefault(labels, value)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from advisor.errors import BadInput, BadValue
 from advisor.render import export
-from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, built_in, listing, of_template
+from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, listing, of_template
 from tests import exports
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_a_module_that_has_its_parts_is_a_format() -> None:
         ({"PROVEN": ""}, "its PROVEN is not a text of one line"),
         ({"ORDER": "first"}, "its ORDER is not a whole number"),
         ({"files": {}}, "its files is not a function of (subject, options)"),
-        ({"TAKES": ("rack",)}, 'its TAKES is not a tuple of machine, fleet, kinds: ("machine",)'),
+        ({"TAKES": ("rack",)}, "its TAKES is not a tuple of " + ", ".join(get_args(Takes)) + ': ("machine",)'),
         ({"INCLUDES": ["more"]}, "its INCLUDES is not a mapping of words to what they add"),
     ],
 )

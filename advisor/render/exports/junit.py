@@ -98,4 +98,4 @@ def _text(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_ILLEGAL.sub("", " ".join(text.split())))
+    return quoteattr(" ".join(_ILLEGAL.sub("", text).split()))

@@ -1,7 +1,7 @@
 """Prometheus text for node_exporter's textfile collector: no timestamps, no sample twice, a newline at the end.
 
-The format: https://prometheus.io/docs/instrumenting/exposition_formats/. node_exporter drops a whole file that has a
-timestamp (its pull request 769) or a sample twice, which promtool lets pass.
+The format: https://prometheus.io/docs/instrumenting/exposition_formats/. node_exporter skips a whole file that has
+timestamps and complains of a sample that is there twice at every scrape; promtool lets both pass.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from advisor.render.metrics import Family, Labels, families
 NAME: Final = "prometheus"
 TITLE: Final = "metrics for node_exporter's textfile collector: findings, counts by verdict, age of the audit"
 ORDER: Final = 20
-PROVEN: Final = "promtool 2.42.0 (check metrics)"
+PROVEN: Final = "promtool 2.42.0 (check metrics), node_exporter 1.5.0 (served)"
 TAKES: Final = ("machine", "fleet")
 
 

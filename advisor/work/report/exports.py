@@ -162,6 +162,9 @@ def saved_audit(source: str) -> "Audit | None":
     data = json_data(source)
     try:
         found = None if data is None else read_json(data, _CURE)
+        if isinstance(found, dict) and str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
+            problem = "is the baseline of a fleet, which holds facts in words"
+            raise BadInput(problem, cure="name the fleet's folder, or a good node's audit: advisor audit --json")
         if not isinstance(found, dict) or found.get("schema") != AUDIT_SCHEMA:
             return None
         kept: dict[str, Any] = {key: found[key] for key in ("scope", "platform", "platform_id", "vendor", "findings", "settings")}

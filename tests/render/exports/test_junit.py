@@ -6,9 +6,13 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from advisor.render.exports.junit import _quoted, _text
 from tests import exports
 from tests.conftest import Golden
+from tests.examples import examples
 from tests.exports import OPTIONS, text_of
 
 READ = """
@@ -86,6 +90,15 @@ def test_every_verdict_is_a_case_with_its_reason() -> None:
         "cpu-smt-on": [("skipped", "waived: login node (until 2030-01-01)")],
         "os-swap": [],
     }
+
+
+@examples(300)
+@given(st.text(max_size=40))
+def test_any_text_is_well_formed_and_reads_back(text: str) -> None:
+    """Without what XML has no way to write, and with one blank for several in an attribute."""
+    read = ET.fromstring(f"<case message={_quoted(text)}>{_text(text)}</case>")  # noqa: S314 - our own
+    kept = "".join(letter for letter in text if letter in "\t\n" or (letter >= " " and letter not in "\ufffe\uffff"))
+    assert (read.get("message"), read.text or "") == (" ".join(kept.split()), kept)
 
 
 def test_without_a_time_of_reading_it_is_when_it_is_exported() -> None:

@@ -1,13 +1,24 @@
 """Prometheus text: promtool takes it, and what promtool lets pass and node_exporter does not is held here."""
 
 import re
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import sleep
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor.render.export import ExportOptions, ExportSubject, built_in
+from advisor.render.exports.prometheus import in_braces
 from tests import exports
 from tests.conftest import Golden
+from tests.examples import examples
 from tests.exports import OPTIONS, text_of
 
 SUBJECTS = {"machine": exports.machine, "fleet": exports.fleet, "hostile": exports.hostile}
@@ -35,6 +46,55 @@ def test_promtool_is_awake(old: str, new: str, status: int) -> None:
     assert exports.said(exports.program("promtool"), "check", "metrics", given=text)[0] == status
 
 
+@contextmanager
+def scraped(folder: Path) -> Iterator[Callable[[], tuple[str, str]]]:
+    """Start node_exporter on a folder of texts; give what asks it: the page, and what it complained of till then."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    only = ("--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}")
+    words = [exports.program("prometheus-node-exporter"), *only, f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
+    log = folder / "log"
+
+    def asked() -> tuple[str, str]:
+        for _ in range(300):
+            with suppress(HTTPError, URLError, ConnectionError), urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as page:
+                return page.read().decode(), log.read_text()
+            if "error gathering" in log.read_text():
+                return "", log.read_text()
+            sleep(0.1)
+        return "", log.read_text()
+
+    with log.open("w") as said:
+        running = subprocess.Popen(words, stdout=said, stderr=said)
+        try:
+            yield asked
+        finally:
+            running.kill()
+            running.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_node_exporter_serves_every_sample(name: str, tmp_path: Path) -> None:
+    """As many samples as the file has, and no complaint; a sample twice and a timestamp it complains of."""
+    file, text = tmp_path / "advisor.prom", text_of("prometheus", SUBJECTS[name]())
+    file.write_text(text)
+    with scraped(tmp_path) as ask:
+        page, complaint = ask()
+        own = [line for line in page.splitlines() if line.startswith("advisor_")]
+        assert (len(own), "node_textfile_scrape_error 0" in page, complaint) == (len(samples(text)), True, "")
+        line = next(line for line in text.splitlines() if not line.startswith("#"))
+        file.write_text(f"{text}{line} 1763789000000\n")
+        page, complaint = ask()
+        assert ("node_textfile_scrape_error 1" in page, "client-side timestamps, skipping entire file" in complaint) == (
+            True,
+            True,
+        )
+        file.write_text(f"{text}{line}\n")
+        assert "was collected before with the same name and label values" in ask()[1] + ask()[1]
+
+
 def samples(text: str) -> list[str]:
     """Return what stands before the value of each sample."""
     return [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
@@ -42,7 +102,7 @@ def samples(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_no_sample_is_there_twice(name: str) -> None:
-    """Promtool lets it pass, and node_exporter drops the whole file."""
+    """Promtool lets it pass, and node_exporter complains of it at every scrape."""
     found = samples(text_of("prometheus", SUBJECTS[name]()))
     assert sorted(set(found)) == sorted(found)
 
@@ -59,6 +119,16 @@ def test_no_sample_has_a_timestamp_and_the_file_ends_with_a_newline(name: str) -
     text = text_of("prometheus", SUBJECTS[name]())
     after = [re.sub(r"^\w+(\{.*\})? ", "", line) for line in text.splitlines() if not line.startswith("#")]
     assert ([each for each in after if not re.fullmatch(r"[0-9.e+-]+", each)], text.endswith("\n")) == ([], True)
+
+
+@examples(300)
+@given(st.text(max_size=40))
+def test_a_label_reads_back_as_it_was(text: str) -> None:
+    """With the three escapes of the format undone; no other letter is escaped."""
+    line = in_braces((("object", text),))
+    escapes = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
+    value = re.sub(r"\\.", lambda each: escapes[each[0]], line.removeprefix('{object="').removesuffix('"}'))
+    assert (value, "\n" in line) == (text, False)
 
 
 def test_a_finding_is_a_series_and_a_fact_is_none() -> None:
