@@ -196,7 +196,7 @@ exports() {
         say "bringing $program into $cache"
         place=$(mktemp -d)
         chmod 755 "$place"
-        if (cd "$place" && apt-get download -qq "${pair##*:}" && dpkg -x ./*.deb .) >/dev/null 2>"$log"; then
+        if (cd "$place" && timeout 300 apt-get download -qq "${pair##*:}" && dpkg -x ./*.deb .) >/dev/null 2>"$log"; then
             mv "$place/usr/bin/$program" "$cache/$program"
         else
             say "apt-get could not bring $program; the tests that ask it skip: $(tail -n 1 "$log")"

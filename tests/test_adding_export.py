@@ -55,8 +55,18 @@ def test_an_export_is_one_module(copy: Path) -> None:
     ("old", "new", "said"),
     [
         (r"TITLE = .*\n", "", "this export lacks TITLE; docs/adding.md says what an export has"),
-        (r"findings-tsv", "findings", "its NAME is 'findings', and it is that of its module: findings-tsv"),
-        (r"import plain", "import plane", "line 5: this export cannot be loaded: cannot import name 'plane'"),
+        pytest.param(
+            r"findings-tsv",
+            "findings",
+            "its NAME is 'findings', and it is that of its module: findings-tsv",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            r"import plain",
+            "import plane",
+            "line 5: this export cannot be loaded: cannot import name 'plane'",
+            marks=pytest.mark.slow,
+        ),
         (r"ORDER = 90", "ORDER = ninety", "line 10: this export cannot be loaded: name 'ninety' is not defined"),
     ],
 )

@@ -162,9 +162,7 @@ def saved_audit(source: str) -> "Audit | None":
     data = json_data(source)
     try:
         found = None if data is None else read_json(data, _CURE)
-        if isinstance(found, dict) and str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
-            problem = "is the baseline of a fleet, which holds facts in words"
-            raise BadInput(problem, cure="name the fleet's folder, or a good node's audit: advisor audit --json")
+        _must_be_no_baseline(found)
         if not isinstance(found, dict) or found.get("schema") != AUDIT_SCHEMA:
             return None
         kept: dict[str, Any] = {key: found[key] for key in ("scope", "platform", "platform_id", "vendor", "findings", "settings")}
@@ -173,6 +171,12 @@ def saved_audit(source: str) -> "Audit | None":
         raise error.within(source) from error
     except (ValidationError, KeyError) as error:
         raise BadInput("is no audit that this advisor reads", file=source, cure=_CURE) from error
+
+
+def _must_be_no_baseline(found: object) -> None:
+    if isinstance(found, dict) and str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
+        problem = "is the baseline of a fleet, which holds facts in words"
+        raise BadInput(problem, cure="name the fleet's folder, or a good node's audit: advisor audit --json")
 
 
 def read_at(source: str | None) -> float | None:

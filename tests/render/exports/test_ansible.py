@@ -33,7 +33,7 @@ def test_the_inventory_prints_as_it_did(golden: Golden) -> None:
     golden("fleet-inventory.sh", text_of("ansible", exports.fleet()))
 
 
-@pytest.mark.parametrize("name", ["machine", "hostile"])
+@pytest.mark.parametrize("name", ["machine", pytest.param("hostile", marks=pytest.mark.slow)])
 def test_ansible_reads_the_facts(name: str, tmp_path: Path) -> None:
     """They are ansible_local.advisor: nodes per socket, findings, settings, each as it was written."""
     (tmp_path / "facts").mkdir()
