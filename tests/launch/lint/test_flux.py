@@ -1,5 +1,7 @@
 """Lines of flux run are told as published runs of it and dry runs of 0.88.0 have them; the division as hwloc itself makes it."""
 
+import os
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -256,6 +258,24 @@ def test_cores_are_divided_as_hwloc_divides_them(name: str, program: Path) -> No
         assert [seen, [str(each) for each in distributed([list(core) for core in cores], tasks)]] == [
             [str(each) for each in flux.divided(cores, tasks)]
         ] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["topo2", "topo3", "topo4"])
+def test_flux_itself_divides_a_node_so(name: str, tmp_path: Path) -> None:
+    """A dry run on a machine that is not there: flux-core 0.83 and later read it from a file, whole nodes by their cores."""
+    if shutil.which("flux") is None:
+        pytest.skip("flux-core is not installed")
+    file = tmp_path / "node.xml"
+    file.write_text(shapes.xml(name))
+    topology = shapes.machine(name).topology
+    assert topology is not None
+    cores = logical_numbering(topology).cores
+    line = ["flux", "start", "flux", "run", "-n2", f"-c{len(cores) // 2}", "-o", "cpu-affinity=dry-run,per-task", "true"]
+    there = os.environ | {"FLUX_HWLOC_XMLFILE": str(file), "FLUX_HWLOC_XMLFILE_NOT_THISSYSTEM": "1"}
+    done = subprocess.run(line, env=there, capture_output=True, text=True, check=True, timeout=120)
+    seen = dict(re.findall(r"task (\d+): cpus: (\S+)", done.stdout + done.stderr))
+    assert seen == {str(task): str(cpus) for task, cpus in enumerate(flux.divided(cores, 2))}
 
 
 def test_a_machine_of_the_catalogue_is_divided_in_hwlocs_order() -> None:
