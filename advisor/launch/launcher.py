@@ -106,7 +106,7 @@ class OtherLauncher:
 
 JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf")
 """The schedulers whose job scripts are written."""
-USUAL_SCRIPTS: Final = ("slurm", "pbs")
+USUAL_SCRIPTS: Final = ("slurm", "pbs", "lsf")
 """Those of launchers that start ranks in any job; of other schedulers a launcher says that it is theirs."""
 
 

@@ -248,7 +248,9 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     folder = tmp_path / "deep" / "job"
     words = (*of(nodes, NAPLES), "--hosts", "a,b", "--ranks-per-node", "8", "--near", "mlx5_0", "--launcher", "openmpi4")
     text = printed(capsys, *words, "--exact", "--width", "120", "-o", folder, "--", "./app", "it's", "rankfile")
-    assert sorted(file.name for file in folder.iterdir()) == ["job.pbs", "job.slurm", "launch.sh", "plan.json", "rankfile"]
+    assert sorted(file.name for file in folder.iterdir()) == [
+        *("job.lsf", "job.pbs", "job.slurm", "launch.sh", "plan.json", "rankfile"),
+    ]
     assert f"--rankfile {folder}/rankfile" in text.replace("\\\n    ", "")
     assert f"{folder}/launch.sh" in text
     script = (folder / "launch.sh").read_text()
@@ -262,6 +264,9 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     }  # fmt: skip
     assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
     assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
+    script = (folder / "job.lsf").read_text()
+    assert '#BSUB -n 16\n#BSUB -R "span[ptile=8]"\n#BSUB -x\n' in script
+    assert "affinity[core(1):cpubind=core:membind=localprefer:distribute=pack]" in script
 
 
 def test_a_launcher_of_one_scheduler_gets_its_job_script_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
