@@ -329,6 +329,33 @@ def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, 
     assert json.loads((made / "plan.json").read_text())["ranks"][95]["host"] == "real12"
 
 
+FAKES = {
+    "flux": ("job.flux", 'case $1 in getattr) echo f5 ;; hostlist) echo real1 real2 ;; *) echo "$@" ;; esac'),
+    "jsrun": ("job.lsf", 'case $* in *uname*) printf "1 real2\\n0 real1\\n" ;; *) echo "$@" ;; esac'),
+}
+
+
+@pytest.mark.parametrize("launcher", FAKES)
+def test_jobs_of_flux_and_lsf_give_the_hosts_their_names(launcher: str, nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """In the order in which the launcher numbers ranks over them."""
+    folder, run, programs = tmp_path / "job", tmp_path / "run", tmp_path / "bin"
+    script, program = FAKES[launcher]
+    words = ("--nodes", "2", "--ranks-per-node", "2", "--launcher", launcher, "--exact")
+    printed(capsys, *of(nodes, NAPLES), *words, "-o", folder, "--", "./app", "NODE3")
+    for place in (run, programs):
+        place.mkdir()
+    (programs / launcher).write_text(f"#!/bin/sh\n{program}\n")
+    (programs / launcher).chmod(0o755)
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", "LSB_JOBID": "f5"}
+    done = subprocess.run(["sh", folder / script], env=env, cwd=run, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("./app NODE3\n")
+    assert [each["host"] for each in json.loads((run / "advisor-f5/plan.json").read_text())["ranks"]] == ["real1"] * 2 + [
+        "real2"
+    ] * 2
+    if launcher == "jsrun":
+        assert "rank: 2: { hostname: real2; cpu: {" in (run / "advisor-f5/erf").read_text()
+
+
 def test_srun_gets_no_job_script_of_pbs(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
     """Slurm's launcher starts nothing in a job of PBS."""
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "--launcher", "srun", "-o", tmp_path / "job", "--", "./a")

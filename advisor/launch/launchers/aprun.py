@@ -176,7 +176,7 @@ def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
     if ":" in bind and "," in bind:
         raise Unclear("a rank with several CPUs in the list has its threads bound one by one")
     if len(cpus) < count or not all(each <= topology.inside.pus for each in cpus):
-        raise Unclear(f"{len(cpus)} entries for {count} ranks of a node, or CPUs that are not there: not documented well enough")
+        raise Unclear(f"fewer entries than the {count} ranks of a node, or CPUs that are not there: not documented well enough")
     return tuple(cpus[:count])
 
 

@@ -244,7 +244,8 @@ def listed_cpus(kind: str, listed: str, topology: Topology, count: int) -> Given
     """Return the CPUs of a list, whose entries are parted by colons, or of masks, which are parted by commas."""
     words = listed.split(":" if kind == "list" else ",")
     if len(words) < count:
-        raise Unclear(f"{len(words)} entries for {count} ranks of a host: what the others get, is not documented")
+        entries = f"{len(words)} entr{'ies' if len(words) > 1 else 'y'}"
+        raise Unclear(f"{entries} for {count} ranks of a host: what the others get, is not documented")
     return tuple(_cpus(word, topology, hexadecimal=kind == "mask") for word in words[:count])
 
 

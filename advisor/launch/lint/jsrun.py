@@ -83,6 +83,10 @@ def _sets(made: "Prediction") -> Sets:
         raise Unclear("how -p puts tasks into resource sets, is not worked out here; -a says it")
     if (first.value("--launch_distribution") or "packed") != "packed":
         raise Unclear(f"-d {(first.value('--launch_distribution') or '')[:40]} is not worked out here")
+    if not re.fullmatch(r"gpu-cpu(,[a-z,-]*)?", first.value("--latency_priority") or "gpu-cpu"):
+        raise Unclear(
+            f"where -l {(first.value('--latency_priority') or '')[:40]} puts resource sets, is not documented well enough"
+        )
     whole = (first.value("--cpu_per_rs") or "").upper() == "ALL_CPUS"
     count, tasks = number(line, "--nrs", ""), number(line, "--tasks_per_rs", "")
     if count is None or tasks is None:
