@@ -265,7 +265,7 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
     assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
     script = (folder / "job.lsf").read_text()
-    assert '#BSUB -n 16\n#BSUB -R "span[ptile=8]"\n#BSUB -x\n' in script
+    assert '#BSUB -n 16\n#BSUB -R "span[ptile=8]"\n#BSUB -x\n#BSUB -m "a b"\n' in script
     assert "affinity[core(1):cpubind=core:membind=localprefer:distribute=pack]" in script
 
 

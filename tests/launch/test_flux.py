@@ -5,8 +5,8 @@ import pytest
 from advisor.errors import BadValue
 from advisor.launch.launcher import Launch, LaunchRequest
 from advisor.launch.launchers import flux
-from advisor.model.placement import Placement
-from tests.launch.plan import node, planned
+from advisor.model.placement import NodePlan, Placement
+from tests.launch.plan import node, planned, slot
 from tests.model.shapes import shape
 
 ROME = shape(2, 4, 16, 64)
@@ -50,6 +50,12 @@ def test_hosts_get_their_ranks_by_a_file_in_the_order_of_the_plan() -> None:
     ]
 
 
+def test_hosts_that_are_too_many_for_an_argument_stand_in_the_file_alone() -> None:
+    """Linux refuses an argument of 131,072 characters; a file has no such bound."""
+    made = written(on(*((f"x{at:05}c{'0' * 60}", 0, 2) for at in range(1600))))
+    assert ["--requires" in made.argv, made.argv[6:8]] == [False, ("--taskmap", "hostfile:hostfile")]
+
+
 def test_in_a_job_of_its_own_no_host_is_named() -> None:
     """The job's hosts are those of the plan, and in Flux's order."""
     made = written(on(("NODE1", 0, 2), ("NODE2", 0, 2)), scheduler="flux")
@@ -83,6 +89,15 @@ def test_the_wrapper_finds_its_rank_in_fluxs_variables() -> None:
     """FLUX_TASK_RANK and FLUX_TASK_LOCAL_ID."""
     script = "\n".join(written(on((None, 0, 2)), wrap=True).files["bind-wrapper.sh"]())
     assert ["${FLUX_TASK_RANK:-" in script, "${FLUX_TASK_LOCAL_ID:-" in script] == [True, True]
+
+
+def test_flux_leaves_gpus_to_the_wrapper() -> None:
+    """It sets CUDA_VISIBLE_DEVICES to -1 for a job without GPUs of its scheduler, and HIP reads that too."""
+    places = tuple(
+        slot(ROME, cpus).model_copy(update={"gpu": gpu}) for cpus, gpu in (("0-3", "0000:c1:00.0"), ("4-7", "0000:c6:00.0"))
+    )
+    plan = planned((NodePlan(topology=ROME, slots=places),), (None, 0, 2))
+    assert " ".join(written(plan).argv[6:13]) == "-x -o gpu-affinity=off -o cpu-affinity=off sh bind-wrapper.sh"
 
 
 def test_mpibind_is_named_for_it_undoes_the_list() -> None:

@@ -163,7 +163,10 @@ def _line(placement: Placement, wish: LaunchRequest, affinity: str, avoided: tup
     where, files = _where(placement, ordered=ordered, own=wish.scheduler == "flux")
     variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
     command = wrapper.wrapped(wish.command) if wrap else wish.command
-    argv = ("flux", "run", *where, "-x", *variables, "-o", f"cpu-affinity={affinity}", *command)
+    # The wrapper names each rank's GPU: Flux's own variable would hide it, -1 where its scheduler allots no GPUs.
+    gpus = wrap and any(slot.gpu for plan in placement.plans for slot in plan.slots)
+    free = ("-o", "gpu-affinity=off") if gpus else ()
+    argv = ("flux", "run", *where, "-x", *variables, *free, "-o", f"cpu-affinity={affinity}", *command)
     silent = (_SILENT,) if wish.report and not wrap and not affinity.startswith("verbose") else ()
     turned = (_ORDER,) if len(names(placement)) > 1 and not ordered else ()
     notes = (_MPIBIND, *turned, *silent, *(wrapper.NOTES if wrap else memory_notes(placement)))
@@ -179,12 +182,13 @@ def _where(placement: Placement, *, ordered: bool, own: bool) -> tuple[tuple[str
     if len(counts) > 1:
         raise BadValue("Flux starts as many ranks on every host", cure="ask for the same number on each")
     size = ("-N", str(max(1, len(hosts))), "-n", str(placement.size))
-    required = f"hosts:{','.join(hosts)}"
-    if not hosts or own or len(required) > LONGEST:  # in a job of its own the hosts are those of the job, in their order
+    if not hosts or own:  # in a job of its own the hosts are those of the job, in their order
         return size, {}
+    required = f"hosts:{','.join(hosts)}"
+    named = ("--requires", required) if len(required) <= LONGEST else ()
     if len(hosts) == 1 or not ordered:
-        return (*size, "--requires", required), {}
-    return (*size, "--requires", required, "--taskmap", "hostfile:hostfile"), {"hostfile": lambda: _each(placement)}
+        return (*size, *named), {}
+    return (*size, *named, "--taskmap", "hostfile:hostfile"), {"hostfile": lambda: _each(placement)}
 
 
 def _each(placement: Placement) -> Iterator[str]:

@@ -20,7 +20,7 @@ from advisor.model.placement import Placement
 
 NAME = "jsrun"
 TITLE = "jsrun"
-ALIASES = ("jsm", "lsf")
+ALIASES = ("jsm",)
 ORDER = 55
 VERSIONS = ()
 VARIABLES = ("JSM_",)
