@@ -4,7 +4,7 @@
  *   FAKEAFF_CPUS   the CPUs the kernel would allow: 0-3,64-67
  *   FAKEAFF_DIR    a folder for the state: one file a thread, "start-time cpus", so that it survives exec
  *   FAKEAFF_NODES  how many NUMA nodes Mems_allowed shows
- *   FAKEAFF_SYS    a folder in place of /, for what is asked below /sys/devices/system/node (libnuma)
+ *   FAKEAFF_SYS    a folder in place of /, for /sys/devices/system/node (libnuma) and likwid's /etc/likwid_topo.cfg
  *   FAKEHOST       the host's name
  *   FAKEAFF_NODNS  a prefix of host names that are not to be looked up (a resolver would be asked once a line)
  *
@@ -259,10 +259,15 @@ static FILE *status(FILE *in) {
 }
 
 static const char *moved(const char *path, char *room, size_t size) {
-    const char *root = getenv("FAKEAFF_SYS"), *nodes = "/sys/devices/system/node";
-    if (!root || strncmp(path, nodes, strlen(nodes))) return path;
+    const char *root = getenv("FAKEAFF_SYS"), *nodes = "/sys/devices/system/node", *likwid = "/etc/likwid_topo.cfg";
+    if (!root || (strncmp(path, nodes, strlen(nodes)) && strcmp(path, likwid))) return path;
     snprintf(room, size, "%s%s", root, path);
     return room;
+}
+
+int access(const char *path, int mode) {
+    char room[4096];
+    return ((int (*)(const char *, int))next("access"))(moved(path, room, sizeof room), mode);
 }
 
 DIR *opendir(const char *path) {
