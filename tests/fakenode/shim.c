@@ -4,6 +4,7 @@
  *   FAKEAFF_CPUS   the CPUs the kernel would allow: 0-3,64-67
  *   FAKEAFF_DIR    a folder for the state: one file a thread, "start-time cpus", so that it survives exec
  *   FAKEAFF_NODES  how many NUMA nodes Mems_allowed shows
+ *   FAKEAFF_MEMS   if set, the mask Mems_allowed shows these nodes too (libnuma); at most 31
  *   FAKEAFF_SYS    a folder in place of /, for /sys/devices/system/node (libnuma) and likwid's /etc/likwid_topo.cfg
  *   FAKEHOST       the host's name
  *   FAKEAFF_NODNS  a prefix of host names that are not to be looked up (a resolver would be asked once a line)
@@ -250,7 +251,10 @@ static FILE *status(FILE *in) {
             fprintf(out, "Cpus_allowed:\t");
             for (long w = words() * 2 - 1; w >= 0; w--) fprintf(out, "%08x%s", ((unsigned *)m)[w], w ? "," : "\n");
         } else if (!strncmp(line, "Cpus_allowed_list:", 18)) fprintf(out, "Cpus_allowed_list:\t%s\n", list);
-        else if (!strncmp(line, "Mems_allowed_list:", 18)) fprintf(out, count > 1 ? "Mems_allowed_list:\t0-%d\n" : "Mems_allowed_list:\t0\n", count - 1);
+        else if (!strncmp(line, "Mems_allowed:", 13) && getenv("FAKEAFF_MEMS")) {
+            fprintf(out, "Mems_allowed:\t");
+            for (int w = 31; w >= 0; w--) fprintf(out, "%08x%s", w ? 0 : (unsigned)((1UL << count) - 1), w ? "," : "\n");
+        } else if (!strncmp(line, "Mems_allowed_list:", 18)) fprintf(out, count > 1 ? "Mems_allowed_list:\t0-%d\n" : "Mems_allowed_list:\t0\n", count - 1);
         else fputs(line, out);
     }
     fclose(in);

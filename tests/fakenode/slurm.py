@@ -124,7 +124,7 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
         # slurmd passes its environment on to the steps: with the shim they bind as on the machine that is not here.
         simulated = {
             **host_environment(xml, folder / "affinity", me),
-            "FAKEAFF_SYS": str(_write_nodes(folder / f"sys.{node}", xml)),
+            "FAKEAFF_SYS": str(write_nodes(folder / f"sys.{node}", xml)),
         }
         started = subprocess.run(["slurmd", "-N", node], env={**made.environment, **simulated}, check=False, timeout=30)
         if started.returncode and os.getuid():
@@ -141,7 +141,7 @@ def _write_gpus(folder: Path) -> None:
     (folder / "gres.conf").write_text("".join(f"Name=gpu File={file}\n" for file in files))
 
 
-def _write_nodes(folder: Path, xml: Path) -> Path:
+def write_nodes(folder: Path, xml: Path) -> Path:
     """Write the NUMA nodes of a machine as /sys has them, for libnuma; return the folder in place of /."""
     topology = machine_from_xml(xml.read_bytes(), xml.name).topology
     assert topology is not None

@@ -99,6 +99,10 @@ def test_from_the_wish_to_the_ranks(
         return
     if evenly(name) and len({host.ranks for host in placement.hosts}) > 1:
         return
+    if placement.size > getattr(import_module(READERS[name].__module__), "MOST", placement.size):
+        with pytest.raises(BadValue, match="starts one process"):
+            launched(name, placement, one, exact=exact, wrap=wrap)
+        return
     made = launched(name, placement, one, exact=exact, wrap=wrap)
     seen = read_back(name, made, placement, one)
     assert seen == bindings(placement)

@@ -13,7 +13,7 @@ from advisor.model.placement import Placement, Slot
 from advisor.paths import template
 
 NAME = "wrapper"
-ALIASES = ("portable", "numactl", "taskset")
+ALIASES = ("portable",)
 TITLE = "the portable wrapper"
 ORDER = 90
 VERSIONS = ()

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from advisor.language.units import count as counted
+from advisor.launch.lint.binders import binder_cpus
 from advisor.launch.lint.openmpi.prrte import adapters
-from advisor.launch.lint.outcome import cpusets_of
-from advisor.launch.lint.predict import Prediction, binder_cpus, ranks_here
+from advisor.launch.lint.outcome import Refused, Unclear, cpusets_of
+from advisor.launch.lint.predict import Prediction, ranks_here
 from advisor.launch.lint.rewrite import rebound, rewrite
 from advisor.launch.lint.spelling import ADVISE, cores_of, defaults, jobs, refused, spread, warning
 from advisor.launch.registry import of_lines
@@ -92,14 +93,15 @@ def _slots(case: Prediction) -> Iterator[LintWarning]:
 
 
 def _binders(case: Prediction) -> Iterator[LintWarning]:
-    inside = case.topology.inside
     for binder in case.line.inner:
-        own = binder_cpus(binder.nodes, binder.cpus, case.topology)
-        if own is None and (binder.nodes or binder.cpus):
-            what = f"{binder.tool} ends with an error: {(binder.nodes or binder.cpus or '')[:40]} is not on this machine"
-            numbers = ", ".join(str(node.os_index) for node in inside.cpu_nodes[:16])
-            yield warning("binder-beyond", what, "It refuses what is not there.", f"NUMA nodes here: {numbers}")
-        elif own is not None and not unbound(case):
+        try:
+            own = binder_cpus(binder, None, case.topology)
+        except Refused as refusal:
+            yield warning("binder-beyond", str(refusal), "It refuses what is not there.", binder.written[:80])
+            continue
+        except Unclear:
+            continue
+        if own is not None and not unbound(case) and not case.refused:
             plain = (
                 rebound(case.line, ("--bind-to", "none")) if case.open_mpi else f"no {binder.tool}, or no binding by the launcher"
             )
@@ -111,7 +113,7 @@ def _binders(case: Prediction) -> Iterator[LintWarning]:
                 "binders-fight", f"every rank may run on all {counted(len(own), 'CPU')} of {binder.tool}", why, evidence, plain
             )
     for binder in case.line.words.around:
-        if binder.cpus or binder.nodes:
+        if (binder.cpus or binder.nodes) and case.line.family != "numactl":
             why = "The launcher binds its ranks again, and its daemons on other hosts never see it."
             yield warning(
                 "binder-outside", f"{binder.tool} around the launcher does not bind the ranks", why, binder.written[:80], ADVISE

@@ -23,17 +23,21 @@ _BINDERS = {
     "--cpunodebind": "nodes",
     "-C": "cpus",
     "--physcpubind": "cpus",
-    "-c": "cpus",
-    "--cpu-list": "cpus",
+    "-c": "nodes",
+    "--cpubind": "nodes",
     "-m": "memory",
     "--membind": "memory",
     "-i": "memory",
     "--interleave": "memory",
     "-p": "memory",
     "--preferred": "memory",
+    "-P": "memory",
+    "--preferred-many": "memory",
     "-w": "memory",
     "--weighted-interleave": "memory",
 }
+_AROUND = ("numactl", "taskset")
+_TASKSET = {"-c": "cpus", "--cpu-list": "cpus", "-ac": "cpus", "-ca": "cpus"}
 _VALUED = {"env": ("-u", "-C", "-S"), "stdbuf": ("-i", "-o", "-e"), "time": ("-f", "-o"), "exec": ("-a",)}
 """Options of programs before the launcher that are followed by a word of their own."""
 
@@ -49,6 +53,8 @@ class Binder:
     memory: str | None = None
     stray: str | None = None
     """An option of it that lacks its hyphens and is taken for the program."""
+    everywhere: bool = False
+    """Whether numactl takes CPUs beside those that it is started with: --all."""
 
 
 @dataclass(frozen=True)
@@ -83,22 +89,30 @@ def take_apart(arguments: Sequence[str]) -> Words:
             at += 1
         elif name in ("env", "time", "nohup", "exec", "stdbuf"):
             at = _skip_options(plain, at + 1, ends)
-        elif name in ("numactl", "taskset"):
+        elif name in _AROUND:
             binder, at = read_binder(plain, at, ends)
             around.append(binder)
         elif started_by(name):
             return Words(environment, tuple(around), name, tuple(plain[at + 1 : ends]), others, odd)
         else:
             break
+    if around and not around[-1].stray and at < ends and not _is_other(plain[at]):
+        start = max(place for place in range(at) if plain[place].rpartition("/")[2] == around[-1].tool)
+        return Words(environment, tuple(around[:-1]), around[-1].tool, tuple(plain[start + 1 : ends]), others, odd)
     raise _no_launcher(plain[at] if at < ends else "")
 
 
 def _no_launcher(shown: str) -> BadInput:
     """Return the refusal of a line by the word that starts no launcher, or one whose lines are not read."""
     known = ", ".join(dict.fromkeys(program for spoken in of_lines().values() for program in spoken.programs))
-    if any(shown.rpartition("/")[2] in each.programs for each in other_launchers()):
+    if _is_other(shown):
         return BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {known}")
     return BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected one of {known}")
+
+
+def _is_other(word: str) -> bool:
+    """Whether a word starts a launcher whose lines are not read here."""
+    return any(word.rpartition("/")[2] in each.programs for each in other_launchers())
 
 
 def started_by(program: str) -> tuple[str, ...]:
@@ -145,27 +159,30 @@ def _skip_options(words: Sequence[str], at: int, end: int) -> int:
 
 def read_binder(words: Sequence[str], at: int, end: int) -> tuple[Binder, int]:
     """Return the numactl or taskset that starts at a word, and where its program starts."""
-    start, tool = at, words[at].rpartition("/")[2]
+    start, tool, everywhere = at, words[at].rpartition("/")[2], False
     found: dict[str, str] = {}
     at += 1
     while at < end and words[at].startswith("-"):
         name, equals, value = words[at].partition("=")
         at += 1
-        short = re.fullmatch(r"(-[NCmipcw])(\d.*)", name, re.ASCII)
+        short = re.fullmatch(r"(-[NCmipPcw])([\d+!].*)", name, re.ASCII)
         if short:
             name, equals, value = short[1], "=", short[2]
-        kind = _BINDERS.get(name) if tool == "numactl" or name in ("-c", "--cpu-list") else None
+        kind = (_TASKSET if tool == "taskset" else _BINDERS).get(name)
+        everywhere = everywhere or name in ("-a", "--all")
         if kind is None:
             continue
         if not equals and at < end:
             value, at = words[at], at + 1
+        if kind in ("nodes", "cpus"):  # each is done when it is read: the last one holds
+            found = {name: text for name, text in found.items() if name not in ("nodes", "cpus")}
         found[kind] = value
     if tool == "taskset" and "cpus" not in found and at < end:
         found["mask"], at = words[at], at + 1
     stray = words[at] if at < end and re.match(r"(cpunodebind|membind|physcpubind|interleave)\b", words[at]) else None
     cpus = found.get("cpus") or _mask(found.get("mask"))
     written = " ".join(words[start : at + bool(stray)])
-    return Binder(tool, written, found.get("nodes"), cpus, found.get("memory"), stray), at
+    return Binder(tool, written, found.get("nodes"), cpus, found.get("memory"), stray, everywhere), at
 
 
 def _mask(text: str | None) -> str | None:
@@ -179,6 +196,6 @@ def _mask(text: str | None) -> str | None:
 def binders(command: Sequence[str]) -> Iterator[Binder]:
     """Yield every numactl and taskset that a command starts with."""
     at = 0
-    while at < len(command) and command[at].rpartition("/")[2] in ("numactl", "taskset"):
+    while at < len(command) and command[at].rpartition("/")[2] in _AROUND:
         binder, at = read_binder(command, at, len(command))
         yield binder

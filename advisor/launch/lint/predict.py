@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from advisor.errors import BadInput, BadValue
+from advisor.errors import BadInput
+from advisor.launch.lint.binders import binder_cpus
 from advisor.launch.lint.command_line import binders
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
@@ -239,7 +240,7 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     found = ranks(made)
     if not made.line.inner:
         return found
-    return tuple(rank.model_copy(update={"cpus": _inner(made, (rank.cpus,))[0]}) for rank in found)
+    return tuple(rank.model_copy(update={"cpus": _inner(made, rank.cpus)}) for rank in found)
 
 
 def _near(made: Prediction, count: int) -> Local:
@@ -256,25 +257,12 @@ def _near(made: Prediction, count: int) -> Local:
     return tuple(cores[:count])
 
 
-def _inner(made: Prediction, given: Local) -> Local:
-    """Return the CPUs after a numactl or taskset of the command: it replaces what the launcher bound."""
+def _inner(made: Prediction, given: CpuSet | None) -> CpuSet | None:
+    """Return the CPUs of a rank after the numactl and taskset of the command."""
     for binder in made.line.inner:
-        own = binder_cpus(binder.nodes, binder.cpus, made.topology)
-        if own is not None:
-            given = (own,) * len(given)
+        own = binder_cpus(binder, given, made.topology)
+        given = given if own is None else own
     return given
-
-
-def binder_cpus(nodes: str | None, cpus: str | None, topology: Topology) -> CpuSet | None:
-    """Return the CPUs that numactl or taskset gives a program; None where it gives none, or they are not known."""
-    inside = topology.inside
-    try:
-        if nodes is not None:
-            wanted_nodes = {node.os_index for node in inside.nodes} if nodes == "all" else set(CpuSet.parse(nodes))
-            return union(node.cpuset for node in inside.nodes if node.os_index in wanted_nodes) or None
-        return (CpuSet.parse(cpus) & inside.pus or None) if cpus is not None else None
-    except BadValue:
-        return None
 
 
 def ranks_here(made: Prediction) -> int | None:

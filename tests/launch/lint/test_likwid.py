@@ -1,4 +1,4 @@
-"""What likwid's expressions mean: as likwid-pin 5.2.2 answered on machines that are not there; asked again where it is installed."""
+"""What likwid's expressions mean: as likwid-pin 5.2.2 answered on machines that are not there; asked again where it is."""
 
 import pytest
 
