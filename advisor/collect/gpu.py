@@ -18,7 +18,10 @@ from advisor.model.value import MIB, number
 KFD_NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
 KFD_PATHS: Final = (f"{KFD_NODES}/*/properties",)
 
-_PROPERTY = re.compile(r"^(simd_count|location_id|domain) (\d{1,10})$", re.MULTILINE | re.ASCII)
+NVIDIA_GPUS: Final = "/proc/driver/nvidia/gpus"
+
+_PROPERTY = re.compile(r"^(simd_count|location_id|domain|drm_render_minor) (\d{1,10})$", re.MULTILINE | re.ASCII)
+_MINOR = re.compile(r"^Device Minor:\s*(\d{1,5})\s*$", re.MULTILINE | re.ASCII)
 
 
 def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
@@ -27,21 +30,31 @@ def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
     A node with SIMD units is a GPU. Its location is bus, device and function, with the number of the partition in the four
     highest bits, or, in some kernels, in place of the function (Linux: drivers/gpu/drm/amd/amdkfd/kfd_topology.c).
     """
-    cards: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    cards: dict[str, list[_Part]] = defaultdict(list)
     numbers = sorted(int(name) for name in reader.host.list(KFD_NODES) if name.isdecimal() and len(name) < 6)
     index = 0
     for node in numbers:
         facts = {key: int(value) for key, value in _PROPERTY.findall(reader.text(f"{KFD_NODES}/{node}/properties") or "")}
         if facts.get("simd_count"):
-            cards[_card(facts)].append((_part(facts), index))
+            cards[_card(facts)].append(_Part(_part(facts), index, facts.get("drm_render_minor") or None))
             index += 1
     return tuple(gpu for card, parts in cards.items() for gpu in _gpus(card, parts))
 
 
-def _gpus(card: str, parts: list[tuple[int, int]]) -> tuple[Gpu, ...]:
+class _Part(NamedTuple):
+    """A card, or a partition of one, as AMD's compute driver shows it."""
+
+    part: int
+    order: int
+    minor: int | None
+
+
+def _gpus(card: str, parts: list[_Part]) -> tuple[Gpu, ...]:
     if len(parts) == 1:
-        return (Gpu(address=card, vendor="amd", index=parts[0][1]),)
-    return tuple(Gpu(address=partition(card, part), card=card, vendor="amd", index=index) for part, index in parts)
+        return (Gpu(address=card, vendor="amd", index=parts[0].order, minor=parts[0].minor),)
+    return tuple(
+        Gpu(address=partition(card, part.part), card=card, vendor="amd", index=part.order, minor=part.minor) for part in parts
+    )
 
 
 def _card(facts: dict[str, int]) -> str:
@@ -72,6 +85,7 @@ PATHS = (
     f"{DEVICES}/*/{_VRAM}",
     *_DRIVERS.values(),
     *KFD_PATHS,
+    f"{NVIDIA_GPUS}/*/information",
 )
 COMMANDS = (NVIDIA_SMI, ROCM_SMI)
 
@@ -108,7 +122,7 @@ def _with_card(gpu: Gpu, driven: Gpu | None, seen: Mapping[str, str | None]) -> 
     ROCm gives partitions addresses that are on no bus: the card's, with the partition's number for the function.
     """
     if driven is not None:
-        return gpu.model_copy(update={"card": driven.card, "index": driven.index})
+        return gpu.model_copy(update={"card": driven.card, "index": driven.index, "minor": driven.minor})
     card = partition(gpu.address, 0)
     return gpu.model_copy(update={"card": card}) if gpu.address not in seen and seen.get(card) == "amd" else gpu
 
@@ -192,7 +206,14 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
     driver = gpu.driver_version or (reader.text(_DRIVERS[gpu.vendor]) if gpu.vendor in _DRIVERS else None)
     at = gpu.card or gpu.address
     place = bus.locality(at) if at in (bus.addresses or ()) else None
-    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place})
+    minor = _nvidia_minor(reader, gpu) if gpu.vendor == "nvidia" else gpu.minor
+    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place, "minor": minor})
+
+
+def _nvidia_minor(reader: Reader, gpu: Gpu) -> int | None:
+    """Return the number of /dev/nvidiaN, as the driver's own file has it; it need not be the tool's."""
+    found = _MINOR.search(reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or "")
+    return int(found[1]) if found else None
 
 
 def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, ToolReport]) -> None:

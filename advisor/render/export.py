@@ -8,6 +8,7 @@ A module of that folder has::
     PROVEN = "xmllint 2.9.14"           # the tool and version that took what it writes
     TAKES = ("machine", "fleet")        # what it can be made of; ("machine",) unless it says so; () of nothing
     INCLUDES = {"identity": "..."}      # the words of --include that it knows, none unless it says so
+    COMMENT = "#"                       # what a comment begins with, where its files may be printed below each other
 
     def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]: ...
 """
@@ -31,8 +32,9 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render.jinja import about, fill
 
-Takes = Literal["machine", "fleet", "kinds"]
-"""A machine that was audited; a fleet's screen; the same with the machine of a node of each kind of hardware."""
+Takes = Literal["machine", "fleet", "kinds", "alike"]
+"""A machine that was audited; a fleet's screen; the same with the machine of a node of each kind of hardware, or with one for
+all nodes whose facts are the same."""
 
 CURE: Final = "docs/adding.md says what an export has"
 OWN: Final = "a template of your own"
@@ -55,6 +57,8 @@ class ExportSubject:
     fleet: Fleet | None = None
     kinds: Mapping[str, Machine] = field(default_factory=dict)
     """Of a fleet: the name of a kind -> the machine of its first node that is like the rest; for formats that take kinds."""
+    alike: tuple[tuple[tuple[str, ...], Machine], ...] = ()
+    """Of a fleet: nodes whose facts are the same, and the machine of the first; for formats that take alike."""
 
     def audited(self) -> tuple[Machine, Audit]:
         """Return the machine and its audit; refuse a fleet."""
@@ -94,6 +98,7 @@ class ExportFormat:
     files: Callable[[ExportSubject, ExportOptions], Mapping[str, str]]
     takes: tuple[Takes, ...] = ("machine",)
     includes: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
 
 
 @cache
@@ -154,6 +159,7 @@ def _loaded(name: str) -> ExportFormat:
         parts.files,
         getattr(module, "TAKES", ("machine",)),
         getattr(module, "INCLUDES", {}),
+        getattr(module, "COMMENT", None),
     )
 
 

@@ -5,10 +5,14 @@ a saved audit (advisor audit --json), which is exported as it was, or a fleet's 
 hardware addresses. A template of your own in /etc/advisor/templates/export or ~/.config/advisor/templates/export is a
 format too. docs/exports.md says of each how it is used.
 
+slurm --check FILE compares a slurm.conf, with all that it includes and the gres.conf beside it, with the nodes: what differs,
+what that costs, the line to write. Exit status is 0 whatever differs, unless --fail-on says otherwise.
+
 Group: Many servers
 Example: advisor export --list
 Example: advisor export prometheus -o /var/lib/node_exporter/advisor.prom
 Example: advisor export junit --from node.tar.gz -o advisor.xml
+Example: advisor export slurm --check /etc/slurm/slurm.conf --fail-on high
 Example: advisor export ansible --from fleet/ -o inventory.sh
 """
 
@@ -29,36 +33,47 @@ def run(
     prefix: own.Prefix = "advisor",
     include: own.Include = None,
     into: own.Into = None,
+    check: own.Check = None,
+    fail_on: opt.AuditFailOn = "never",
     listed: own.List = False,
-) -> None:
+) -> int:
     """Write an export."""
-    from advisor.render.export import listing
-    from advisor.work.report.exports import export, export_format, formats
+    from advisor.work.report.exports import export, export_format
     from advisor.work.values import must_be_writable
 
     if listed:
-        return say(listing(formats().values()))
+        return _listed()
+    if check is not None:
+        return _checked(name, check, source, fail_on)
     if name is None:
         raise BadValue("no format is named", cure="advisor export --list has them")
     export_format(name)  # a format that is none, and a place that cannot be written, are refused before the machine is read
     if into is not None:
         must_be_writable(into, folder=into.is_dir())
-    made = export(
-        name,
-        source,
-        scope,
-        site=rules or (),
-        bios=bios or (),
-        measurements=measurements or (),
-        prefix=prefix,
-        include=include or (),
-        observer=Terminal(),
-    )
+    audited = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
+    made = export(name, source, scope, **audited, prefix=prefix, include=include or (), observer=Terminal())
     if into is None:
-        return say(made.text)
-    return _written(made.write(into))
-
-
-def _written(paths: tuple[str, ...]) -> None:
-    for path in paths:
+        say(made.text)
+    for path in made.write(into) if into is not None else ():
         Terminal().say(f"wrote {path}")
+    return 0
+
+
+def _listed() -> int:
+    from advisor.render.export import listing
+    from advisor.work.report.exports import formats
+
+    say(listing(formats().values()))
+    return 0
+
+
+def _checked(name: str | None, file: str, source: str | None, fail_on: opt.AuditLimit) -> int:
+    """Print how a slurm.conf differs from the nodes; return the exit status."""
+    from advisor.render.slurm_check import check_page
+    from advisor.work.report.slurm_check import check_slurm
+
+    if name != "slurm":
+        raise BadValue("--check is of slurm alone", cure=f"advisor export slurm --check {file}")
+    found = check_slurm(file, source, Terminal())
+    say(check_page(found))
+    return int(fail_on != "never" and found.reaches(fail_on))

@@ -242,6 +242,7 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
         (r"/sys/.*/kfd/.*/properties", _properties),
         (r"/sys/.*/board_id", _board),
         (r"/proc/driver/nvidia/version", allowed_values.open_or_not),
+        (r"/proc/driver/nvidia/gpus/[^/]+/information", _known_lines_of("Device Minor")),
         (r"/proc/sys/kernel/(?:osrelease|version)", _words),
         (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),
         (

@@ -159,6 +159,9 @@ class Gpu(Value):
     memory: Bytes | None = Field(default=None, description="bytes of its own")
     driver_version: str | None = Field(default=None, description="version of its driver")
     index: Number | None = Field(default=None, description="the vendor tool's number")
+    minor: Number | None = Field(
+        default=None, description="number in its device file: 0 of /dev/nvidia0, 128 of /dev/dri/renderD128 (AMD)"
+    )
     persistence: bool | None = Field(default=None, description="whether its driver stays loaded while nobody uses it (NVIDIA)")
     ecc: bool | None = Field(default=None, description="whether its memory corrects errors")
     ecc_pending: bool | None = Field(default=None, description="the same after its next reset")
@@ -177,6 +180,12 @@ class Gpu(Value):
     memory_partition: str | None = Field(
         default=None, description="how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8"
     )
+
+    @property
+    def file(self) -> str | None:
+        """Its device file; None where it is not known."""
+        start = {"nvidia": "/dev/nvidia", "amd": "/dev/dri/renderD"}.get(self.vendor or "")
+        return f"{start}{self.minor}" if start and self.minor is not None else None
 
 
 def bus_of(address: str | None) -> int | None:

@@ -22,6 +22,8 @@ from advisor.work import SILENT, Observer
 if TYPE_CHECKING:
     from advisor.model.audit.findings import Audit
     from advisor.model.audit.platform import Scope
+    from advisor.model.hardware.machine import Machine
+    from advisor.work.fleet.audit import AuditedFleet
 
 TEMPLATES: Final = "export"
 """The folder of a site's own formats among its templates."""
@@ -35,10 +37,15 @@ class Exported:
 
     format: str
     files: Mapping[str, str]
+    comment: str | None = None
+    """What a comment begins with, where several files may stand below each other on a screen."""
 
     @property
     def text(self) -> str:
-        """Return the only file; refuse where there are several."""
+        """Return the only file, or several of a format with comments, each named; refuse others."""
+        if len(self.files) > 1 and self.comment:
+            first, *others = self.files.items()
+            return first[1] + "".join(f"\n{self.comment} {name}\n{text}" for name, text in others)
         if len(self.files) > 1:
             names = ", ".join(self.files)
             raise BadValue(f"{self.format} is {len(self.files)} files: {names}", cure="name a folder for them: -o DIR")
@@ -102,7 +109,7 @@ def export(
     else:
         _must_take(made, ("machine",), "one machine", "name a fleet's folder with --from: advisor fleet capture")
         subject = _machine(source, scope, site=site, bios=bios, measurements=measurements, observer=observer)
-    return Exported(name, made.files(subject, options))
+    return Exported(name, made.files(subject, options), made.comment)
 
 
 def is_fleet(place: Path) -> bool:
@@ -121,14 +128,33 @@ def _fleet(made: ExportFormat, place: Path, scope: "Scope", site: Sequence[Path]
     from advisor.work.fleet.audit import audit_fleet, file_of_node
     from advisor.work.machine import read_machine
 
-    _must_take(made, ("fleet", "kinds"), "a fleet", f"name one node's capture: --from {place}/NODE{CAPTURE_SUFFIX}")
+    _must_take(made, ("fleet", "kinds", "alike"), "a fleet", f"name one node's capture: --from {place}/NODE{CAPTURE_SUFFIX}")
     found = audit_fleet([place], scope, site=site, observer=observer)
     kinds, odd = {}, set(expanded(found.fleet.exclude))
     for kind in found.fleet.kinds if "kinds" in made.takes else ():
         names = expanded(kind.nodes)
         usual = next((name for name in names if name not in odd), names[0])
         kinds[kind.name] = read_machine(str(file_of_node(found.asked, usual)), observer)
-    return ExportSubject(fleet=found.fleet, kinds=kinds, read=_seconds(found.fleet.ended))
+    alike = _alike(found, observer) if "alike" in made.takes else ()
+    return ExportSubject(fleet=found.fleet, kinds=kinds, alike=alike, read=_seconds(found.fleet.ended))
+
+
+def nodes_alike(place: Path, observer: Observer = SILENT) -> "tuple[tuple[tuple[str, ...], Machine], ...]":
+    """Return the nodes of a fleet's folder that have the same facts, with the machine of the first: each is read once."""
+    from advisor.work.fleet.audit import audit_fleet
+
+    return _alike(audit_fleet([place], observer=observer), observer)
+
+
+def _alike(found: "AuditedFleet", observer: Observer) -> "tuple[tuple[tuple[str, ...], Machine], ...]":
+    from advisor.work.fleet.audit import file_of_node
+    from advisor.work.machine import read_machine
+
+    nodes: dict[str, list[str]] = {}
+    for node, record in found.read.records.items():
+        if record.digest is not None:
+            nodes.setdefault(record.digest, []).append(node)
+    return tuple((tuple(names), read_machine(str(file_of_node(found.asked, names[0])), observer)) for names in nodes.values())
 
 
 def _machine(
