@@ -36,7 +36,7 @@ GROUPS_UNKNOWN = {
 }
 """An invented machine, whose NUMA nodes hang off nothing that a socket could be: no such socket is ever suggested."""
 _LINE = re.compile(r"CPUs=(\d+) Boards=(\d+) SocketsPerBoard=(\d+) CoresPerSocket=(\d+) ThreadsPerCore=(\d+)")
-OPTIONS = ExportOptions("0", "0")
+OPTIONS = ExportOptions("0", 0)
 
 
 def exported(machine: Machine) -> tuple[int, ...] | None:

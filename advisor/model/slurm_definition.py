@@ -9,7 +9,7 @@ from typing import Final
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.devices import Gpu
 from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.slurm_node import PARAMETERS, FoundNode, found_by_slurmd, groups_of_nodes
+from advisor.model.hardware.slurm_node import PARAMETERS, FoundNode, found_by_slurmd
 from advisor.model.hardware.topology import Topology
 from advisor.model.node_sets import folded
 from advisor.model.value import MIB
@@ -174,15 +174,13 @@ def type_of(gpu: Gpu) -> str | None:
 def _other(made: Definition, gpus: Iterable[Gpu], topology: Topology) -> tuple[str, Definition] | None:
     """Return what to make sockets of where GPUs are near to parts of one: NUMA nodes, else L3 groups.
 
-    Not where slurmd 22.05.8 was seen to stop: hwloc's tree with groups of several depths.
+    Not beside x86: slurmd 22.05.8 was seen to stop where hwloc's tree has groups of clusters too.
     """
     cores = [cores for gpu in gpus if (cores := near(gpu, made.found, topology))]
     if not cores or all(map(made.found.whole_sockets, cores)) or made.architecture not in (None, "x86_64"):
         return None
-    own = {node.near for node in topology.nodes}
-    plain = all(node.cpuset for node in topology.nodes) and groups_of_nodes(topology) <= own
     for word, kind in sorted(PARAMETERS.items(), reverse=True):
-        found = found_by_slurmd(topology, kind) if plain or kind == "l3" else None
+        found = found_by_slurmd(topology, kind)
         fits = found and found.even and found.alike and found.sockets > made.found.sockets and found.order == made.found.order
         if found and fits and all(map(found.whole_sockets, cores)):
             return word, replace(made, found=found)

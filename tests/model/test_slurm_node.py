@@ -129,7 +129,8 @@ def test_numbers_count_cores_socket_by_socket() -> None:
 
 def test_sockets_that_differ_are_described_in_part_and_named_so() -> None:
     """What slurmd does is to round down: of 3 sockets with 40 cores 39 are described."""
-    sizes, start, packages = (10, 10, 20), 0, []
+    sizes, start = (10, 10, 20), 0
+    packages: list[Package] = []
     for size in sizes:
         packages.append(Package(os_index=len(packages), cpuset=CpuSet(range(start, start + size))))
         start += size

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import LogicalNumbering, distance_groups, logical_numbering
-from advisor.model.hardware.topology import Topology
+from advisor.model.hardware.topology import L3, Core, Die, Package, Topology
 
 SocketsAre = Literal["sockets", "l3", "numa"]
 """What slurmd takes for a socket: SlurmdParameters=l3cache_as_socket or numa_node_as_socket make it another."""
@@ -94,16 +94,36 @@ def _sockets(topology: Topology, sockets_are: SocketsAre) -> Sequence[CpuSet] | 
         return [package.cpuset for package in topology.packages]
     if sockets_are == "l3":
         return [cache.cpuset for cache in topology.l3] or None
-    if len(topology.nodes) == 1:  # its parent in hwloc's tree is the machine, however many sockets that has
+    return _of_numa_nodes(topology)
+
+
+def _of_numa_nodes(topology: Topology) -> Sequence[CpuSet] | None:
+    """Return what slurmd takes for sockets: all objects of the kind that the first NUMA node hangs off in hwloc's tree.
+
+    None where nodes hang off several kinds, or there are more of the kind than nodes: what it counts then is not worked out.
+    """
+    near = {node.near for node in topology.nodes}
+    if len(topology.nodes) == 1 and near == {topology.pus}:  # it hangs off the machine, however many sockets that has
         return [topology.pus]
-    return list(dict.fromkeys(node.near for node in topology.cpu_nodes)) or None
+    if union(near) != topology.pus or not all(node.cpuset for node in topology.nodes):
+        return None
+    packages, dies = {part.cpuset for part in topology.packages}, {part.cpuset for part in topology.dies}
+    caches, groups = {part.cpuset for part in topology.l3}, set(groups_of_nodes(topology))
+    kind = next((kind for kind in (packages, dies, caches, groups) if kind & near), None)
+    return tuple(near) if kind == near else None
 
 
 def groups_of_nodes(topology: Topology) -> frozenset[CpuSet]:
     """Return the CPUs of the groups that hwloc's tree has for NUMA nodes that are no socket, die, L3 or core."""
-    named = {part.cpuset for part in (*topology.packages, *topology.dies, *topology.l3, *topology.cores)}
+    named = set(_named(topology))
     near = [node.near for node in topology.nodes if node.near]
     return frozenset(part for part in (*near, *distance_groups(topology)) if part not in named and part != topology.pus)
+
+
+def _named(topology: Topology) -> list[CpuSet]:
+    """Return the CPUs of every socket, die, L3 and core."""
+    parts: Sequence[Package | Die | L3 | Core] = (*topology.packages, *topology.dies, *topology.l3, *topology.cores)
+    return [part.cpuset for part in parts]
 
 
 def _in_order(parts: Sequence[CpuSet], known: LogicalNumbering) -> Sequence[CpuSet]:
@@ -113,7 +133,7 @@ def _in_order(parts: Sequence[CpuSet], known: LogicalNumbering) -> Sequence[CpuS
 def _boards(topology: Topology) -> int:
     """Return how many groups of sockets hwloc's tree begins with: NUMA nodes of several sockets, or nodes close to each other."""
     every, groups = topology.pus, groups_of_nodes(topology)
-    named = [part.cpuset for part in (*topology.packages, *topology.dies, *topology.l3, *topology.cores)]
+    named = _named(topology)
     beside = [part for part in (*groups, *named) if every and every.first in part]
     if not groups or every in named or not beside or max(beside, key=len) not in groups:
         return 1

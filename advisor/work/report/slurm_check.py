@@ -29,8 +29,8 @@ def check_slurm(file: str, source: str | None = None, observer: Observer = SILEN
 
 
 def _nodes(source: str | None, observer: Observer) -> tuple[Alike, ...]:
-    from advisor.work.report.exports import is_fleet, nodes_alike
     from advisor.work.machine import read_machine
+    from advisor.work.report.exports import is_fleet, nodes_alike
 
     if source is not None and is_fleet(Path(source)):
         return nodes_alike(Path(source), observer)
