@@ -2,9 +2,14 @@
 
 from collections.abc import Callable
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from advisor.fleet.drift import Difference, differences
 from advisor.fleet.fold import Fact, Folded, Hardware, Part
 from advisor.fleet.kinds import group
+from advisor.model.node_sets import expanded
+from tests.examples import examples
 
 
 def found(fact: Callable[[int], Fact | None], nodes: int = 40, *, listed: bool = True) -> Difference:
@@ -57,3 +62,23 @@ def test_what_a_list_does_not_hold_is_not_there() -> None:
     (drift,) = found(lambda at: None if at == 5 else adapter).drift
     unknown = found(lambda at: None if at == 5 else adapter, listed=False)
     assert ((drift.nodes, drift.value, drift.majority), unknown.drift) == (("n5", "not there", "there"), [])
+
+
+@examples(300)
+@given(st.lists(st.sampled_from("aaaaaaaaab") | st.sampled_from("abcdef"), min_size=2, max_size=40))
+def test_what_is_said_of_a_fact_expands_to_every_nodes_value(values: list[str]) -> None:
+    """From what most have, who differs and the populations each node's value comes back; what is silent is the same on all."""
+    difference = found(lambda at: text(values[at]), len(values))
+    told = dict.fromkeys(f"n{at}" for at in range(len(values)))
+    for drift in difference.drift:
+        told |= {node: drift.majority for node, value in told.items() if value is None}
+        told |= dict.fromkeys(expanded(drift.nodes), drift.value)
+    for split in difference.split:
+        for each in split.populations:
+            told |= dict.fromkeys(expanded(each.nodes), each.value)
+    if difference.same.varied:
+        assert (len(set(values)) > 4, difference.drift, difference.split) == (True, [], [])
+    elif difference.same.same:
+        assert (len(set(values)), difference.drift, difference.split) == (1, [], [])
+    else:
+        assert list(told.values()) == values

@@ -1,0 +1,59 @@
+"""A node as a fleet sees it: every fact that machines are compared by is in it once, and nothing else is."""
+
+import re
+from collections import defaultdict
+
+import pytest
+
+from advisor.fleet.fold import Fact, fold
+from advisor.model.fact import TOLD_ELSEWHERE, Section, comparable
+from advisor.model.hardware.firmware import Bios
+from tests.examples import a_third
+from tests.machines.catalogue import MACHINES
+from tests.machines.read import machine
+
+APART = tuple(section for section in TOLD_ELSEWHERE if section is not Section.BIOS)
+LAYOUT = re.compile(
+    r"numa\.(partitioning|nodes|distances|memory\.\d+)|cpu\.(numbering|smt)|sockets|cores|cpus\.offline|l3\.groups|boot\..*"
+)
+"""What the layout says in a word, and the options of the kernel's command line by their names."""
+
+
+@pytest.mark.parametrize("name", a_third(sorted(MACHINES)))
+def test_nothing_that_is_compared_is_lost(name: str) -> None:
+    """Expanded, a folded node has each fact of its machine by the same name, beside what stands for whole elements."""
+    told = {each.name for each in comparable(machine(name), but=APART)} - {"kernel.cmdline"}
+    found = fold(machine(name)).facts
+    there = {fact for fact, each in found.items() if each.key == "there"}
+    assert {fact for fact in found if not LAYOUT.fullmatch(fact)} - there == told - there
+    assert {element for each in comparable(machine(name), but=APART) for element in each.elements[:1]} >= there
+
+
+def test_equal_digests_are_equal_facts() -> None:
+    """Over all machines: a part with the same digest has the same facts, and one with other facts another digest."""
+    parts: dict[bytes, set[frozenset[tuple[str, object]]]] = defaultdict(set)
+    facts: dict[frozenset[tuple[str, object]], set[bytes]] = defaultdict(set)
+    for name in MACHINES:
+        for part in fold(machine(name)).parts.values():
+            own = frozenset((fact, repr(each.key)) for fact, each in part.facts.items())
+            parts[part.digest].add(own)
+            facts[own].add(part.digest)
+    assert ({len(each) for each in parts.values()}, {len(each) for each in facts.values()}) == ({1}, {1})
+
+
+def test_bios_attributes_are_facts_by_their_own_names_and_what_waits_is_one() -> None:
+    """Values as they are, the menu's other words for them left out; of pending values those that differ."""
+    bios = Bios(
+        attributes={"Smt": "Off", "Watts": 280, "Gone": None},
+        pending={"Smt": "On", "Watts": 280},
+        also={"Smt": "Disabled"},
+        registry="R1",
+    )
+    facts = fold(machine("b-c6525-2x7702-nps1").model_copy(update={"bios": bios})).facts
+    own = {name: fact for name, fact in facts.items() if name.startswith("bios.")}
+    assert own == {
+        "bios.Smt": Fact("Off", "Off"),
+        "bios.Watts": Fact(280, "280"),
+        "bios.registry": Fact("R1", "R1"),
+        "bios.pending": Fact("Smt=On", "Smt=On"),
+    }
