@@ -2,7 +2,9 @@
 
 Nodes are copies of the published machines and of seeds, in racks, with planted oddities (tests/fleet/published.py); without the
 published machines, of seeds alone. Each has a name, serial numbers, MACs, GUIDs, clocks, counters and free memory of its own.
-What is simulated begins after captures are read: nodes are put together, compared, called slow, drawn and written.
+--check
+holds the screen against what was planted and what is wrong with each machine alone. What is simulated begins after captures are
+read: nodes are put together, compared, called slow, drawn and written.
 """
 
 import argparse
@@ -25,7 +27,7 @@ from advisor.paths import template
 from advisor.render.fleet.report import fleet_report
 from advisor.work.fleet.audit import audit_fleet
 from tests.fleet.planted import plant
-from tests.fleet.published import CORPUS, plant_racks
+from tests.fleet.published import CORPUS, mistakes, plant_racks
 
 
 def main() -> None:
@@ -35,18 +37,25 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="the fleet's folder, kept, and used again where it is there")
     parser.add_argument("--simulate", type=int, metavar="NODES", help="so many nodes, each like one of those that were read")
+    parser.add_argument("--check", action="store_true", help="also name what the screen leaves out or says falsely")
     asked = parser.parse_args()
-    folder = asked.keep or Path(tempfile.mkdtemp())
+    folder, made = asked.keep or Path(tempfile.mkdtemp()), None
     if not folder.is_dir() or not any(folder.iterdir()):
         begun = time.monotonic()
         if CORPUS.is_dir():
-            plant_racks(folder, asked.seed, asked.nodes, every=asked.nodes > 2000)
+            made = plant_racks(folder, asked.seed, asked.nodes, every=asked.nodes > 2000)
         else:
             plant(folder, asked.seed, nodes=asked.nodes)
         print(f"{asked.nodes} nodes made in {time.monotonic() - begun:.0f} s")
     (folder / "fleet-index.zst").unlink(missing_ok=True)
     for look in ("cold", "warm"):
         print(f"{look}: {cost(folder)}", flush=True)
+    if asked.check and made is not None:
+        found = list(mistakes(made, audit_fleet([folder]).fleet))
+        print(
+            f"{len(found)} mistakes of {len(made.plants)} plants, {len(made.slow)} slow and {len(made.silent)} silent nodes",
+            *found,
+        )
     if asked.simulate:
         simulate(folder, asked.simulate)
     if asked.keep is None:
@@ -54,16 +63,33 @@ def main() -> None:
 
 
 def cost(folder: Path) -> str:
-    """Return what one audit takes: wall time, CPU time and the most memory of a process."""
+    """Return what one audit takes: wall time, CPU time, the most memory of a process and of all at the same time."""
     begun = time.monotonic()
     argv = [sys.executable, "-m", "advisor", "fleet", "audit", str(folder), "-o", os.devnull]
     with subprocess.Popen(argv) as audit:
-        _, status, used = os.wait4(audit.pid, 0)
+        together = 0
+        while not (ended := os.wait4(audit.pid, os.WNOHANG))[0]:
+            together = max(together, shared_out(audit.pid))
+            time.sleep(0.2)
+        _, status, used = ended
         audit.returncode = os.waitstatus_to_exitcode(status)
     if audit.returncode:
         sys.exit(audit.returncode)
     cpu, most = used.ru_utime + used.ru_stime, used.ru_maxrss >> 10
-    return f"{time.monotonic() - begun:.1f} s, {cpu:.1f} s of CPU, {most} MiB in the largest process"
+    return f"{time.monotonic() - begun:.1f} s, {cpu:.1f} s of CPU, {most} MiB in the largest process, {together >> 10} in all"
+
+
+def shared_out(process: int) -> int:
+    """Return the kB that a process and those it started have in memory, what they share counted once (PSS)."""
+    tree, total = [process], 0
+    for each in tree:  # grows while it is gone through
+        try:
+            tree += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+            lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
+        except OSError:  # it has ended
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total
 
 
 def simulate(folder: Path, count: int) -> None:
