@@ -2,9 +2,8 @@
 
 Nodes are copies of the published machines and of seeds, in racks, with planted oddities (tests/fleet/published.py); without the
 published machines, of seeds alone. Each has a name, serial numbers, MACs, GUIDs, clocks, counters and free memory of its own.
---check
-holds the screen against what was planted and what is wrong with each machine alone. What is simulated begins after captures are
-read: nodes are put together, compared, called slow, drawn and written.
+--check holds the screen against what was planted and what is wrong with each machine alone. What is simulated begins after
+captures are read: nodes are put together, compared, called slow, drawn and written.
 """
 
 import argparse
