@@ -63,7 +63,7 @@ def spare(result: Result) -> float:
 
 _TEST: Final = '''\
 # Written by advisor @VERSION@ of @ABOUT@: reframe -c FILE -r
-# Lower bounds are three times the spread of the repeats, at least 5 %. Nodes must be idle: a busy one is not measured.
+# Lower bounds are three times the spread of the repeats, at least 5 %. A busy node is not measured, but for -S busy_ok=yes.
 import json
 from statistics import median
 
@@ -79,6 +79,7 @@ class @NAME@Bandwidth(rfm.RunOnlyRegressionTest):
     valid_prog_environs = ["*"]
     exclusive_access = True
     executable = "advisor"
+    busy_ok = variable(bool, value=False)
     references = {
 @REFERENCES@
     }
@@ -87,6 +88,7 @@ class @NAME@Bandwidth(rfm.RunOnlyRegressionTest):
     def ask(self):
         if self.executable == "advisor":
             self.executable_opts = ["measure", "membw", "--per", self.part, "--pattern", "@PATTERNS@", "--json"]
+            self.executable_opts += ["--busy-ok"] if self.busy_ok else []
 
     @sanity_function
     def measured(self):
