@@ -15,6 +15,7 @@ from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.host.files import write_file
 from advisor.host.source import read_json
 from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX
+from advisor.model.node_sets import expanded
 from advisor.paths import template_files, template_text
 from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, of_template
 from advisor.work import SILENT, Observer
@@ -124,17 +125,15 @@ def _must_take(made: ExportFormat, some: tuple[Takes, ...], what: str, cure: str
 
 def _fleet(made: ExportFormat, place: Path, scope: "Scope", site: Sequence[Path], observer: Observer) -> ExportSubject:
     """Return a fleet, with a machine of each kind where the format takes them."""
-    from advisor.model.node_sets import expanded
     from advisor.work.fleet.audit import audit_fleet, file_of_node
     from advisor.work.machine import read_machine
 
     _must_take(made, ("fleet", "kinds", "alike"), "a fleet", f"name one node's capture: --from {place}/NODE{CAPTURE_SUFFIX}")
     found = audit_fleet([place], scope, site=site, observer=observer)
-    kinds, odd = {}, set(expanded(found.fleet.exclude))
+    kinds = {}
     for kind in found.fleet.kinds if "kinds" in made.takes else ():
-        names = expanded(kind.nodes)
-        usual = next((name for name in names if name not in odd), names[0])
-        kinds[kind.name] = read_machine(str(file_of_node(found.asked, usual)), observer)
+        node = usual_node(kind.nodes, found.fleet.exclude)
+        kinds[kind.name] = read_machine(str(file_of_node(found.asked, node)), observer)
     alike = _alike(found, observer) if "alike" in made.takes else ()
     return ExportSubject(fleet=found.fleet, kinds=kinds, alike=alike, read=_seconds(found.fleet.ended))
 
@@ -155,6 +154,16 @@ def _alike(found: "AuditedFleet", observer: Observer) -> "tuple[tuple[tuple[str,
         if record.digest is not None:
             nodes.setdefault(record.digest, []).append(node)
     return tuple((tuple(names), read_machine(str(file_of_node(found.asked, names[0])), observer)) for names in nodes.values())
+
+
+def usual_node(nodes: str, odd: str) -> str:
+    """Return the first of a kind's nodes that is not among the odd ones; the first where all are.
+
+    >>> usual_node("n[1-3]", "n[1,7]"), usual_node("n[1-3]", "n[1-3]")
+    ('n2', 'n1')
+    """
+    names, left_out = expanded(nodes), set(expanded(odd))
+    return next((name for name in names if name not in left_out), names[0])
 
 
 def _machine(

@@ -11,7 +11,7 @@ from advisor.fleet.fold import OWN_NAME
 from advisor.render.export import built_in
 from advisor.work.audit import audit
 from advisor.work.report import exports
-from advisor.work.report.exports import export, formats, is_fleet, read_at, saved_audit
+from advisor.work.report.exports import export, formats, is_fleet, read_at, saved_audit, usual_node
 from tests.fleet.planted import shape
 from tests.machines.catalogue import write_archive
 
@@ -85,6 +85,12 @@ def test_a_fleet_s_baseline_is_refused_with_what_to_name(tmp_path: Path) -> None
 def test_a_fleet_is_exported_with_a_machine_of_each_kind(fleet: str) -> None:
     """NHC's checks of two nodes, by the machine of one."""
     assert (is_fleet(Path(fleet)), "{n[001-002]} || check_hw_cpuinfo 2 128 128" in export("nhc", fleet).text) == (True, True)
+
+
+@pytest.mark.parametrize(("odd", "wanted"), [("", "n1"), ("n1", "n2"), ("n[1-3]", "n1"), ("x,n2", "n1")])
+def test_a_kind_is_told_by_a_node_that_is_like_the_rest(odd: str, wanted: str) -> None:
+    """Not by one that drifted, that has what few have, or that is slow."""
+    assert usual_node("n[1-3]", odd) == wanted
 
 
 @pytest.mark.parametrize(("name", "place", "said"), [("junit", "fleet", "junit is not made of a fleet; name one node's capture")])
