@@ -22,6 +22,7 @@ from advisor.host.base import PathPatterns, example_path
 from advisor.launch.registry import launchers
 from advisor.model.experiment import ExperimentResult
 from advisor.model.fact import declarations
+from advisor.model.folded_plan import FoldedPlan
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.measurement import Measurements
@@ -66,6 +67,7 @@ def pages() -> dict[str, str]:
         "experiment.schema.json": json.dumps(ExperimentResult.model_json_schema(mode="serialization", by_alias=True), indent=1)
         + "\n",
         "tune.schema.json": json.dumps(RaceResult.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
+        "plan.schema.json": json.dumps(FoldedPlan.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
         "fleet-audit.schema.json": json.dumps(fleet_schema(), indent=1) + "\n",
         **knowledge_pages.pages(),

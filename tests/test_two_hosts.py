@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from advisor.cli.main import status
+from advisor.work.job.plan_file import plan_in
 from tests.fakenode import hydra
 from tests.fakenode.lab import AGENT
 from tests.fakenode.netns import beside, hindrance
@@ -73,10 +74,10 @@ def test_a_plan_with_ranks_swapped_is_told(launcher: Launcher, swapped: tuple[in
     """Two ranks that change places in the plan, on one host or between hosts, are the ones that differ."""
     bind(launcher, scratch / "job")
     file = scratch / "job" / "plan.json"
-    plan = json.loads(file.read_text())
-    first, second = (plan["ranks"][rank] for rank in swapped)
+    ranks = [{"rank": each.rank, "host": each.host, "cpus": str(each.cpus)} for each in plan_in(str(file)).ranks]
+    first, second = (ranks[rank] for rank in swapped)
     first["rank"], second["rank"] = second["rank"], first["rank"]
-    file.write_text(json.dumps(plan))
+    file.write_text(json.dumps({"ranks": ranks}))
     code, said = verify(launcher, scratch / "job", scratch / "hosts")
     assert (code, said["equal"], said["seen"], said["counts"]["exact"]) == (1, False, 4, 2), said
     assert [(each["rank"], each["verdict"]) for each in said["differ"]] == [(rank, verdict) for rank in swapped], said

@@ -1,6 +1,7 @@
 """Where ranks were meant to sit, what each of them saw, and in what the two differ. CPU numbers are the kernel's."""
 
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -12,32 +13,47 @@ from advisor.model.value import Value
 GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 
-class PlannedRank(Value):
-    """Where one rank shall sit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRank:
+    """Where one rank shall sit. No Value, as Observation: a job has a hundred thousand of them."""
 
-    rank: int = Field(ge=0, lt=1 << 24)
-    host: str | None = Field(default=None, max_length=255, description="None where the plan has one node without a name")
-    local: int | None = Field(default=None, description="its number among the ranks of its host")
+    rank: Annotated[int, Field(ge=0, lt=1 << 24)]
+    host: Annotated[str, Field(max_length=255)] | None = None
+    """None where the plan has one node without a name."""
+    local: int | None = None
+    """Its number among the ranks of its host."""
     cpus: CpuSet
-    memory: tuple[int, ...] | None = Field(default=None, description="NUMA nodes its memory shall come from; None: not planned")
-    nodes: tuple[int, ...] | None = Field(default=None, description="NUMA nodes of its CPUs; None: the plan does not say")
+    memory: tuple[int, ...] | None = None
+    """NUMA nodes its memory shall come from; None: not planned."""
+    nodes: tuple[int, ...] | None = None
+    """NUMA nodes of its CPUs; None: the plan does not say."""
 
 
-class Observation(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
     """What one rank says of itself."""
 
-    rank: int | None = Field(description="None where no launcher gave it one")
-    size: int | None = Field(default=None, description="ranks in all, by the launcher's variable")
+    rank: int | None
+    """None where no launcher gave it one."""
+    size: int | None = None
+    """Ranks in all, by the launcher's variable."""
     local: int | None = None
     host: str
     pid: int | None = None
-    cpus: CpuSet = Field(description="the CPUs it may run on")
-    mems: CpuSet | None = Field(default=None, description="the NUMA nodes that its cgroup lets it use")
-    policy: str | None = Field(default=None, description="its memory policy, as /proc/self/numa_maps has it: default, bind:0-1")
-    last: int | None = Field(default=None, description="the CPU it ran on")
-    ucx: str | None = Field(default=None, description="UCX_NET_DEVICES")
-    omp: str | None = Field(default=None, description="OMP_PLACES")
-    gpu: str | None = Field(default=None, description="the GPUs that it is shown")
+    cpus: CpuSet
+    """The CPUs it may run on."""
+    mems: CpuSet | None = None
+    """The NUMA nodes that its cgroup lets it use."""
+    policy: str | None = None
+    """Its memory policy, as /proc/self/numa_maps has it: default, bind:0-1."""
+    last: int | None = None
+    """The CPU it ran on."""
+    ucx: str | None = None
+    """UCX_NET_DEVICES."""
+    omp: str | None = None
+    """OMP_PLACES."""
+    gpu: str | None = None
+    """The GPUs that it is shown."""
 
 
 class GatheredReports(Value):
@@ -56,14 +72,17 @@ VERDICTS: Final[tuple[Verdict, ...]] = (
 """The worst first."""
 
 
-class RankVerdict(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankVerdict:
     """One rank: planned against seen."""
 
     rank: int
     verdict: Verdict
     planned: PlannedRank
-    seen: Observation | None = Field(description="None where it is missing")
-    shares: bool = Field(default=False, description="whether another rank may run on one of its cores, unlike in the plan")
+    seen: Observation | None
+    """None where it is missing."""
+    shares: bool = False
+    """Whether another rank may run on one of its cores, unlike in the plan."""
 
 
 class Cause(Value):
@@ -153,7 +172,7 @@ def same_host(one: str | None, other: str | None) -> bool:
     >>> same_host("n1", "n1.cluster"), same_host("n1.a", "n1.b"), same_host("N1", "n1"), same_host(None, "n1")
     (True, False, True, True)
     """
-    if one is None or other is None:
+    if one is None or other is None or one == other:
         return True
     a, b = one.casefold().rstrip("."), other.casefold().rstrip(".")
     return a == b or (a.partition(".")[0] == b.partition(".")[0] and ("." not in a or "." not in b))

@@ -12,7 +12,7 @@ from advisor.launch.failures import why_failed
 from advisor.launch.launchers.wrapper import FILE as WRAPPER
 from advisor.render.commandline import word
 from advisor.work import SILENT, Observer
-from advisor.work.job.folder import plan_in, read_bytes
+from advisor.work.job.plan_file import plan_in, read_bytes
 from advisor.work.machine import read_machine
 
 if TYPE_CHECKING:

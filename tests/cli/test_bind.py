@@ -11,6 +11,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.errors import BadValue
 from advisor.work.job.allocation import expand
+from advisor.work.job.plan_file import plan_in
 from advisor.work.machine import read_machine
 from tests.cli import said
 from tests.conftest import Golden
@@ -258,10 +259,9 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     assert script.endswith("""./app 'it'"'"'s' rankfile\n""")
     assert stat.S_IMODE((folder / "launch.sh").stat().st_mode) & 0o100
     plan = json.loads((folder / "plan.json").read_text())
-    assert (plan["schema"], len(plan["ranks"])) == ("advisor-plan/1", 16)
-    assert plan["ranks"][8] == {
-        "rank": 8, "host": "b", "local": 0, "cpus": "5", "numa_nodes": [6], "memory": [6], "hca": "mlx5_0", "gpu": None,
-    }  # fmt: skip
+    assert (plan["schema"], plan["hosts"]) == ("advisor-plan/2", [{"node": 0, "ranks": "0-15", "names": ["a,b"]}])
+    assert [len(node["slots"]) for node in plan["nodes"]] == [8]
+    assert plan["nodes"][0]["slots"][0] == {"cpus": "5", "numa_nodes": [6], "memory": [6], "hca": "mlx5_0", "gpu": None}
     assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
     assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
     script = (folder / "job.lsf").read_text()
@@ -326,7 +326,7 @@ def test_a_job_script_gives_the_hosts_their_names(nodes: Path, capsys: Capture, 
     assert done.stdout.endswith("./app NODE3\n")
     made = run / "advisor-5"
     assert (made / "rankfile").read_text().splitlines()[95] == "rank 95=real12 slot=55"
-    assert json.loads((made / "plan.json").read_text())["ranks"][95]["host"] == "real12"
+    assert plan_in(str(made / "plan.json")).ranks[95].host == "real12"
 
 
 FAKES = {

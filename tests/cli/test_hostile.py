@@ -39,7 +39,7 @@ HOSTILE = {
     "a plan's CPUs": (PLAN, ranks(lambda n: f'"cpus":"0-{1048575 - n}"'), "would fill the memory"),
     "a plan's memory": (PLAN, ranks(lambda _: '"cpus":"0","memory":"0-1048575"'), "more than the 1024"),
     "a plan without ranks": (PLAN, '{"ranks":[' + "{}," * 3000000 + "1]}", "no ranks"),
-    "a plan of texts": (PLAN, '{"ranks":[' + '"ab",' * 6000000 + "1]}", "not a rank"),
+    "a plan of texts": (PLAN, '{"ranks":[' + '"ab",' * 5800000 + "1]}", "not a rank"),
     "more measurements than any": (
         MEASURED,
         '{"schema_version":1,"conditions":{},"results":[' + "{}," * 2000000 + "1]}",

@@ -11,11 +11,10 @@ from rich.cells import cell_len
 from advisor.language.units import count, plain
 from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet
+from advisor.model.folded_plan import FoldedPlan
 from advisor.model.placement import HostPlan, Lint, LintRank, LintTranslation, LintWarning, Placement, RankPlace, Slot
 from advisor.render.cpulists import listed
 from advisor.render.lines import Line, Page, cut, wrapped
-
-PLAN_SCHEMA: Final = "advisor-plan/1"
 
 FIRST: Final = 8
 """So many ranks are listed, and the last."""
@@ -95,9 +94,9 @@ def rank_values(slot: Slot) -> dict[str, Any]:
     }
 
 
-def rank_texts(placement: Placement, keys: Sequence[str] | None = None) -> Iterator[str]:
+def rank_texts(placement: Placement) -> Iterator[str]:
     """Yield each rank as a JSON object; each slot is put into words once, however many hosts have it."""
-    tails = [[_tail(slot, keys) for slot in plan.slots] for plan in placement.plans]
+    tails = [[json.dumps(rank_values(slot))[1:] for slot in plan.slots] for plan in placement.plans]
     rank = 0
     for host in placement.hosts:
         name = json.dumps(host.name)
@@ -110,15 +109,18 @@ def _used(tails: Sequence[Sequence[str]], host: HostPlan) -> Sequence[str]:
     return tails[host.plan][: host.ranks]
 
 
-def _tail(slot: Slot, keys: Sequence[str] | None) -> str:
-    values = rank_values(slot)
-    return json.dumps({key: values[key] for key in keys or values})[1:]
-
-
-def plan_lines(placement: Placement) -> Iterator[str]:
-    """Yield the lines of the file that ``advisor verify`` compares with."""
-    yield f'{{"schema": "{PLAN_SCHEMA}", "ranks": ['
-    yield from _separated(rank_texts(placement, ("cpus", "numa_nodes", "memory", "hca", "gpu")))
+def plan_lines(plan: FoldedPlan) -> Iterator[str]:
+    """Yield the lines of the file that ``advisor verify`` compares with: one for each slot and each text of names."""
+    yield f'{{"schema": "{plan.schema_}", "nodes": ['
+    for at, node in enumerate(plan.nodes):
+        yield '{"slots": ['
+        yield from _separated(slot.model_dump_json() for slot in node.slots)
+        yield "]}," if at + 1 < len(plan.nodes) else "]}"
+    yield '], "hosts": ['
+    for at, entry in enumerate(plan.hosts):
+        yield f'{{"node": {entry.node}, "ranks": "{entry.ranks}", "names": {"null" if entry.names is None else "["}'
+        yield from _separated(map(json.dumps, entry.names or ()))
+        yield ("]}" if entry.names is not None else "}") + ("," if at + 1 < len(plan.hosts) else "")
     yield "]}"
 
 
