@@ -5,6 +5,7 @@ No source of the Machine: what is read here is of one moment.
 
 import re
 from collections.abc import Iterable
+from sys import intern
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
@@ -22,6 +23,8 @@ from advisor.model.observed_binding import (
 MARK = b"ADVISOR-RANK "
 _LONGEST = 8192
 """Bytes of a line; the probe's have less than 4096, and a launcher puts little before them."""
+_PIECE = 1 << 20
+"""Bytes of an output that are taken apart at once: its lines are not to be held all beside it."""
 _RANKS = 1 << 20
 _THREADS = 1 << 16
 _NUMBER = r"(-|[0-9]{1,9})"
@@ -82,16 +85,28 @@ def observation(line: str) -> Observation | None:
     allowed, nodes = _set(cpus), _set(mems)
     if not allowed:
         return None
-    numbers = dict(zip(("rank", "size", "local", "pid", "last"), map(_number, (rank, size, local, pid, last)), strict=True))
-    words = dict(zip(("policy", "ucx", "omp", "gpu"), map(_told, (policy, ucx, omp, gpu)), strict=True))
-    return Observation(host=host, cpus=allowed, mems=nodes, **numbers, **words)
+    return Observation(
+        rank=_number(rank),
+        size=_number(size),
+        local=_number(local),
+        host=intern(host),
+        pid=_number(pid),
+        cpus=allowed,
+        mems=nodes,
+        policy=_told(policy),
+        last=_number(last),
+        ucx=_told(ucx),
+        omp=_told(omp),
+        gpu=_told(gpu),
+    )
 
 
 def reported(text: bytes) -> GatheredReports:
     """Return what the ranks said in a whole output."""
     listener = Listener()
     with bounded_sets():
-        listener.hear(text)
+        for at in range(0, len(text), _PIECE):
+            listener.hear(text[at : at + _PIECE])
         return listener.gathered()
 
 
@@ -203,4 +218,4 @@ def _number(text: str) -> int | None:
 
 
 def _told(word: str) -> str | None:
-    return None if word == "-" else word
+    return None if word == "-" else intern(word)

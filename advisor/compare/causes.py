@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from advisor.compare.topology import LogicalNumbering
 from advisor.language.units import count
@@ -12,7 +13,7 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import Cause, Observation, PlannedRank, Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pair:
     """One rank, planned and seen."""
 
@@ -57,14 +58,28 @@ class RankComparison:
         """The numbers that hwloc gives this machine's cores, where its cores are known."""
         return LogicalNumbering(self.topology) if self.topology and self.topology.cores else None
 
+    @cached_property
+    def every(self) -> CpuSet:
+        """All CPUs that any rank is planned on."""
+        return union({pair.place.cpus for pair in self.pairs})
+
+    @cached_property
+    def _by_verdict(self) -> dict[Verdict, list[Pair]]:
+        found: dict[Verdict, list[Pair]] = defaultdict(list)
+        for pair in self.pairs:
+            found[pair.verdict].append(pair)
+        return found
+
     def of(self, verdict: Verdict) -> list[Pair]:
         """Return the ranks of a verdict."""
-        return [pair for pair in self.pairs if pair.verdict == verdict]
+        return self._by_verdict.get(verdict, [])
 
 
 def causes(case: RankComparison) -> tuple[Cause, ...]:
     """Return the causes, each rank in the first that explains it."""
     explained, found = CpuSet(), []
+    if all(pair.verdict == "exact" for pair in case.pairs) and not case.extra:
+        return ()
     for look in _LOOKS:
         for cause in look(case, explained):
             found.append(cause)
@@ -82,10 +97,10 @@ def _missing(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
         return
     hosts = Counter(pair.there for pair in case.pairs)
     lost = Counter(pair.there for pair in gone)
-    whole = sorted(host for host, number in lost.items() if host and number == hosts[host] and len(hosts) > 1)
+    whole = {host: number for host, number in sorted(lost.items()) if host and number == hosts[host] and len(hosts) > 1}
     if whole:
         ranks = _ranks(pair for pair in gone if pair.there in whole)
-        names = ", ".join(whole[:8]) + (", ..." if len(whole) > 8 else "")
+        names = ", ".join(list(whole)[:8]) + (", ..." if len(whole) > 8 else "")
         yield Cause(id="host-silent", say=f"no rank of {names} has reported: nothing was started there", ranks=ranks)
         gone = [pair for pair in gone if pair.there not in whole]
     if gone:
@@ -141,6 +156,9 @@ def _hosts(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="host", say=say, ranks=_ranks(pairs))
 
 
+_MOVED: Final = ("overlapping", "elsewhere", "narrower")
+
+
 def _stacked(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     """Tell which ranks are on the very same few CPUs, where each should have its own."""
     groups: dict[tuple[str, CpuSet], list[Pair]] = defaultdict(list)
@@ -148,8 +166,8 @@ def _stacked(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         if pair.seen:
             groups[pair.here, pair.cpus].append(pair)
     for (host, cpus), pairs in groups.items():
-        wrong = [pair for pair in pairs if pair.verdict in ("overlapping", "elsewhere", "narrower")]
-        alone = all(pair.place.cpus == cpus for pair in pairs if pair not in wrong)
+        wrong = [pair for pair in pairs if pair.verdict in _MOVED]
+        alone = all(pair.place.cpus == cpus for pair in pairs if pair.verdict not in _MOVED)
         if len(pairs) > 1 and wrong and alone and not _ranks(wrong) <= explained:
             say = (
                 f"{len(pairs)} ranks are on CPU {cpus} of {host}: several jobs or launchers that start at the same core "
@@ -196,8 +214,7 @@ def _breadth(cpus: CpuSet, case: RankComparison) -> str:
     """Return what a set that is too wide is."""
     topology = case.topology.inside if case.topology else None
     if topology is None:
-        every = union(pair.place.cpus for pair in case.pairs)
-        return _UNBOUND if every <= cpus and len(case.pairs) > 1 else "bound to more than planned"
+        return _UNBOUND if case.every <= cpus and len(case.pairs) > 1 else "bound to more than planned"
     if topology.pus <= cpus:
         return _UNBOUND
     for parts, word in (
