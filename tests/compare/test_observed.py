@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
 from advisor.model.placement import JobShape
 from advisor.place.place import place
+from tests.counting import calls
 from tests.examples import examples
 from tests.model.shapes import machine, shape
 
@@ -198,3 +202,46 @@ def test_what_was_heard_of_is_noted() -> None:
     """Ranks that two processes claim, processes without a rank and damaged lines are told of."""
     found = compare_ranks(ranks("0"), GatheredReports(ranks=tuple(saw("0")), alone=2, repeated=(0,), damaged=1))
     assert (found.equal, len(found.notes)) == (True, 3)
+
+
+def hosts_of(many: int, cpus: Callable[[int, int], str], host: Callable[[int], str] = "n{}".format) -> list[Observation]:
+    """Return what sixteen ranks of each host see, by the numbers of host and rank there."""
+    places = [(at, local) for at in range(many) for local in range(16)]
+    return [
+        Observation(rank=rank, host=host(at), cpus=CpuSet.parse(cpus(at, local)), mems=CpuSet([0]))
+        for rank, (at, local) in enumerate(places)
+    ]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        lambda many: hosts_of(many, lambda _, local: str(local)),
+        lambda many: hosts_of(many, lambda _at, _local: "0-15"),
+        lambda many: hosts_of(many, lambda _, local: str((local + 1) % 16)),
+        lambda many: hosts_of(many, lambda _at, _local: "3"),
+        lambda many: hosts_of(many, lambda _, local: str(local), lambda at: f"n{(at + 1) % many}"),
+        lambda many: hosts_of(many, lambda _, local: str(local), lambda at: f"other{at}"),
+        lambda many: hosts_of(many, lambda _, local: str(local))[: many * 8],
+        lambda many: hosts_of(many, lambda _, local: str(local))[::2],
+    ],
+    ids=[
+        "exact",
+        "unbound",
+        "shifted",
+        "stacked",
+        "hosts in another order",
+        "other hosts",
+        "half of the hosts",
+        "every other rank",
+    ],
+)
+@pytest.mark.parametrize("topology", [None, shape(1, 1, 4, 16)], ids=["no topology", "topology"])
+def test_work_grows_with_the_ranks(seen: Callable[[int], list[Observation]], topology: Topology | None) -> None:
+    """Four times as many hosts take about four times the work, whatever happened to their ranks."""
+    plans = {
+        many: [rank for at in range(many) for rank in ranks(*map(str, range(16)), host=f"n{at}", first=16 * at)]
+        for many in (8, 32)
+    }
+    few, many = (calls(partial(compared, plan, seen(size), topology)) for size, plan in plans.items())
+    assert many < 5 * few
