@@ -104,3 +104,23 @@ def test_the_end_looks_for_no_garbage() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stderr == "False True\n"
+
+
+HEAVY = {"ClusterShell", "defusedxml", "jinja2", "pydantic", "redfish", "requests", "rich", "yaml", "zstandard"}
+"""What takes longer to load than the help to write."""
+LOADED = (
+    "import atexit, sys\n"
+    "from advisor.cli.main import main\n"
+    "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
+    "sys.argv = ['advisor', *sys.argv[1:]]\n"
+    "main()\n"
+)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ()], ids=" ".join)
+def test_the_help_loads_nothing_heavy(words: tuple[str, ...]) -> None:
+    """The first page of the help and the version load none of the machine's rooms, and no library that takes long."""
+    ran = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
+    loaded = set(ran.stderr.split())
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("advisor.")}
+    assert ("typer" in loaded, HEAVY & loaded, rooms) == (True, set(), {"cli", "errors", "render", "work"})

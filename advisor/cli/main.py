@@ -212,8 +212,8 @@ def status(arguments: list[str]) -> int:
 
 
 def _as_options(arguments: list[str]) -> list[str]:
-    """Return a command line in which `help` and `version`, as other programs have them, are the options that they mean."""
-    if arguments[:1] == ["help"]:
+    """Return a command line in which `help` and `version`, as other programs have them, and nothing, are options."""
+    if arguments[:1] in ([], ["help"]):
         return [*arguments[1:], "--help"]
     return ["--version"] if arguments == ["version"] else arguments
 
