@@ -20,12 +20,14 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import Placement
+from advisor.work.machine import read_machine
 from tests.launch.lint import shapes
 from tests.launch.plan import bindings
 from tests.launch.readers.flux import distributed
 from tests.launch.strategies import placements
 from tests.machines.read import machine as catalogued
 from tests.model.shapes import machine, shape
+from tests.test_corpus import CORPUS
 
 ADAMS = machine(shape(4, 1, 3, 24, threads=2))
 """MI300A: four sockets of 24 cores, sibling + 96 (LLNL/mpibind, tutorials/cug24/module4.md)."""
@@ -258,6 +260,26 @@ def test_cores_are_divided_as_hwloc_divides_them(name: str, program: Path) -> No
         assert [seen, [str(each) for each in distributed([list(core) for core in cores], tasks)]] == [
             [str(each) for each in flux.divided(cores, tasks)]
         ] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.corpus
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no published machines in {CORPUS.name} (set ADVISOR_CORPUS)")
+def test_published_machines_are_divided_as_hwloc_divides_them(program: Path) -> None:
+    """Every machine whose CPUs are all allowed and in cores: threads, gaps, kinds of cores, orders of numbers."""
+    odd, count = [], 0
+    for file in sorted((CORPUS / "xml").glob("*.xml")):
+        topology = read_machine(str(file)).topology
+        if topology is None or topology.limited or not topology.cores:
+            continue
+        cores = logical_numbering(topology).cores
+        for tasks in {2, 7, len(cores)}:
+            done = subprocess.run([program, str(file), str(tasks)], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                count += 1
+                mine = [str(CpuSet(cpus)) for cpus in flux.divided(cores, tasks)]
+                odd += [] if done.stdout.split() == mine else [(file.stem, tasks, done.stdout.split()[:4], mine[:4])]
+    assert (odd, count > 200) == ([], True)
 
 
 @pytest.mark.slow
