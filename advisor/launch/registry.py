@@ -15,7 +15,7 @@ from advisor.launch.launcher_parts import file_of, loaded
 from advisor.launch.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
 
-OTHERS: Final = (OtherLauncher(("aprun", "ibrun", "ccc_mprun", "yod", "poe")),)
+OTHERS: Final = (OtherLauncher(("ibrun", "ccc_mprun", "yod", "poe")),)
 """Launchers whose lines are neither written nor read here, and what is known of them all the same."""
 
 _SUPPOSED: Final = "openmpi"
