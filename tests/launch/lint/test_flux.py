@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from advisor.errors import BadInput
 from advisor.launch.launcher import LaunchRequest
 from advisor.launch.launchers import flux
 from advisor.launch.lint.line import parse
@@ -201,6 +202,30 @@ def test_every_written_line_is_told_and_is_the_plan(placement: Placement, exact:
     done = predict(parse([*line.argv]), machine(placement.plans[0].topology), files)
     assert (done.refused, done.unclear) == (None, None)
     assert {rank.rank: (rank.host, rank.cpus) for rank in done.ranks or ()} == bindings(placement)
+
+
+SAID = (
+    "-n -N -c -g -x -o --taskmap hostfile:h cyclic --requires hosts:a 1 2 4 96 -n2 -N1 -ocpu-affinity=on --env A=1 : ./a submit"
+)
+PARTS_OF_LINES = st.one_of(
+    st.sampled_from(SAID.split(" ")),
+    st.sampled_from(["0;1", "0-3;4-7", "0x3;0xf", "0,1", "900", "foo", ";", "0x0", "5-", "0xf,0xf"]).map(
+        lambda listed: f"-ocpu-affinity=map:{listed}"
+    ),
+    st.text(max_size=8),
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(PARTS_OF_LINES, max_size=8), st.text(alphabet="ab\n ", max_size=12))
+def test_any_words_have_an_answer(words: list[str], hosts: str) -> None:
+    """The whole page, not the prediction alone; every rank that is told has CPUs of the machine."""
+    try:
+        told = lint(["flux", "run", *words, "./a"], ADAMS, files={"h": hosts})
+    except BadInput:
+        return
+    pus = ADAMS.topology.pus if ADAMS.topology else CpuSet()
+    assert [rank.cpus for rank in told.ranks or () if rank.cpus is not None and not (rank.cpus and rank.cpus <= pus)] == []
 
 
 SOURCE = """
