@@ -85,10 +85,13 @@ def test_hosts_with_other_cpus_get_the_wrapper_and_other_counts_are_refused() ->
         written(on(("a", 0, 2), ("b", 0, 1)))
 
 
-def test_the_wrapper_finds_its_rank_in_fluxs_variables() -> None:
-    """FLUX_TASK_RANK and FLUX_TASK_LOCAL_ID."""
-    script = "\n".join(written(on((None, 0, 2)), wrap=True).files["bind-wrapper.sh"]())
-    assert ["${FLUX_TASK_RANK:-" in script, "${FLUX_TASK_LOCAL_ID:-" in script] == [True, True]
+def test_the_wrapper_reads_fluxs_variables_before_those_that_flux_itself_was_started_with() -> None:
+    """Under jsrun, mpirun or srun --mpi=pmix a Flux hands their ranks on to its tasks."""
+    script = list(written(on((None, 0, 2)), wrap=True).files["bind-wrapper.sh"]())
+    assert [row[:24] for row in script if row.startswith(("rank=$", "local=$"))] == [
+        "rank=${FLUX_TASK_RANK:-$",
+        "local=${FLUX_TASK_LOCAL_",
+    ]
 
 
 def test_flux_leaves_gpus_to_the_wrapper() -> None:

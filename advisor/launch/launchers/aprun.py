@@ -86,7 +86,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     argv = ("aprun", *size, *variables, *(UNBOUND if wrap else bind or ()), *command)
     notes = (UNTRIED, _HOSTS, *(wrapper.NOTES if wrap else memory_notes(placement)))
     form = "wrapper" if wrap else "depth" if listed == "depth" else "list"
-    return Launch(NAME, wish.version, form, argv, {}, wrapper.files(placement) if wrap else {}, avoided, notes)
+    return Launch(NAME, wish.version, form, argv, {}, wrapper.files(placement, RANKS) if wrap else {}, avoided, notes)
 
 
 def _binding(placement: Placement) -> tuple[str, ...] | None:

@@ -171,7 +171,7 @@ def _line(placement: Placement, wish: LaunchRequest, affinity: str, avoided: tup
     turned = (_ORDER,) if len(names(placement)) > 1 and not ordered else ()
     notes = (_MPIBIND, *turned, *silent, *(wrapper.NOTES if wrap else memory_notes(placement)))
     form = "wrapper" if wrap else "per-task" if affinity.endswith("per-task") else "map"
-    made = wrapper.files(placement) if wrap else {}
+    made = wrapper.files(placement, RANKS) if wrap else {}
     return Launch(NAME, wish.version, form, argv, {}, {**files, **made}, avoided, notes)
 
 

@@ -130,7 +130,7 @@ def _wrapped(placement: Placement, wish: LaunchRequest, variables: Sequence[str]
     sets = ("-n", str(hosts), "-r", "1", "-a", str(placement.size // hosts), *gpus, *UNBOUND, "-d", "packed")
     argv = ("jsrun", *sets, *variables, *wrapper.wrapped(wish.command))
     notes = (UNTRIED, _NODE, *_order(placement), *wrapper.NOTES)
-    return Launch(NAME, wish.version, "wrapper", argv, {}, wrapper.files(placement), (), notes)
+    return Launch(NAME, wish.version, "wrapper", argv, {}, wrapper.files(placement, RANKS), (), notes)
 
 
 def _order(placement: Placement) -> tuple[str, ...]:

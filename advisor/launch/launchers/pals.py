@@ -96,7 +96,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     command = wrapper.wrapped(wish.command) if wrap else wish.command
     argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
     notes = (UNTRIED, *(wrapper.NOTES if wrap else ()))
-    made = wrapper.files(placement) if wrap else {}
+    made = wrapper.files(placement, RANKS) if wrap else {}
     return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, {**files, **made}, avoided, notes)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
-from advisor.launch.launcher import JobScript, Launch, LaunchRequest, Lines
+from advisor.launch.launcher import JobScript, Launch, LaunchRequest, Lines, RankVariables
 from advisor.launch.ranks_per_host import filled, kinds, names, runs
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
@@ -58,13 +58,17 @@ def wrapped(command: Sequence[str]) -> tuple[str, ...]:
     return ("sh", FILE, *command)
 
 
-def files(placement: Placement) -> dict[str, Lines]:
-    """Return the script; it is refused now, not when it is written, where the plan cannot be launched."""
+def files(placement: Placement, own: RankVariables | None = None) -> dict[str, Lines]:
+    """Return the script; it is refused now, not when it is written, where the plan cannot be launched.
+
+    ``own`` are the variables of the launcher whose line starts it: they come first, for others may be inherited from the one
+    that this launcher itself was started by (a Flux in a job of jsrun or srun).
+    """
     list(runs(placement))
-    return {FILE: lambda: script(placement)}
+    return {FILE: lambda: script(placement, own)}
 
 
-def script(placement: Placement) -> Iterator[str]:
+def script(placement: Placement, own: RankVariables | None = None) -> Iterator[str]:
     """Yield the lines of the script."""
     from jinja2 import Environment, StrictUndefined
 
@@ -72,7 +76,11 @@ def script(placement: Placement) -> Iterator[str]:
 
     options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "autoescape": False}
     environment = Environment(undefined=StrictUndefined, **options)  # type: ignore[arg-type]  # noqa: S701 - options are of one type for mypy; a shell script: every word in its tables is checked
-    told = {"rank": _first_set(rank_variables("rank")), "local": _first_set(rank_variables("local"))}
+    first = own or RankVariables(())
+    told = {
+        "rank": _first_set(tuple(dict.fromkeys((*first.rank, *rank_variables("rank"))))),
+        "local": _first_set(tuple(dict.fromkeys((*first.local, *rank_variables("local"))))),
+    }
     rest = ""
     for piece in environment.from_string(template(f"{FILE}.j2")).generate(
         hosts=hosts(placement), places=places(placement), told=told
