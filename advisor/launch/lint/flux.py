@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadValue
+from advisor.language.units import count as counted
 from advisor.launch.launchers.flux import MAP_SINCE, PER_TASK_SINCE, VERBOSE_SINCE, divided
 from advisor.launch.launchers.pals import known_words, number, seated
 from advisor.launch.lint.list_entries import Signs, list_warnings
@@ -243,6 +244,7 @@ def warnings(case: "Prediction") -> Iterator[LintWarning]:
         yield warning("dry-run", "the tasks run unbound", why, f"cpu-affinity={affinity[:60]}", "verbose in its place", bad=True)
     if word.startswith("map:"):
         yield from _list_warnings(word.removeprefix("map:"), each, case.topology)
+        yield from _not_allotted(case, each)
     if each > 1 and word in ("", "on") and options.get("mpibind", "off") == "off":
         why = "Flux binds the job and not its tasks: each may run on all cores that the job has on the node."
         better = "-o cpu-affinity=per-task"
@@ -268,3 +270,17 @@ def _list_warnings(listed: str, each: int, topology: Topology) -> Iterator[LintW
     if beyond:
         why = "A CPU that is not there is left out, and a task without any keeps all cores of the job; the run ends with success."
         yield warning("no-such-cpu", f"CPUs {beyond} are not all on this machine", why, f"map:{listed[:100]}", bad=True)
+
+
+def _not_allotted(case: "Prediction", each: int) -> Iterator[LintWarning]:
+    """Yield a warning about a list on a part of a node: which cores the job has, nobody knows beforehand."""
+    try:
+        size = sized(case.line)
+    except (Refused, Unclear):
+        return
+    allotted, cores = (size.cores or 1) * each, len(logical_numbering(case.topology).cores)
+    if not size.exclusive and allotted < cores:
+        why = "Flux's scheduler chooses the cores, and the list is bound to all the same: they may be another job's."
+        evidence = f"{counted(allotted, 'core')} of {cores} allotted on a node"
+        better = "-x beside -N: the whole node"
+        yield warning("not-allotted", "the list may name cores that the job does not have", why, evidence, better)

@@ -182,12 +182,14 @@ def test_tasks_go_to_nodes_in_blocks_in_turn_or_by_a_file() -> None:
         ("flux run -N1 -n4 -x -o cpu-affinity=map:0,1,2,3 ./a", ["separator"]),
         ("flux run -N1 -n3 -x -o 'cpu-affinity=map:0-3;8' ./a", ["short-list"]),
         ("flux run -N1 -n4 -o cpu-affinity=dry-run,per-task ./a", ["dry-run"]),
+        ("flux run -N1 -n2 -c4 -o 'cpu-affinity=map:0-3;4-7' ./a", ["not-allotted"]),
+        ("flux run -N1 -n2 -c48 -o 'cpu-affinity=map:0-3;4-7' ./a", []),
         ("flux run -N1 -n4 -x -g1 -o gpu-affinity=per-task -o cpu-affinity=per-task ./a", []),
     ],
 )
 def test_what_flux_does_otherwise_than_it_sounds_is_said(line: str, said: list[str]) -> None:
     """All tasks on the job's cores, all GPUs for each, a comma for a semicolon, lists that wrap."""
-    own = {"job-bound", "gpus-shared", "separator", "short-list", "dry-run", "no-such-cpu"}
+    own = {"job-bound", "gpus-shared", "separator", "short-list", "dry-run", "no-such-cpu", "not-allotted"}
     assert [each for each in warned(line) if each in own] == said
 
 
