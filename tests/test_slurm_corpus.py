@@ -76,10 +76,13 @@ def numbered(found: FoundNode) -> dict[int, frozenset[int]]:
 
 
 def wrong(path: Path, word: str, kind: SocketsAre) -> str | None:
-    """Return what we say otherwise than a slurmd that starts with a word of SlurmdParameters; None where nothing."""
+    """Return what we say otherwise than a slurmd that starts with a word of SlurmdParameters; None where nothing.
+
+    Of a machine without cores slurmd logs no numbers; one that it cannot describe wants none.
+    """
     topology, seen = published(path).topology, slurmd.started(path, word)
     found = found_by_slurmd(topology, kind) if topology else None
-    if found is None or seen is None:
+    if found is None or seen is None or not found.described:
         return None
     shape, numbers = seen
     ours = (found.cpus, found.boards, found.sockets, found.cores, found.threads)
@@ -88,7 +91,7 @@ def wrong(path: Path, word: str, kind: SocketsAre) -> str | None:
     cores: dict[int, set[int]] = {number: set() for number in range(shape[2] * shape[3])}
     for number, cpu in numbers.items():
         cores[number // shape[4]].add(cpu)
-    same = numbered(found) == {number: frozenset(cpus) for number, cpus in cores.items()} or not found.order
+    same = not numbers or numbered(found) == {number: frozenset(cpus) for number, cpus in cores.items()}
     return None if ours == shape and same else f"{ours} is not {shape}, or a core is another"
 
 

@@ -45,13 +45,12 @@ class Said:
 
 
 def said_node(line: ConfLine) -> Said:
-    """Return the node of a line: Sockets beside Boards are those of a board, CPUs that no product gives are reset."""
+    """Return the node of a line: Sockets are those of all boards, whatever the manual says; CPUs that no product gives are reset."""
     numbers = {key: line.number(key) for key in COUNTS}
     cpus = numbers["cpus"] if numbers["cpus"] is not None else line.number("procs")
     boards, cores, threads = (numbers[key] or 1 for key in ("boards", "corespersocket", "threadspercore"))
-    per_board = numbers["socketsperboard"] or numbers["sockets"]
     inferred = max(1, (cpus or 1) // (cores * threads))
-    sockets = per_board * boards if per_board else inferred
+    sockets = (numbers["socketsperboard"] or 0) * boards or numbers["sockets"] or inferred
     made = Said(cpus or 0, sockets, cores, threads)
     if cpus is None:
         return replace(made, cpus=made.product)

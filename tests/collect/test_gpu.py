@@ -167,6 +167,22 @@ def test_paths() -> None:
     assert uncovered(host, PATHS) == []
 
 
+def test_the_device_file_is_what_the_driver_says() -> None:
+    """NVIDIA's number of it is another than nvidia-smi's, AMD's is that of its node for rendering; else it is not known."""
+    server = Server("0-7")
+    for bus in ("3b", "5e"):
+        server.plug(f"pci0000:3a/0000:3a:01.0/0000:{bus}:00.0", H200, numa_node=0)
+    server.files["/proc/driver/nvidia/gpus/0000:3b:00.0/information"] = (
+        "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-aaaaaaaa\nDevice Minor: \t 3\nGPU Excluded:\t No\n"
+    )
+    server.plug("pci0000:0c/0000:0c:00.0", MI300, numa_node=0)
+    server.files["/sys/class/kfd/kfd/topology/nodes/1/properties"] = (
+        f"simd_count 304\nlocation_id {0x0C << 8}\ndomain 0\ndrm_render_minor 128\n"
+    )
+    found = {gpu.address: gpu.file for gpu in collect(server.host).gpus or ()}
+    assert found == {"0000:0c:00.0": "/dev/dri/renderD128", "0000:3b:00.0": "/dev/nvidia3", "0000:5e:00.0": None}
+
+
 def kfd(server: Server, *gpus: tuple[int, int]) -> None:
     """Show a CPU and GPUs, each a PCI domain and a location, as AMD's compute driver does."""
     nodes = "/sys/class/kfd/kfd/topology/nodes"

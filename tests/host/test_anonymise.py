@@ -259,6 +259,15 @@ def test_a_gpus_own_number_goes_and_its_sizes_stay() -> None:
     assert kept == "simd_count 440\nlocal_mem_size 68702699520\n"
 
 
+def test_of_what_nvidias_driver_says_of_a_gpu_its_device_file_stays() -> None:
+    """Neither its UUID nor anything else."""
+    path = "/proc/driver/nvidia/gpus/0000:3b:00.0/information"
+    nodes: dict[str, Entry] = {
+        path: b"Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-0aa0aaaa\nBlacklisted:\t No\nDevice Minor: \t 3\n"
+    }
+    assert AnonymousHost(TreeHost(MemoryStore(nodes), "x")).read(path).text == "Device Minor: \t 3\n"
+
+
 def test_what_a_fact_declares_as_identity_goes_wherever_it_stands() -> None:
     """The values of such facts are handed over, and are in no file and no command, however they are written."""
     nodes: dict[str, Entry] = {

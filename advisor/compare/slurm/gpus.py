@@ -119,9 +119,11 @@ def _cores(node: Compared, gpus: tuple[Gpu, ...]) -> Iterator[Found]:
 def _far(node: Compared, line: ConfLine, said: CpuSet, gpus: list[Gpu]) -> Iterator[Found]:
     for gpu in gpus:
         wanted, cpus = near(gpu, node.wanted.found, node.topology), local_cpus(gpu, node.topology)
-        if wanted is None or cpus is None or said & wanted:
+        if wanted is None or cpus is None:
             continue
-        kernels = said == cpus or said <= cpus
+        kernels = said <= cpus and not said <= wanted
+        if said & wanted and not kernels:
+            continue
         why = "; these are the kernel's CPU numbers, Slurm wants its own" if kernels else ""
         yield Found(
             "slurm-gres-cores-far",
