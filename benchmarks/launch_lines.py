@@ -116,14 +116,14 @@ def in_clusters(rows: Sequence[Row]) -> Iterator[Answer]:
                     yield Answer(Row(row.launcher, row.machine, row.hosts, row.line, row.files, seen), said, why)
 
 
-def fresh(launcher: str, seed: str, count: int, machines: Sequence[str]) -> list[Row]:
+def fresh(launcher: str, seed: str, count: int, machines: Sequence[str], odd: float) -> list[Row]:
     """Return so many lines of a launcher, on every machine as many."""
     found: list[Row] = []
     for position, name in enumerate(machines):
         topology = described(name).topology or Topology()
         share = count // len(machines) + (position < count % len(machines))
         extra = {KEY: slurm.written(SETUPS[position % len(SETUPS)], file_for(name, None))} if launcher == "srun" else {}
-        found += [_row(launcher, name, made, extra) for made in lines(launcher, f"{seed} {name}", topology, share)]
+        found += [_row(launcher, name, made, extra) for made in lines(launcher, f"{seed} {name}", topology, share, odd)]
     return found
 
 
@@ -139,6 +139,7 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=250, dest="count")
     parser.add_argument("-m", "--machine", action="append", dest="machines")
     parser.add_argument("--machines", type=int, default=16, dest="most", help="so many of them, taken at random")
+    parser.add_argument("--odd", type=float, default=0.15, help="the share of lines that has odd words too")
     parser.add_argument("-o", type=Path, dest="output", help="every answer, as lines of JSON")
     parser.add_argument("-j", type=int, default=2, dest="jobs")
     given = parser.parse_args()
@@ -155,7 +156,7 @@ def main() -> None:
         if not there:
             print(f"| {launcher} is not installed | | | | | |")
             continue
-        rows = fresh(launcher, given.seed, given.count, machines)
+        rows = fresh(launcher, given.seed, given.count, machines, given.odd)
         tally: Counter[str] = Counter()
         with Pool(given.jobs) as pool:
             answers = in_clusters(rows) if launcher == "srun" else pool.imap(answered, rows)

@@ -260,6 +260,10 @@ HYDRA: Options = {
     "-rr": (0, "places ranks round-robin by node"),
     "-nolocal": (0, "starts no rank on this node"),
     "-timeout": (1, "ends after {0} seconds"),
+    "-prepend-timestamp": (0, "marks output with the time"),
+    "-silent-abort": (0, "does not say which rank died"),
+    "-prot": (0, "prints how hosts talk to each other"),
+    "-grr": (1, "starts {0} ranks on each node in turn"),
 }
 HYDRA_ALIASES: Mapping[str, str] = {
     "-np": "-n",

@@ -189,7 +189,7 @@ def open_mpi_ranks(made: Prediction) -> tuple[LintRank, ...]:
     want = made.want
     _understood(made)
     readable(made.line)
-    unclear_parameters(want, five=made.five)
+    unclear_parameters(want, made.line, five=made.five)
     if want.rankfile or want.level == "rankfile":
         return _by_rankfile(made)
     if want.level == "seq":

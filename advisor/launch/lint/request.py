@@ -162,7 +162,7 @@ def of_open_mpi(line: Line, told: Request) -> Request:
         devices_each=made.devices_each,
         parameters=values,
         adapter=told.adapter or values.get("rmaps_dist_device"),
-        fault=twice(line) or made.fault or binds.fault or rank_fault or _conflict(line, said, old, made),
+        fault=twice(line, values) or made.fault or binds.fault or rank_fault or _conflict(line, said, old, made),
     )
     return _allowed(told, segment, four=not five)
 
@@ -222,7 +222,7 @@ def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> st
     if odd:
         return f"{odd[0][:40]!r} is not a number of ranks"
     listed = _listed(segment, values, five=five)
-    each = segment.value("--cpus-per-proc", "--cpus-per-rank")
+    each = segment.value("--cpus-per-proc", "--cpus-per-rank") or (None if five else values.get(_CPUS_PER_RANK))
     odd_list = (segment.value("--bind-to") or "").lower().startswith("cpu") and not segment.has("--cpu-set", "--cpu-list")
     level = made.level if said else None
     if not five and _width(made, segment, values) and (segment.value("--bind-to") or "").lower().startswith("board"):

@@ -54,6 +54,28 @@ def test_a_layout_is_an_order_of_what_intel_mpi_chooses() -> None:
     assert cpus(made("I_MPI_PIN_DOMAIN=core:scatter I_MPI_PIN_ORDER=compact mpiexec.hydra -n 7 ./a")) == plain
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("-n 2 -n 2", "duplicate setting: -n"),
+        ("-n 2 -ppn 2 -rr", "duplicate setting: -ppn"),
+        ("-n 2 -l -prepend-timestamp", "duplicate setting: -prepend-rank"),
+        ("-n 2 -wdir /tmp -wd /tmp", "duplicate setting: -wdir"),
+        ("-n 2 -umask 022", "unrecognized argument -umask"),
+        ("-n 2 -order-nodes ascending", "unrecognized argument -order-nodes"),
+    ],
+)
+def test_options_said_twice_and_those_of_other_hydras_end_it(words: str, why: str) -> None:
+    """-genv, -genvall and -envlist may be there twice; of several programs each takes one -wdir."""
+    assert why in str(made(f"mpiexec.hydra {words} ./a").refused)
+    assert len(cpus(made("mpiexec.hydra -genvall -genvall -n 2 -wdir /tmp ./a : -n 1 -wdir /tmp ./b"))) == 3
+
+
+def test_a_line_without_ranks_and_hosts_starts_those_of_its_ppn() -> None:
+    """And without -ppn one for each core."""
+    assert [len(cpus(made(f"mpiexec.hydra {words} ./a"))) for words in ("-ppn 3", "")] == [3, 128]
+
+
 def test_slots_of_a_machine_file_count_and_not_ppn() -> None:
     """A host without a number has one; -machine names such a file too."""
     for word in ("-machinefile", "-machine"):
@@ -238,6 +260,13 @@ def test_machines_on_which_it_was_seen_to_do_otherwise_are_not_told(topology: To
     """No sockets, clusters that are not kept, cores with several L2 (Hygon), memory that no CPU is near (GPUs of POWER9)."""
     done = on(topology, "I_MPI_PIN_ORDER=spread mpiexec.hydra -n 3 ./a", cpu)
     assert (done.ranks, done.refused, why in str(done.unclear)) == (None, None, True)
+
+
+def test_a_cache_that_the_machine_does_not_show_is_a_core_at_least() -> None:
+    """Four cores of two threads without caches (a Core i7-4790, observed): a fifth rank has the first core again."""
+    line = "I_MPI_PIN_DOMAIN=cache3 mpiexec.hydra -n {} ./a"
+    assert cpus(on(shape(1, 1, 0, 4, threads=2), line.format(5), ROME_CPU)) == ["0,4", "1,5", "2,6", "3,7", "0,4"]
+    assert cpus(on(shape(1, 1, 0, 4, threads=2), line.format(3), ROME_CPU)) == ["0-1,4-5", "2,6", "3,7"]
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
         ),
         ("5.0.6", "env -u A -C /tmp mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
         ("5.0.6", "env -i stdbuf -o L -eL time -p mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
-        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what CPUs SLURM_GPUS gives, is not worked out here"),
+        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what SLURM_GPUS changes, is not worked out here"),
         ("slurm-24.05", "SLURM_HOSTFILE=star srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
         ("slurm-24.05", "SLURM_HOSTFILE=none srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
         ("slurm-24.05", "srun -n 4 --hint=multithread,compute_bound ./a", "--hint=multithread,compute_bound is not worked out"),

@@ -39,3 +39,12 @@ def test_a_default_width_beside_what_changes_it_is_not_worked_out(version: str, 
     """4.1.4's PE= parameter counted hardware threads, that of 5.0.11 held beside --map-by, a width did not: none is guessed."""
     made = predict(parse([f"{line} ./a"], VERSIONS[version]), machine("d-delftblue-2x6248r-snc2"), {})
     assert (made.ranks, (made.unclear or "").endswith("is not worked out here")) == (None, True)
+
+
+def test_4_takes_no_host_by_its_number_even_where_its_rank_is_not_started() -> None:
+    """Rows of a rankfile beyond -np: their hosts are read and their slots are not; 5.x knows +n0."""
+    rows = "rank 0=n1 slot=0\nrank 1={} slot={}\n"
+    line = "mpirun -n 1 --host n1:2,n2:2 --rankfile rf ./a"
+    words = [("4.1.4", "+n0", "1"), ("4.1.4", "n1", "999"), ("5.0.11", "+n0", "1")]
+    made = [predict(parse([line], each), machine("b-c6525-2x7702-nps4"), {"rf": rows.format(*said)}) for each, *said in words]
+    assert [len(each.ranks or ()) for each in made] == [0, 1, 1]

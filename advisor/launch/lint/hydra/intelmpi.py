@@ -9,6 +9,7 @@ from advisor.launch.lint.hydra.bind_to import atoi, kin
 from advisor.launch.lint.hydra.intelmpi_domains import by_cores, domains
 from advisor.launch.lint.hydra.intelmpi_hosts import OFF, PLACES, each_host, hosts_of_ranks, listed
 from advisor.launch.lint.hydra.intelmpi_levels import Given, Pins, Tree
+from advisor.launch.lint.hydra.mpich import once
 from advisor.launch.lint.hydra.processor_list import masks, processors
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.hardware.topology import Topology
@@ -19,7 +20,20 @@ if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
     from advisor.launch.lint.predict import Prediction
 
-_ELSEWHERE = frozenset({"-configfile", "-hosts-group", "-nolocal", "-rankmap", "-cpu-bind", "-rmk", "-order-nodes", "-gtool"})
+_ELSEWHERE = frozenset({"-configfile", "-hosts-group", "-nolocal", "-cpu-bind", "-rmk", "-gtool", "-grr", "-localhost"})
+_FOREIGN = frozenset(
+    {"-umask", "-topolib", "-output-from", "-gpus-per-proc", "-gpu-subdevs-per-proc", "-memory-alloc-kinds", "-timeout"}
+    | {"-report-bindings", "-disable-hostname-propagation", "-enable-hostname-propagation", "-hybrid-hosts", "-pmi-port"}
+    | {"-order-nodes", "-skip-launch-node", "-rankmap"}
+)
+"""Options of other Hydras that 2021.18 ends at: "unrecognized argument"."""
+_ONCE = (
+    *(("-ppn", "-rr"), ("-prepend-rank", "-prepend-pattern", "-prepend-timestamp"), ("-usize",), ("-launcher",), ("-iface",)),
+    *(("-outfile-pattern",), ("-errfile-pattern",), ("-s",), ("-nameserver",), ("-print-all-exitcodes",)),
+    *(("-verbose",), ("-enable-auto-cleanup", "-disable-auto-cleanup")),
+)
+"""Options of which a line takes one: "duplicate setting" (2021.18, observed)."""
+_ONCE_EACH = (("-n",), ("-wdir",))
 
 
 def ranks(made: "Prediction") -> tuple[LintRank, ...]:
@@ -54,10 +68,16 @@ def _odd(line: "Line") -> None:
     for said in line.options:
         if not said.known:
             raise Unclear(f"{said.written[0][:40]} of mpiexec.hydra is not known here")
+        if said.name in _FOREIGN:
+            if line.release and line.release[0] != 2021:
+                raise Unclear(f"Intel MPI 2021 does not know {said.name}; what others do with it was not seen")
+            raise Refused(f"unrecognized argument {said.written[0][:40]}")
         if said.name in _ELSEWHERE:
             raise Unclear(f"what {said.name} does to hosts or CPUs, is not worked out here")
-    if sum(said.name in ("-prepend-rank", "-l") for segment in line.segments for said in segment.options) > 1:
-        raise Refused("duplicate setting: -prepend-rank")
+    names = [said.name for said in line.options]
+    if names.count("-ppn") > 1 and any("machine" in said.written[0] for said in line.options if said.name == "-f"):
+        raise Unclear("of several -ppn before and after a machine file which count, was not seen often")
+    once(line, _ONCE, _ONCE_EACH)
     if line.release is not None and line.release < (2019, 0, 0):
         raise Unclear("Intel MPI before 2019 pinned in other ways")
     if not all(segment.command for segment in line.segments):
@@ -87,12 +107,12 @@ def _programs(made: "Prediction") -> Iterator[Pins]:
 
 
 def _unsaid(made: "Prediction") -> int:
-    """Return the ranks of a line without -n: one for each core of this host, or -ppn for each host that is listed."""
+    """Return the ranks of a line without -n: one for each core of this host, or -ppn, for each host that is listed."""
     line = made.line
     named = next((said for said in line.options if said.name in ("-f", "-hosts", "-host")), None)
-    if named is None:
-        return _cores(made.topology)
     each = each_host(line)
+    if named is None:
+        return each or _cores(made.topology)
     if each is None or named.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
         raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
     return each * len(listed(made, named.name, named.values[-1]))

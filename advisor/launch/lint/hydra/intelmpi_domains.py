@@ -138,9 +138,11 @@ def _kind(tree: Tree, domain: str) -> str | None:
 
 
 def _without(tree: Tree, domain: str, order: str, count: int) -> Given:
-    """Return what a cache gives that the machine does not show: what Intel MPI chooses itself, on one socket."""
+    """Return what a cache gives that the machine does not show: on one socket what it chooses itself, but at least a core."""
     if len(tree.level("socket")) > 1 or count <= len(tree.level("numa")) > 1:
         raise Unclear(f"this machine shows no {domain}, and what Intel MPI makes of that was not seen often")
+    if count > len(cores := tree.level("core")):
+        return tuple(cores[rank % len(cores)] for rank in range(count))
     return _chosen(tree, order, count)
 
 

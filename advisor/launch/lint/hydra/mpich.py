@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,21 @@ if TYPE_CHECKING:
     from advisor.launch.lint.predict import Prediction
 
 
-_FOREIGN = frozenset({"-perhost", "-rr", "-nolocal", "-umask", "-s", "-tmpdir", "-path", "-wd", "-print-rank-map", "-timeout"})
+_FOREIGN = frozenset(
+    {"-perhost", "-rr", "-nolocal", "-umask", "-s", "-tmpdir", "-path", "-wd", "-print-rank-map", "-timeout"}
+    | {"-silent-abort", "-prepend-timestamp", "-prot", "-grr"}
+)
 """Options of other Hydras that MPICH's mpiexec 4 and 5 end at: "unrecognized argument"."""
-_ONCE = {"-bind-to": "binding", "-map-by": "mapping", "-membind": "membind", "-wdir": "wdir", "-launcher": "launcher"}
+_ONCE = (
+    *(("-bind-to",), ("-map-by",), ("-membind",), ("-launcher",), ("-usize",), ("-iface",), ("-demux",), ("-nameserver",)),
+    *(("-prepend-rank", "-prepend-pattern"), ("-outfile-pattern",), ("-errfile-pattern",), ("-memory-alloc-kinds",)),
+    *(("-genvall", "-genvnone", "-genvlist"), ("-pmi-port",)),
+)
+"""Options of which a line takes one: "duplicate setting" (5.0.2, observed)."""
+_ONCE_EACH = (("-wdir",), ("-envall", "-envnone", "-envlist"))
+"""Options of which each program of a line takes one."""
+_EITHER = tuple((f"-enable-{name}", f"-disable-{name}") for name in ("x", "auto-cleanup", "hostname-propagation"))
+"""Options that may be said again, but not beside the other."""
 _UNREAD = ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB")
 _ELSEWHERE = {
     "-configfile": "the options stand in a file that is not read",
@@ -26,6 +38,10 @@ _ELSEWHERE = {
     "-rmk": "the hosts come from a resource manager",
     "-topolib": "another topology library is asked for",
     "-pmi_args": "mpiexec is started by a rank",
+    "-localhost": "what this host is called, changes what is started on it",
+    "-gpus-per-proc": "nothing starts on hosts without such GPUs",
+    "-gpu-subdevs-per-proc": "nothing starts on hosts without such GPUs",
+    "-hybrid-hosts": "where the daemon lies on each host, is not known",
 }
 
 
@@ -42,8 +58,6 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     """Return the ranks of a line of MPICH's; raise Refused or Unclear."""
     line = made.line
     _odd(line)
-    if sum(said.name in ("-prepend-rank", "-prepend-pattern") for segment in line.segments for said in segment.options) > 1:
-        raise Refused("duplicate setting: -prepend-rank")
     nodes = host_slots(made)
     each = _number(line, "-ppn")
     if each is not None and each != -1:
@@ -92,13 +106,24 @@ def _odd(line: "Line") -> None:
             raise Unclear(f"{_ELSEWHERE[said.name]} ({said.name})")
     if not all(segment.command for segment in line.segments):
         raise Refused("no executable provided")
-    for option, word in _ONCE.items():
-        if sum(said.name == option for said in line.options) > 1:
-            raise Refused(f"duplicate setting: {word}")
+    once(line, _ONCE, _ONCE_EACH)
+    names = {said.name for said in line.options}
+    if both := next((pair for pair in _EITHER if names.issuperset(pair)), None):
+        raise Refused(f"duplicate setting: {both[0]}")
     if unread := next((name for name in _UNREAD if name in line.words.environment), None):
         raise Unclear(f"{unread} is set: what it brings is not known")
     if line.release is not None and line.release < (3, 1, 0):
         raise Unclear("MPICH before 3.1 bound in another way")
+
+
+def once(line: "Line", whole: Iterable[tuple[str, ...]], each: Iterable[tuple[str, ...]]) -> None:
+    """Refuse a line that says one of some options twice, in the whole of it or in one of its programs."""
+    programs = [[said.name for said in segment.options] for segment in line.segments]
+    every = [name for names in programs for name in names]
+    for scopes, groups in (([every], whole), (programs, each)):
+        for group in groups:
+            if any(sum(name in group for name in names) > 1 for names in scopes):
+                raise Refused(f"duplicate setting: {group[0]}")
 
 
 def _said(line: "Line", option: str) -> str | None:

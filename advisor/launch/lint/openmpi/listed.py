@@ -93,10 +93,10 @@ def ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: boo
         try:
             rank, host, cpus = reader.row(plain, number)
         except (Refused, Unclear):
-            ahead = re.match(r"rank\s+(\d{1,9})", plain, re.ASCII)
-            if five or not found or not ahead or int(ahead[1]) < (want.ranks or MOST_RANKS):
+            ahead = _ROW.fullmatch(plain)
+            if five or not found or not ahead or int(ahead[1]) < (want.ranks or MOST_RANKS) or ahead[2].startswith("+"):
                 raise
-            continue  # 4.1 reads no slots of a rank that is not started
+            continue  # 4.1 reads no slots of a rank that is not started, but its host
         if not found and rank:
             raise Refused("the first line of a rankfile must be that of rank 0; nothing starts")
         if rank in found:

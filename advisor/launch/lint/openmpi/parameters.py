@@ -1,11 +1,29 @@
-"""Open MPI's default of --map-by as a parameter: what of it is refused, and what is not worked out."""
+"""Open MPI's parameters, and options that say one thing twice: what of them is refused, and what is not worked out."""
 
+import re
+
+from advisor.launch.lint.line import Line
 from advisor.launch.lint.outcome import Refused, Unclear
-from advisor.launch.lint.request import Request
+from advisor.launch.lint.request import Request, parameters
+
+_SELECTED = ("rmaps", "ras", "orte_set_default_slots", "prte_set_default_slots", "rmaps_rank_file_path")
+"""Parameters that choose who maps, or count slots."""
+_OF_FOUR = re.compile(
+    r"(rmaps|hwloc)_\w*(_policy|_verbose|_cpu_list|_cpu_set|_cpus_per_rank|_hwthreads_as_cpus|_bindings|_map|_action|_file|dist_device)"
+    r"|rmaps_base_(oversubscribe|no_schedule_local|inherit)|rmaps_rank_file_physical"
+)
+"""Those of 4.1's mapper that are read here, or change no placement."""
+_LISTS = ("hwloc_base_cpu_list", "hwloc_base_cpu_set")
+_THREADS = "hwloc_base_use_hwthreads_as_cpus"
 
 
-def unclear_parameters(want: Request, *, five: bool) -> None:
-    """Raise Refused or Unclear where the default of --map-by, or something beside it, cannot be followed."""
+def unclear_parameters(want: Request, line: Line, *, five: bool) -> None:
+    """Raise Refused or Unclear where a parameter, or something beside it, cannot be followed."""
+    names = [name for name, _, _ in parameters(line)] if five else list(want.parameters)
+    mappers = [name for name in names if not five and name.startswith(("rmaps_", "hwloc_")) and not _OF_FOUR.fullmatch(name)]
+    if odd := next((name for name in (*mappers, *names) if name in (*mappers, *_SELECTED)), None):
+        raise Unclear(f"what the parameter {odd[:60]} changes, is not worked out here")
+    _beside(want, line, five=five)
     if five:
         _old_names(want)
     name = "rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy"
@@ -18,6 +36,25 @@ def unclear_parameters(want: Request, *, five: bool) -> None:
         raise Unclear(f"PE= in {name}, which is not taken everywhere, is not worked out here")
     if not five and want.map_text == default and want.hwthread_slots and not want.hwthreads:  # 4.1.4: PE= counted threads
         raise Unclear(f"PE= in {name} where hardware threads count as CPUs is not worked out here")
+
+
+def _beside(want: Request, line: Line, *, five: bool) -> None:
+    """Raise Unclear where two words that are both there were not seen together often."""
+    segment, default = line.first, (want.parameters.get("rmaps_default_mapping_policy") or "").lower()
+    each, text = segment.value("--cpus-per-proc", "--cpus-per-rank"), want.map_text or ""
+    if each and "pe=" in text.lower():
+        raise Unclear("--cpus-per-proc beside PE=: which of them counts, is not worked out here")
+    if five and default and (("cpus" in default and default != text.lower()) or want.oversubscribe_option):
+        raise Unclear("rmaps_default_mapping_policy beside others that it changes is not worked out here")
+    if not five and want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
+        raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
+    lists = [name for name in ("--cpu-set", "--cpu-list") if segment.has(name)]
+    if not five and len(lists + [name for name, _, written in parameters(line) if name in _LISTS and "_MCA_" not in written]) > 1:
+        raise Unclear("several lists of cores are not worked out here")
+    if want.rankfile and (text or each) and not (five and text.lower().startswith("rankfile")):
+        raise Unclear("a rankfile beside other words of mapping is not worked out here")
+    if not five and sum(segment.has(name) for name in ("--bind-to", "--bind-to-core", "--bind-to-socket", "--bind-to-none")) > 1:
+        raise Unclear("several words of binding are not worked out here")
 
 
 def _old_names(want: Request) -> None:

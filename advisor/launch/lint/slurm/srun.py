@@ -32,6 +32,8 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     node = shape(made.topology, made.machine, made.files)
     if node.threads > 1 and wish.each > 1 and (wish.step.per_core or 1) > 1:
         raise Unclear("--cpus-per-task beside several tasks of a core is not worked out here")
+    if wish.by_core and wish.step.inner == "fcyclic" and node.threads > 1:
+        raise Unclear("a --hint that counts cores beside fcyclic is not worked out here")
     if wish.by_core:
         wish = replace(wish, each=wish.each * node.threads, step=replace(wish.step, each=wish.each * node.threads))
     where = _places(node, wish)
