@@ -174,6 +174,12 @@ def test_a_part_of_a_node_beside_gpus_is_not_told(gpus: str) -> None:
         assert cpus(made(f"srun {none} -n 2 -c 2 --cpu-bind=cores ./a", PLAIN)) == ["0-1", "64-65"]
 
 
+def test_more_gpus_than_nodes_are_known_to_have_leave_a_line_open() -> None:
+    """Four where the machine shows none: with more than a node has nothing starts."""
+    for words in ("-n 5 --gpus-per-task=1", "-n 2 --gpus-per-node=6", "-N 2 -n 2 --gpus=10", "-n 2 --gres=gpu:5"):
+        assert "is not known" in str(made(f"srun {words} --cpu-bind=cores ./a", PLAIN).unclear)
+
+
 def test_tasks_are_counted_by_gpus() -> None:
     """--ntasks-per-gpu, of the GPUs of the whole line or of its one node; not where that is not said."""
     assert len(cpus(made("srun --gpus=4 --ntasks-per-gpu=2 --cpu-bind=cores ./a", PLAIN))) == 8

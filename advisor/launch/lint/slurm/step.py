@@ -76,6 +76,12 @@ def _gres(said: Mapping[str, str]) -> int | None:
     return int(match[1] or 1)
 
 
+def gpus_of_a_node(said: Mapping[str, str], nodes: int, tasks: int) -> int:
+    """Return the GPUs that a line asks of a node with so many tasks."""
+    whole, each = -(-(_count(said, "--gpus") or 0) // nodes), (_count(said, "--gpus-per-task") or 0) * tasks
+    return max(whole, each, _count(said, "--gpus-per-node") or 0, _gres(said) or 0)
+
+
 _VARIABLES = {
     "SLURM_NTASKS": "--ntasks",
     "SLURM_NPROCS": "--ntasks",
