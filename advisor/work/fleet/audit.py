@@ -19,7 +19,7 @@ from advisor.model.node_sets import expanded
 from advisor.work import SILENT, Observer
 from advisor.work.fleet.folder import Asked, Entry, asked
 from advisor.work.fleet.index import indexed
-from advisor.work.fleet.reading import Book, Read, Record
+from advisor.work.fleet.reading import Book, Read, Record, short_name
 
 if TYPE_CHECKING:
     from advisor.model.audit.findings import Difference
@@ -179,7 +179,7 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
             named[seen].append(entry.node)
         if record.unfit:
             yield Odd(what="BIOS", node=entry.node, why=f"{entry.node}{BIOS_SUFFIX} is not used: {record.unfit}")
-        if seen and entry.answer and _short(seen) != _short(entry.node):
+        if seen and entry.answer and short_name(seen) != short_name(entry.node):
             yield Odd(what="wrong name", node=entry.node, why=f"calls itself {seen}")
         if record.version and record.version != usual[0][0]:
             yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most by {usual[0][0]}")
@@ -189,10 +189,6 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
     for name, nodes in named.items():
         if len(nodes) > 1:
             yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} calls itself {name} too")
-
-
-def _short(name: str) -> str:
-    return name.partition(".")[0].lower()
 
 
 def _skew(entry: Entry, record: Record) -> float | None:

@@ -174,7 +174,11 @@ class Reader:
         if file is None:
             return machine, None
         try:
-            return machine.model_copy(update={"bios": bios_of((file,), machine).bios}), None
+            given = bios_of((file,), machine)
+            host = given.owner.host_name if given.owner else None
+            if host and machine.name and short_name(host) != short_name(machine.name):
+                return machine, f"its BMC says that the server is {host[:64]}"
+            return machine.model_copy(update={"bios": given.bios}), None
         except BadInput as error:
             return machine, error.problem[:120]
         except (AdvisorError, OSError) as error:
@@ -201,6 +205,11 @@ class Reader:
 def _counting(site: tuple[Path, ...]) -> dict[str, Rule]:
     """Return the rules that ask for counters of faults; no other can see them."""
     return {rule.id: rule for rule in rulebook(site).rules if re.search(r"\bwatch\b", rule.text.model_dump_json())}
+
+
+def short_name(name: str) -> str:
+    """Return a host's name without its domain, as two that are the same are written alike."""
+    return name.partition(".")[0].lower()
 
 
 def _told(finding: Finding) -> Judged:

@@ -212,8 +212,12 @@ def test_another_bios_beside_a_capture_is_read_again(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ('{"Members": []}', "no Bios resource: it has no Attributes"),
         ('{"Attributes": {"SystemModelName": "PowerEdge R7525"}}', "the BIOS attributes are of a PowerEdge R7525"),
+        (
+            '{"schema": "advisor-bios/1", "bios": {"Attributes": {"LogicalProc": "Enabled"}}, "owner": {"host_name": "N2.site"}}',
+            "its BMC says that the server is N2.site",
+        ),
     ],
-    ids=["junk", "other", "another server's"],
+    ids=["junk", "other", "another model's", "another server's"],
 )
 def test_a_bios_that_is_none_of_the_nodes_is_named_and_not_used(tmp_path: Path, text: str, why: str) -> None:
     """The node is judged by its capture alone."""
