@@ -32,9 +32,12 @@ def test_a_kind_without_a_bios_says_what_to_give(made: Planted, capsys: pytest.C
 
 
 def test_a_node_is_shown_with_all_that_is_said_of_it(made: Planted, capsys: pytest.CaptureFixture[str]) -> None:
-    """Fleet show NODE has its findings and its drift; fleet show of a silent one says why nothing is known."""
+    """Fleet show NODE has what is its own, and a command that compares it; of a silent one it says why nothing is known."""
     (node,) = made.plants["port"]
-    assert status(["fleet", "show", node, str(made.folder)]) == 0
+    assert status(["fleet", "show", node, str(made.folder), "--width", "400"]) == 0
+    told = {line[:8].strip(): line[10:] for line in capsys.readouterr().out.splitlines()}
+    assert (told["Wrong"].startswith("high fabric-port-down: "), "os-swappiness" in told["As most"]) == (True, True)
+    assert status(told["Compare"].split()[1:]) == 0
     assert "fabric-port-down" in capsys.readouterr().out
     silent, why = next(iter(made.silent.items()))
     assert (status(["fleet", "show", silent, str(made.folder)]), why in capsys.readouterr().err) == (2, True)
