@@ -45,7 +45,7 @@ class Said:
 
 
 def said_node(line: ConfLine) -> Said:
-    """Return the node of a line: Sockets are those of all boards, whatever the manual says; CPUs that no product gives are reset."""
+    """Return the node of a line: Sockets are those of all boards, whatever the manual says; CPUs that no product gives go."""
     numbers = {key: line.number(key) for key in COUNTS}
     cpus = numbers["cpus"] if numbers["cpus"] is not None else line.number("procs")
     boards, cores, threads = (numbers[key] or 1 for key in ("boards", "corespersocket", "threadspercore"))
