@@ -120,7 +120,7 @@ def _parts(made: "Prediction", sets: Sets) -> Sequence[CpuSet]:
         return [union(cores)]
     if sets.gpus:
         return list(_near_gpus(made.machine, made.topology, sets))
-    room = sets.each or len(cores) // sets.cores
+    room = sets.each or min(sets.count, len(cores) // sets.cores)
     found = blocks(made.topology, sets.cores, room) if room else []
     if found is None:
         raise Unclear("a resource set would reach over two sockets, and which cores it gets then, is not documented")

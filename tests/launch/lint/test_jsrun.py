@@ -79,6 +79,12 @@ def test_ranks_are_dealt_to_hosts_by_the_sets_of_each() -> None:
     ]
 
 
+def test_sets_that_fit_on_the_first_socket_are_told_where_more_would_reach_over_it() -> None:
+    """Five of four cores fit on 21, and where the sixth goes is not documented."""
+    lines = ("jsrun -n5 -a1 -c4 -b packed:4 ./a", "jsrun -n6 -a1 -c4 -b packed:4 ./a")
+    assert [cores_of(made(line)) for line in lines] == [[0, 16, 32, 48, 64], []]
+
+
 @pytest.mark.parametrize(("threads", "cpus"), [(1, "0"), (2, "0-1"), (4, "0-3")])
 def test_a_core_has_the_hardware_threads_that_are_switched_on(threads: int, cpus: str) -> None:
     """smt1, smt2 and smt4 of the same page; more cores than there are cannot be bound."""
