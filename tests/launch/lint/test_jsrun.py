@@ -164,7 +164,7 @@ def test_a_file_of_another_form_is_left_open(row: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("jsrun -n2 -a2 -c8 ./a", ["packed-one"]),
+        ("jsrun -n2 -a2 -c8 ./a", ["packed-one", "one-memory"]),
         ("jsrun -n2 -a1 -c4 -g1 -l GPU-CPU -b packed:4 ./a", ["latency-capitals"]),
         ("jsrun -n2 -a2 -U file ./a", ["rs-file"]),
         ("jsrun -n6 -a1 -c7 -g1 -b packed:7 ./a", []),
