@@ -349,9 +349,7 @@ def test_jobs_of_flux_and_lsf_give_the_hosts_their_names(launcher: str, nodes: P
     env = {"PATH": f"{programs}:{os.environ['PATH']}", "LSB_JOBID": "f5"}
     done = subprocess.run(["sh", folder / script], env=env, cwd=run, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("./app NODE3\n")
-    assert [each["host"] for each in json.loads((run / "advisor-f5/plan.json").read_text())["ranks"]] == ["real1"] * 2 + [
-        "real2"
-    ] * 2
+    assert [each.host for each in plan_in(str(run / "advisor-f5/plan.json")).ranks] == ["real1"] * 2 + ["real2"] * 2
     if launcher == "jsrun":
         assert "rank: 2: { hostname: real2; cpu: {" in (run / "advisor-f5/erf").read_text()
 
