@@ -30,7 +30,4 @@ Into = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE|DIR", help="Write there instead of to the terminal; several files into DIR."),
 ]
-Check = Annotated[
-    str | None,
-    typer.Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes, and write nothing."),
-]
+Check = Annotated[str | None, typer.Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes.")]

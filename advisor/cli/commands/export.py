@@ -38,11 +38,13 @@ def run(
     listed: own.List = False,
 ) -> int:
     """Write an export."""
-    from advisor.work.report.exports import export, export_format
+    from advisor.render.export import listing
+    from advisor.work.report.exports import export, export_format, formats
     from advisor.work.values import must_be_writable
 
     if listed:
-        return _listed()
+        say(listing(formats().values()))
+        return 0
     if check is not None:
         return _checked(name, check, source, fail_on)
     if name is None:
@@ -56,14 +58,6 @@ def run(
         say(made.text)
     for path in made.write(into) if into is not None else ():
         Terminal().say(f"wrote {path}")
-    return 0
-
-
-def _listed() -> int:
-    from advisor.render.export import listing
-    from advisor.work.report.exports import formats
-
-    say(listing(formats().values()))
     return 0
 
 
