@@ -104,9 +104,9 @@ class OtherLauncher:
     versions: tuple[VersionQuery, ...] = ()
 
 
-JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf")
+JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf", "sge")
 """The schedulers whose job scripts are written."""
-USUAL_SCRIPTS: Final = ("slurm", "pbs", "lsf")
+USUAL_SCRIPTS: Final = ("slurm", "pbs", "lsf", "sge")
 """Those of launchers that start ranks in any job; of other schedulers a launcher says that it is theirs."""
 
 

@@ -16,7 +16,9 @@ from advisor.work.machine import read_machine
 from tests.cli import said
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
+from tests.machines import nodemaps, sysfs
 from tests.machines.catalogue import write_archive
+from tests.machines.tree import packed
 
 Capture = pytest.CaptureFixture[str]
 NAPLES, ROME, TWO = "a-r7425-2x7601-dell", "b-c6525-2x7702-nps4", "two-hcas"
@@ -250,7 +252,7 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     words = (*of(nodes, NAPLES), "--hosts", "a,b", "--ranks-per-node", "8", "--near", "mlx5_0", "--launcher", "openmpi4")
     text = printed(capsys, *words, "--exact", "--width", "120", "-o", folder, "--", "./app", "it's", "rankfile")
     assert sorted(file.name for file in folder.iterdir()) == [
-        *("job.lsf", "job.pbs", "job.slurm", "launch.sh", "plan.json", "rankfile"),
+        *("job.lsf", "job.pbs", "job.sge", "job.slurm", "launch.sh", "plan.json", "rankfile"),
     ]
     assert f"--rankfile {folder}/rankfile" in text.replace("\\\n    ", "")
     assert f"{folder}/launch.sh" in text
@@ -263,7 +265,9 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     assert [len(node["slots"]) for node in plan["nodes"]] == [8]
     assert plan["nodes"][0]["slots"][0] == {"cpus": "5", "numa_nodes": [6], "memory": [6], "hca": "mlx5_0", "gpu": None}
     assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
-    assert "#PBS -l select=1:ncpus=64:mpiprocs=8:host=a+1:ncpus=64:mpiprocs=8:host=b\n" in (folder / "job.pbs").read_text()
+    chunk = "1:ncpus=64:mpiprocs=8:ompthreads=1:host="
+    assert f"#PBS -l select={chunk}a+{chunk}b\n" in (folder / "job.pbs").read_text()
+    assert "#$ -pe mpi 128\n" in (folder / "job.sge").read_text()
     script = (folder / "job.lsf").read_text()
     assert '#BSUB -n 16\n#BSUB -R "span[ptile=8]"\n#BSUB -x\n#BSUB -m "a b"\n' in script
     assert "affinity[core(1):cpubind=core:membind=localprefer:distribute=pack]" in script
@@ -352,6 +356,34 @@ def test_jobs_of_flux_and_lsf_give_the_hosts_their_names(launcher: str, nodes: P
     assert [each.host for each in plan_in(str(run / "advisor-f5/plan.json")).ranks] == ["real1"] * 2 + ["real2"] * 2
     if launcher == "jsrun":
         assert "rank: 2: { hostname: real2; cpu: {" in (run / "advisor-f5/erf").read_text()
+
+
+def test_a_job_of_grid_engine_gives_the_hosts_their_names(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Its host file names the job's hosts, each with its slots and its queue; a host in two queues counts once."""
+    folder, programs = tmp_path / "job", tmp_path / "bin"
+    words = (*of(nodes, NAPLES), "--nodes", "2", "--ranks-per-node", "4", "--launcher", "openmpi4", "-o", folder)
+    printed(capsys, *words, "--", "./app", "NODE2")
+    programs.mkdir()
+    (programs / "mpirun").write_text('#!/bin/sh\necho "$@"\n')
+    (programs / "mpirun").chmod(0o755)
+    (tmp_path / "hosts").write_text(
+        "real1 64 all.q@real1 UNDEFINED\nreal1 1 big.q@real1 UNDEFINED\nreal2 64 all.q@real2 <NULL>\n"
+    )
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", "JOB_ID": "7", "SGE_O_WORKDIR": str(tmp_path)}
+    env |= {"PE_HOSTFILE": str(tmp_path / "hosts")}
+    done = subprocess.run(["sh", folder / "job.sge"], env=env, capture_output=True, text=True, check=True)
+    assert "--host real1:4,real2:4 " in done.stdout
+    assert done.stdout.endswith("./app NODE2\n")
+
+
+def test_a_job_of_pbs_asks_for_threads_and_gpus(tmp_path: Path, capsys: Capture) -> None:
+    """PBS would set OMP_NUM_THREADS to all CPUs of a chunk where ompthreads is left out."""
+    archive = tmp_path / "frontier.tar.gz"
+    archive.write_bytes(packed(sysfs.root(nodemaps.frontier()), "frontier"))
+    words = ("--from", archive, "--nodes", "2", "--ranks-per-node", "8", "--strategy", "gpu-near", "--threads", "7")
+    printed(capsys, *words, "--launcher", "openmpi4", "-o", tmp_path / "job", "--", "./app")
+    script = (tmp_path / "job" / "job.pbs").read_text()
+    assert "#PBS -l select=2:ncpus=128:mpiprocs=8:ompthreads=7:ngpus=8\n" in script
 
 
 def test_srun_gets_no_job_script_of_pbs(nodes: Path, capsys: Capture, tmp_path: Path) -> None:

@@ -95,9 +95,9 @@ def test_a_named_launcher_has_the_version_that_is_there() -> None:
 
 
 def test_what_can_be_asked_for() -> None:
-    """The names of all launchers, those of a family by one; the wrapper and numactl start no ranks, likwid none unbound."""
+    """The names of all launchers, those of a family by one; the wrapper, numactl and qsub start no ranks, likwid none unbound."""
     others = set(names()) - set(names(starting=True))
-    assert (others, "openmpi4" in names(), "openmpi" in names()) == ({"wrapper", "numactl", "likwid"}, False, True)
+    assert (others, "openmpi4" in names(), "openmpi" in names()) == ({"wrapper", "numactl", "likwid", "sge"}, False, True)
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,10 @@ def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str,
 
 
 def _runs(placement: Placement) -> Iterator[dict[str, int]]:
-    """Yield hosts in a row that are alike: how many, their ranks, their CPUs."""
+    """Yield hosts in a row that are alike: how many, their ranks, their CPUs, their GPUs in use, and all their cores."""
     used = [host for host in placement.hosts if host.ranks]
     for (plan, ranks), hosts in groupby(used, key=lambda host: (host.plan, host.ranks)):
         pus = len(placement.plans[plan].topology.pus)
-        yield {"nodes": sum(1 for _ in hosts), "ranks": ranks, "cpus": pus}
+        gpus = {slot.gpu.partition("-mig")[0] for slot in placement.plans[plan].slots[:ranks] if slot.gpu}
+        nodes, cores = sum(1 for _ in hosts), len(placement.plans[plan].topology.cores) or pus
+        yield {"nodes": nodes, "ranks": ranks, "cpus": pus, "gpus": len(gpus), "slots": nodes * cores}

@@ -1,0 +1,13 @@
+"""Grid Engine starts no ranks: there is no line of its to read back."""
+
+from advisor.errors import BadValue
+from advisor.model.cpuset import CpuSet
+
+HOSTS: list[tuple[str, ...]] = [()]
+MOST = 0
+"""It starts the job script."""
+
+
+def parse() -> dict[int, tuple[str | None, CpuSet | None]]:
+    """Refuse: nothing was written."""
+    raise BadValue("no line of Grid Engine is written")
