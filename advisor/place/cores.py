@@ -194,12 +194,20 @@ def _one_for_each_l2(seats: Sequence[FreeCore], threads: int, count: int) -> lis
     return sorted(chosen, key=lambda rank: place[rank.seats[0]])
 
 
+def _tiles(seats: Sequence[FreeCore], threads: int) -> int:
+    """Return how many level 2 caches that cores share have room for a rank; 0 where some share none."""
+    if any(seat.l2 < 0 for seat in seats):
+        return 0
+    return sum(1 for tile in parts(seats, l2).values() if consecutive_ranks(tile, threads))
+
+
 def spread_ranks(seats: Sequence[FreeCore], threads: int, count: int, *levels: Level) -> list[RankCores]:
     """Return so many ranks spread over the parts of the first level, inside each over those of the next; block order."""
     if not levels:
         return _one_for_each_l2(seats, threads, count)
     boxes = parts(seats, levels[0])
-    room = [len(packed_ranks(box, threads, len(box))) for box in boxes.values()]
+    tiles = [_tiles(box, threads) for box in boxes.values()]
+    room = tiles if sum(tiles) >= count else [len(packed_ranks(box, threads, len(box))) for box in boxes.values()]
     shares = distributed(count, room, list(boxes))
     chunks: list[RankCores] = []
     for box, share in zip(boxes.values(), shares, strict=True):

@@ -10,6 +10,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from tests.place.nodes import cluster, from_xml, gh200, mi300a, span, told
+from tests.test_corpus import CORPUS
 
 
 def dealt(machine: Machine, ranks: int, threads: int, **more: Any) -> Placement:
@@ -122,6 +123,28 @@ def test_gh200() -> None:
     assert machine.topology is not None
     assert {n.os_index: n.kind for n in machine.topology.nodes if n.kind} == {4: "gpu", 12: "gpu", 20: "gpu", 28: "gpu"}
     assert {"NVLink-C2C"} == {card.joined for card in machine.pci or () if card.kind == "gpu"}
+
+
+KNIGHTS = {
+    "psmgmt-knl06": 34,
+    "psmgmt-knl01_v2_4": 32,
+    "mpibind-knl-snc4-cache-hwloc1": 34,
+    "hwloc-x86-Intel-KnightsLanding-XeonPhi-7210": 32,
+}
+"""Published machines with Xeon Phi, in the modes quadrant, SNC4 and all-to-all, and their tiles of two cores."""
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="no published machines (set ADVISOR_CORPUS)")
+@pytest.mark.parametrize("strategy", ["auto", "spread-numa", "balanced"])
+@pytest.mark.parametrize("name", KNIGHTS)
+def test_knights_landing_gives_each_rank_a_tile(name: str, strategy: Any) -> None:
+    """As many ranks as tiles share no level 2 cache, also where SNC4 makes NUMA nodes of nine tiles and of eight."""
+    one = from_xml((CORPUS / "xml" / f"{name}.xml").read_bytes())
+    plan = place(JobShape(ranks_per_node=KNIGHTS[name], strategy=strategy), [one]).plans[0]
+    assert one.topology is not None
+    tiles = [[i for i, tile in enumerate(one.topology.shared_l2) if slot.cpus & tile.cpuset] for slot in plan.slots]
+    assert sorted(tiles) == [[i] for i in range(KNIGHTS[name])]
 
 
 def test_h200_on_turin() -> None:
