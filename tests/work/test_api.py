@@ -200,7 +200,7 @@ def test_a_command_is_thin(path: Path) -> None:
     ]
     lines = {each: each.read_text(encoding="utf-8").count("\n") for each in (ROOT / "advisor" / "cli").rglob("*.py")}
     beside = sum(lines.pop(each) for each in later)
-    assert (lines.get(path, 0) < 120, sum(lines.values()) < 2200, beside < 1900) == (True, True, True)
+    assert (lines.get(path, 0) < 120, sum(lines.values()) < 2200, beside < 1950) == (True, True, True)
 
 
 def test_no_folder_of_the_two_rooms_is_crowded() -> None:
