@@ -20,11 +20,12 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Final, Literal, get_args
 
 from advisor.errors import BadInput, BadValue
 from advisor.language.units import plain
+from advisor.launch.launcher_parts import line_in
 from advisor.model.audit.findings import Audit
 from advisor.model.fleet import Fleet, Kind
 from advisor.model.hardware.layout import Layout
@@ -146,7 +147,7 @@ def _loaded(name: str) -> ExportFormat:
     try:
         module = import_module(f"{__package__}.exports.{name}")
     except (SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, re.error) as error:
-        place = _line_in(error.__traceback__, _file_of(name))
+        place = line_in(error.__traceback__, _file_of(name))
         raise BadInput(f"this export cannot be loaded: {error}", file=_file_of(name), place=place, cure=CURE) from error
     for problem in _wrong(module):
         raise BadInput(problem, file=_file_of(name), cure=CURE)
@@ -188,12 +189,3 @@ def _wrong(module: ModuleType) -> Iterator[str]:
     includes = getattr(module, "INCLUDES", {})
     if not (isinstance(includes, Mapping) and all(isinstance(each, str) for pair in includes.items() for each in pair)):
         yield "its INCLUDES is not a mapping of words to what they add"
-
-
-def _line_in(trace: TracebackType | None, file: str) -> str | None:
-    """Return the line of a file at which a traceback last was."""
-    found = None
-    while trace is not None:
-        found = f"line {trace.tb_lineno}" if trace.tb_frame.f_code.co_filename.endswith(file) else found
-        trace = trace.tb_next
-    return found
