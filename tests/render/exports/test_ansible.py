@@ -17,7 +17,7 @@ def asked(tmp_path: Path, *words: str | Path) -> str:
     """Return what a command of Ansible answers on its standard output and error; its own files go to a folder of the test."""
     (tmp_path / "ansible.cfg").write_text("[defaults]\n")  # nobody's own
     home = {"HOME": str(tmp_path), "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-    quiet = {"ANSIBLE_LOCALHOST_WARNING": "False", "ANSIBLE_DEPRECATION_WARNINGS": "0"}
+    quiet = {"LC_ALL": "C.UTF-8", "ANSIBLE_LOCALHOST_WARNING": "False", "ANSIBLE_DEPRECATION_WARNINGS": "0"}
     status, told = exports.said(*words, **home, **quiet)
     assert status == 0, told
     return told
