@@ -8,6 +8,7 @@ that the cgroup allows, so logical numbers are counted in ``Topology.inside``.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -180,9 +181,30 @@ def _refuse_beyond(numbers: CpuSet, count: int, kind: str) -> None:
         raise BadValue(f"logical {kind} {numbers.last} does not exist", cure=f"the last one is {count - 1}")
 
 
+class _Same:
+    """A topology as a key: that very one. To compare all that is in it would take as long as to number it."""
+
+    __slots__ = ("topology",)
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.topology is self.topology
+
+    def __hash__(self) -> int:
+        return id(self.topology)
+
+
 def logical_numbering(topology: Topology) -> LogicalNumbering:
     """Return hwloc's numbers of the part of a machine that may be used."""
-    inside = topology.inside
+    return _numbered(_Same(topology))
+
+
+@lru_cache(maxsize=32)
+def _numbered(of: _Same) -> LogicalNumbering:
+    """Return the numbers of a machine, which a line that is read asks for a dozen times."""
+    inside = of.topology.inside
     places = _places(inside)
     bare = [CpuSet([cpu]) for cpu in inside.pus - union(core.cpuset for core in inside.cores)]
     sets = [core.cpuset for core in inside.cores if core.cpuset] + bare
