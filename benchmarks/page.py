@@ -31,6 +31,7 @@ SECTIONS = {
     "peakflops": "Floating point",
     "network": "Messages",
     "hpl": "HPL",
+    "speed": "Commands",
 }
 _SECTION = re.compile(r"^<!-- (\w+) -->\n(.*?)(?=^<!-- \w+ -->\n|^Not measured yet|\Z)", re.DOTALL | re.MULTILINE)
 
