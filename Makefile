@@ -9,7 +9,7 @@ JOBS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -ge
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit test test-ci test-all test-lowest test-pythons mutants lint format bench docs packages test-packages clean \
-	wheel pyz deb rpm sbom dist lock
+	wheel pyz deb rpm sbom recipes dist lock
 
 audit: packages $(VENV)/.installed
 	$(BIN)/advisor audit $(ARGS)
@@ -18,11 +18,11 @@ test: packages $(VENV)/.installed-test
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
 
 # What CI runs: all but the full matrix of launchers and MPI between emulated servers, which take longer than it has.
-test-ci: packages test-packages $(VENV)/.installed-test
+test-ci: packages test-packages $(VENV)/.installed-test $(VENV)/.installed-package
 	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated and not matrix" $(ARGS)
 	$(BIN)/pytest -q -m "emulated and not matrix" $(ARGS)
 
-test-all: packages test-packages $(VENV)/.installed-test
+test-all: packages test-packages $(VENV)/.installed-test $(VENV)/.installed-package
 	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated" $(ARGS)
 	$(BIN)/pytest -q -m emulated $(ARGS)
 
@@ -37,12 +37,16 @@ test-pythons: $(VENV)/.installed-package
 	$(BIN)/nox -f packaging/noxfile.py $(ARGS)
 
 # What is installed elsewhere goes to dist/: docs/install.md.
-wheel pyz deb rpm sbom lock: $(VENV)/.installed-package
+wheel pyz deb rpm sbom recipes: $(VENV)/.installed-package
 	@PYTHON=$(BIN)/python sh packaging/packages.sh $@
+
+# Newest releases of what is carried, with their hashes.
+lock: $(VENV)/.installed-package
+	@PYTHON=$(BIN)/python sh packaging/packages.sh lock
 
 dist: wheel
 	@$(MAKE) --no-print-directory pyz
-	@$(MAKE) --no-print-directory deb rpm sbom
+	@$(MAKE) --no-print-directory deb rpm sbom recipes
 
 # Changes the product at random, in a copy, and names what no test notices: CONTRIBUTING.md. Half an hour; not for CI.
 mutants: $(VENV)/.installed-test

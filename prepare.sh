@@ -110,6 +110,10 @@ test_packages() {
         need slurmctld slurmctld - -
         need slurmd slurmd - -
         need srun slurm-client - -
+        need dh debhelper - -
+        need lintian lintian - -
+        need rpmbuild rpm - -
+        need rpmlint rpmlint - -
         need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu - -
         need qemu-aarch64 qemu-user - -
         # The cross compiler only recommends its C library's headers.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what is installed: sh packaging/packages.sh wheel | pyz | tree | deb | rpm | sbom | lock. `make wheel` and so on call it.
+# Builds what is installed: sh packaging/packages.sh wheel | pyz | tree | deb | rpm | sbom | recipes | lock. `make wheel` and so on call it.
 # Everything goes to dist/ (or $OUT). $PYTHON is the Python that builds; uv must be beside it or on the path for all but the wheel.
 # $PARTS narrows the Pythons and machines of the bundle: PARTS="--python 3.12 --machine x86_64".
 set -eu
@@ -78,6 +78,17 @@ sbom() { # of what the bundle holds
     "$PYTHON" packaging/sbom.py --bundle "$OUT/bundle" -o "$OUT/advisor.cdx.json"
 }
 
+recipes() { # for module trees and containers, which take advisor.pyz by its checksum
+    [ -f "$OUT/advisor.pyz" ] || bundle
+    sum=$(sha256sum "$OUT/advisor.pyz" | cut -d ' ' -f 1)
+    rm -rf "$OUT/recipes"
+    mkdir -p "$OUT/recipes"
+    cp -r packaging/spack packaging/advisor.def "$OUT/recipes"
+    cp packaging/easybuild/hpc-advisor.eb "$OUT/recipes/hpc-advisor-$version.eb"
+    find "$OUT/recipes" -type f -exec sed -i "s/@VERSION@/$version/; s/@SHA256@/$sum/" {} +
+    ls "$OUT/recipes"
+}
+
 lock() { # newest releases of all that pyproject.toml names and what they need, each with its hashes
     uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
         --custom-compile-command 'make lock' -o packaging/lock.txt
@@ -85,7 +96,7 @@ lock() { # newest releases of all that pyproject.toml names and what they need, 
 
 PATH=$(dirname "$(command -v "$PYTHON")"):$PATH
 case ${1:-} in
-    wheel | tree | deb | rpm | sbom | lock) "$1" ;;
+    wheel | tree | deb | rpm | sbom | recipes | lock) "$1" ;;
     pyz) bundle ;;
-    *) say "usage: sh packaging/packages.sh wheel | pyz | tree | deb | rpm | sbom | lock"; exit 2 ;;
+    *) say "usage: sh packaging/packages.sh wheel | pyz | tree | deb | rpm | sbom | recipes | lock"; exit 2 ;;
 esac

@@ -93,7 +93,7 @@ def test_fish_completes_values(home: Path, scripts: dict[str, Path]) -> None:
 ZSH = """
 zmodload zsh/zpty
 zpty asked zsh -f -i
-zpty -w asked "PS1=; autoload -Uz compinit; compinit -u -D; source {script}"
+zpty -w asked "PS1=; {before}; autoload -Uz compinit; compinit -u -D; {after}"
 zpty -w asked "_shown() {{ compadd() {{ local -a got
 builtin compadd -O got \\"\\$@\\"; print -r -- \\"OFFER:\\${{got[*]}}:\\" }} }}"
 zpty -w asked "zle -C offers complete-word _offers; _offers() {{ _shown; _main_complete; print -r DONE; unfunction compadd }}"
@@ -110,9 +110,11 @@ zpty -d asked
 """
 
 
-def test_zsh_completes_values(home: Path, scripts: dict[str, Path]) -> None:
-    """On a terminal of its own zsh offers what fits where the Tab key is pressed."""
-    (home / "try.zsh").write_text(ZSH.format(script=scripts["zsh"]))
+@pytest.mark.parametrize("installed", [False, True])
+def test_zsh_completes_values(home: Path, scripts: dict[str, Path], installed: bool) -> None:
+    """On a terminal of its own zsh offers what fits where the Tab key is pressed, by the script and by the packages' file."""
+    before, after = (f"fpath=({ROOT}/packaging/completions \\$fpath)", ":") if installed else (":", f"source {scripts['zsh']}")
+    (home / "try.zsh").write_text(ZSH.format(before=before, after=after))
     lines = shell(home, "zsh", "-f", "try.zsh", *LINES).splitlines()
     offered = [set(" ".join(re.findall(r"OFFER:([^:]+):", line)).split()) for line in lines]
     assert dict(zip(LINES, offered, strict=True)) == LINES
