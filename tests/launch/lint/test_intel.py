@@ -284,6 +284,9 @@ def test_a_cache_that_the_machine_does_not_show_is_a_core_at_least() -> None:
         ("mpiexec.hydra -n 3 -genv I_MPI_STATS 1 ./a", "I_MPI_STATS"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache4 ./a", "was not seen"),
         ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
+        ("mpiexec.hydra -n 2 -f f -n 3 ./a", "before and after a host file"),
+        ("HYDRA_HOST_FILE=f mpiexec.hydra -ppn 1 -n 3 ./a", "HYDRA_HOST_FILE"),
+        ("I_MPI_PIN_DOMAIN=Numa mpiexec.hydra -n 3 ./a", "words in capitals"),
     ],
 )
 def test_what_was_not_seen_is_not_told(line: str, why: str) -> None:

@@ -74,10 +74,14 @@ def _odd(line: "Line") -> None:
             raise Refused(f"unrecognized argument {said.written[0][:40]}")
         if said.name in _ELSEWHERE:
             raise Unclear(f"what {said.name} does to hosts or CPUs, is not worked out here")
-    names = [said.name for said in line.options]
-    if names.count("-ppn") > 1 and any("machine" in said.written[0] for said in line.options if said.name == "-f"):
-        raise Unclear("of several -ppn before and after a machine file which count, was not seen often")
-    once(line, _ONCE, _ONCE_EACH)
+    try:
+        once(line, _ONCE, _ONCE_EACH)
+    except Refused as refusal:
+        if any(said.name == "-f" for said in line.options):
+            raise Unclear(
+                "what is said before and after a host file may be said twice (observed); which counts was not"
+            ) from refusal
+        raise
     if line.release is not None and line.release < (2019, 0, 0):
         raise Unclear("Intel MPI before 2019 pinned in other ways")
     if not all(segment.command for segment in line.segments):
@@ -140,6 +144,7 @@ def _variable(values: Sequence[str]) -> tuple[str, str]:
 
 _ON = frozenset({"1", "yes", "on", "enable"})
 _READ = frozenset({"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_CELL"})
+_WORDS = ("I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_CELL", "I_MPI_PIN_PROCESSOR_LIST")
 _HARMLESS = re.compile(
     r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER)"
 )
@@ -147,6 +152,9 @@ _HARMLESS = re.compile(
 
 def _known(pins: Pins) -> None:
     """Raise Unclear where a variable may bear on pinning in a way that was not seen."""
+    odd = next((name for name in _WORDS if pins.get(name, "") != pins.get(name, "").lower() and pins[name][:1] != "["), None)
+    if odd:
+        raise Unclear(f"{odd}={pins[odd][:20]}: it passes over words in capitals, not everywhere alike")
     own = (name for name in pins if name.startswith("I_MPI_") and name not in _READ | PLACES)
     if odd := next((name for name in own if not _HARMLESS.match(name)), None):
         raise Unclear(f"what {odd[:40]} does to pinning, is not worked out here")

@@ -26,6 +26,8 @@ def hosts_of_ranks(made: "Prediction", total: int) -> Iterator[tuple[int, str | 
         raise Unclear(f"{odd} changes which host a rank goes to")
     files = [said for said in line.options if said.name in ("-f", "-hosts", "-host")]
     each = each_host(line)
+    if not files and "HYDRA_HOST_FILE" in variables:
+        raise Unclear("HYDRA_HOST_FILE names the hosts, and that it is read was not seen often")
     if not files:
         yield from ((0, None) for _ in range(total))
         return
