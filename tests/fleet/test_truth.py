@@ -37,6 +37,9 @@ def mistakes(made: Planted, fleet: Fleet) -> Iterator[str]:
     if sorted(kinds, key=len, reverse=True) != [set(made.kinds["haswell"]), set(made.kinds["naples"])]:
         yield f"kinds: {fleet.kinds}"
     yield from (f"ODD {each}" for each in fleet.odd)
+    excluded = set(expanded(fleet.exclude))
+    if excluded != {*made.odd, *made.silent}:
+        yield f"exclude: {sorted(excluded ^ {*made.odd, *made.silent})}"
 
 
 def test_every_planted_oddity_is_named_and_nothing_else(tmp_path: Path) -> None:

@@ -132,12 +132,15 @@ def test_a_capture_that_changed_is_read_again(tmp_path: Path) -> None:
 
 
 def test_the_command_says_it_in_json_and_by_its_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--json has what the schema says; --fail-on and --fail-on-missing make the status 1."""
+    """--json has what the schema says, --exclude FILE its list; --fail-on and --fail-on-missing make the status 1."""
     plant(tmp_path / "f", 4, nodes=20)
     assert status(["fleet", "audit", str(tmp_path / "f"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     wanted = {"asked", "answered", "silent", "kinds", "wrong", "drift", "split", "slow"}
     assert (wanted - told.keys(), told["schema"]) == (set(), "advisor-fleet-audit/1")
+    odd = tmp_path / "odd.nodes"
+    assert status(["fleet", "audit", str(tmp_path / "f"), "-o", "/dev/null", "--exclude", str(odd)]) == 0
+    assert (odd.read_text(), "that did not answer" in capsys.readouterr().err) == (f"{told['exclude']}\n", True)
     ends = [status(["fleet", "audit", str(tmp_path / "f"), "-o", "/dev/null", *more]) for more in ([], ["--fail-on-missing"])]
     assert (ends, status(["fleet", "audit", str(tmp_path / "f"), "-o", "/dev/null", "--fail-on", "high"])) == ([0, 1], 1)
 
