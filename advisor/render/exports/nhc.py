@@ -25,7 +25,7 @@ from advisor.render.export import ExportOptions, ExportSubject
 NAME: Final = "nhc"
 TITLE: Final = "NHC checks that hold nodes to what a good audit saw: cores, memory, NUMA nodes, links, kernel settings"
 ORDER: Final = 50
-PROVEN: Final = "the check functions of NHC 1.5, from its source; NHC itself was not run"
+PROVEN: Final = "functions retyped from the source of NHC 1.5; NHC itself was not run"
 TAKES: Final = ("machine", "kinds")
 
 _NODES: Final = "NODES"
