@@ -177,7 +177,7 @@ def _other(made: Definition, gpus: Iterable[Gpu], topology: Topology) -> tuple[s
     Not beside x86: slurmd 22.05.8 was seen to stop where hwloc's tree has groups of clusters too.
     """
     cores = [cores for gpu in gpus if (cores := near(gpu, made.found, topology))]
-    if not cores or all(map(made.found.whole_sockets, cores)) or made.architecture not in (None, "x86_64"):
+    if not cores or all(map(made.found.whole_sockets, cores)) or made.architecture != "x86_64":
         return None
     for word, kind in sorted(PARAMETERS.items(), reverse=True):
         found = found_by_slurmd(topology, kind)

@@ -189,3 +189,5 @@ def _wrong(module: ModuleType) -> Iterator[str]:
     includes = getattr(module, "INCLUDES", {})
     if not (isinstance(includes, Mapping) and all(isinstance(each, str) for pair in includes.items() for each in pair)):
         yield "its INCLUDES is not a mapping of words to what they add"
+    if not isinstance(getattr(module, "COMMENT", ""), str):
+        yield 'its COMMENT is not a text: "#"'

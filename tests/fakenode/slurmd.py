@@ -20,17 +20,22 @@ _MAP = re.compile(r"CPU map\[(\d+)\]=>(\d+) S:C:T")
 _CONFIGURATION = """\
 ClusterName=advisor
 SlurmctldHost={me}(127.0.0.1)
-SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/none
 CredType=cred/none
+StateSaveLocation={folder}/state
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldPort={other}
 SlurmdSpoolDir={folder}/spool.%n
 SlurmdPidFile={folder}/slurmd.%n.pid
 ProctrackType=proctrack/linuxproc
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
+TaskPlugin=task/affinity
+MpiDefault=none
+ReturnToService=2
 """
 
 
@@ -64,7 +69,7 @@ def complaints(xml: Path, node: str, definition: str, gres: str) -> list[str]:
 
     Of each line that it takes it says what it read, after ``Gres Name=``.
     """
-    with _configured(node, definition, {}) as folder:
+    with configured(node, definition, {}) as folder:
         (folder / "gres.conf").write_text(gres)
         done = subprocess.run(
             ["slurmd", "-G", "-N", node],
@@ -95,7 +100,7 @@ def started(xml: Path, parameters: str = "") -> tuple[tuple[int, int, int, int, 
     None where it does not start: 22.05.8 cannot take NUMA nodes for sockets in a tree with groups of several depths.
     """
     settings = {"SlurmdParameters": parameters} if parameters else {}
-    with _configured("n1", "CPUs=1", settings) as folder:
+    with configured("n1", "CPUs=1", settings) as folder:
         (folder / "spool.n1").mkdir()
         with (folder / "log").open("w") as log:
             running = subprocess.Popen(
@@ -132,14 +137,22 @@ def _shape(text: str) -> tuple[int, int, int, int, int]:
 
 
 @contextmanager
-def _configured(node: str, definition: str, settings: Mapping[str, str]) -> Iterator[Path]:
+def configured(node: str, definition: str, settings: Mapping[str, str]) -> Iterator[Path]:
+    """Yield a folder with a slurm.conf that has one node; its lines may be other than ours."""
     with tempfile.TemporaryDirectory(prefix="advisor-slurmd-") as name:
         folder, me, user = Path(name), os.uname().nodename, os.environ.get("USER", "root")
-        with socket.socket() as door:
-            door.bind(("127.0.0.1", 0))
-            port = door.getsockname()[1]
-        text = _CONFIGURATION.format(me=me, user=user, folder=folder, port=port)
+        (folder / "state").mkdir()
+        port, other = _port(), _port()
+        rows = [row for row in _CONFIGURATION.splitlines() if row.partition("=")[0] not in settings]
+        text = "".join(f"{row}\n" for row in rows).format(me=me, user=user, folder=folder, other=other)
         text += "".join(f"{key}={value}\n" for key, value in settings.items())
         text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={port} {definition}\n"
+        text += "PartitionName=p Nodes=ALL Default=YES\n"
         (folder / "slurm.conf").write_text(text)
         yield folder
+
+
+def _port() -> int:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return int(door.getsockname()[1])

@@ -42,6 +42,7 @@ def test_a_module_that_has_its_parts_is_a_format() -> None:
         ({"files": {}}, "its files is not a function of (subject, options)"),
         ({"TAKES": ("rack",)}, "its TAKES is not a tuple of " + ", ".join(get_args(Takes)) + ': ("machine",)'),
         ({"INCLUDES": ["more"]}, "its INCLUDES is not a mapping of words to what they add"),
+        ({"COMMENT": 1}, 'its COMMENT is not a text: "#"'),
     ],
 )
 def test_what_a_format_lacks_is_named(parts: dict[str, Any], said: str) -> None:

@@ -11,7 +11,7 @@ from advisor.render.export import ExportOptions, ExportSubject
 NAME: Final = "slurm"
 TITLE: Final = "NodeName lines for slurm.conf, and gres.conf where there are GPUs; --check FILE compares a slurm.conf"
 ORDER: Final = 10
-PROVEN: Final = "slurmd 22.05.8 (slurmd -C, slurmd -G and slurmctld, on simulated nodes)"
+PROVEN: Final = "slurmd (-C, -G) and slurmctld 22.05.8"
 TAKES: Final = ("machine", "alike")
 COMMENT: Final = "#"
 
