@@ -7,6 +7,7 @@ from advisor.launch.launcher import Lines
 from advisor.launch.launchers import wrapper
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
+from tests.launch.readers import options_before
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
 EVEN = True
@@ -16,13 +17,8 @@ _WORDS = ("-n", "-N", "-d", "-j", "-e", "-cc")
 
 def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
     """Return what a line does in a job with these hosts, in their order: each rank's host and CPUs."""
-    options: dict[str, str] = {}
     words = list(argv[1:])
-    while words and words[0].startswith("-"):
-        if words[0] not in _WORDS:
-            raise BadValue(f"{words[0]} is no option of a line written here")
-        options[words[0]] = words[1]
-        del words[:2]
+    options = options_before(words, _WORDS)
     hosts, each, table = list(topologies), int(options["-N"]), wrapper.table(words, files)
     bindings: Bindings = {}
     for rank in range(int(options["-n"])):

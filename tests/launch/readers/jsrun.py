@@ -9,6 +9,7 @@ from advisor.launch.launchers import wrapper
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
+from tests.launch.readers import options_before
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
 EVEN = True
@@ -19,12 +20,8 @@ _RANK = re.compile(r"rank: (\d+): \{ host(?:name: (\S+)|: 1); cpu: \{([\d,-]+)\}
 
 def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
     """Return what a line does: each rank's host and CPUs."""
-    words, options = list(argv[1:]), dict[str, str]()
-    while words and words[0].startswith("-"):
-        if words[0] not in _WORDS:
-            raise BadValue(f"{words[0]} is no option of a line written here")
-        options[words[0]] = words[1]
-        del words[:2]
+    words = list(argv[1:])
+    options = options_before(words, _WORDS)
     if "--erf_input" in options:
         return _of_file(list(files[options["--erf_input"]]()))
     hosts, table = list(topologies), wrapper.table(words, files)

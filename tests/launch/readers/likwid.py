@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from advisor.errors import BadValue
 from advisor.launch.launcher import Lines
 from advisor.launch.launchers import wrapper
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
+from tests.launch.readers import options_before
 
 HOSTS: list[tuple[str, ...]] = [(), ("a",)]
 """likwid-mpirun wants as many ranks on each host."""
@@ -17,13 +17,8 @@ def parse(
     argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]
 ) -> dict[int, tuple[str | None, CpuSet | None]]:
     """Return what a line does: each rank's host and CPUs."""
-    options: dict[str, str] = {}
     words = list(argv[1:])
-    while words and words[0].startswith("-"):
-        if words[0] not in _WORDS:
-            raise BadValue(f"{words[0]} is no option of a line written here")
-        options[words[0]] = words[1]
-        del words[:2]
+    options = options_before(words, _WORDS)
     hosts: list[str | None] = [line.split()[0] for line in files["hostfile"]()] if "hostfile" in files else list(topologies)
     each = int(options["-np"]) // len(hosts)
     if "-pin" in options:

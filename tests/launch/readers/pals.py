@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from advisor.errors import BadValue
 from advisor.launch.launcher import Lines
 from advisor.launch.launchers import wrapper
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
+from tests.launch.readers import options_before
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]
 EVEN = True
@@ -16,13 +16,8 @@ _WORDS = ("-n", "-ppn", "--hosts", "--hostfile", "--env", "--cpu-bind", "--mem-b
 
 def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[str | None, Topology]) -> Bindings:
     """Return what a line does: each rank's host and CPUs."""
-    options: dict[str, str] = {}
     words = list(argv[1:])
-    while words and words[0].startswith("-"):
-        if words[0] not in _WORDS:
-            raise BadValue(f"{words[0]} is no option of a line written here")
-        options[words[0]] = words[1]
-        del words[:2]
+    options = options_before(words, _WORDS)
     table = wrapper.table(words, files)
     named = (
         options["--hosts"].split(",") if "--hosts" in options else files["hostfile"]() if "--hostfile" in options else topologies
