@@ -1,5 +1,6 @@
 """What is installed elsewhere, by the real tools: the same bytes twice, clean for their checkers; each audits a machine."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -53,13 +54,17 @@ def built(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return dist/, built once."""
+    """Return dist/, built once a run."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is no clone: git says what belongs to the project")
     for name in ("uv", "pyproject-build"):
         if not (BESIDE / name).exists():
             pytest.skip(f"{name} is not beside this Python: pip install -e '.[package]'")
-    return built(tmp_path_factory.mktemp("one") / "advisor")
+    shared = tmp_path_factory.getbasetemp()
+    shared = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "packages"
+    with (shared.with_suffix(".lock")).open("w") as lock:  # of several processes that test, one builds
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return shared / "dist" if (shared / "dist/recipes").is_dir() else built(shared)
 
 
 @pytest.fixture(scope="module")
