@@ -182,11 +182,12 @@ def test_a_job_script_is_read_by_sh_and_what_was_named_stays_in_its_place(
 ) -> None:
     """The folder is one word where it is a word, and a comment where it is told."""
     hosts = [f"n{at}" for at in range(70 if many else 2)]
+    run = {"nodes": 2, "ranks": 2, "cpus": 4, "gpus": 1, "slots": 4}
     values: dict[str, Any] = {
         "name": "app", "folder": f"/{folder}", "script": "launch.sh", "files": ["launch.sh", "plan.json"], "hosts": hosts,
         "listed": [] if many else hosts, "nodefile": f"/{folder}/nodes" if many else None, "placeholder": placeholder,
         "nodes": len(hosts), "ranks": 4, "ranks_per_node": 2, "threads": 1, "cores": 1,
-        "runs": [{"nodes": len(hosts), "ranks": 2, "cpus": 4}], "chunk": [{"nodes": 2, "ranks": 2, "cpus": 4}] * 2,
+        "runs": [{**run, "nodes": len(hosts)}], "chunk": [run] * 2,
         "launcher": "openmpi5", "before": {**dict.fromkeys(JOB_SCRIPTS, ()), "slurm": ("unset A",)}, "strategy": strategy,
     }  # fmt: skip
     text = fill(job_templates()[name], values, name)
