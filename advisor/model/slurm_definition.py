@@ -91,7 +91,12 @@ def definition_of(machine: Machine, *, several: bool = False) -> Definition | No
     least = total and (total - total // _ALIKE if several else total)
     made = Definition(found, least, least and less_margin(least), architecture=machine.architecture)
     made = _with_gpus(made, machine.gpus, topology)
-    return replace(made, other=_other(made, machine.gpus or (), topology))
+    hidden = (f"CPUs {topology.missing}: offline, or hidden from this source; slurmd counts those that are online",)
+    return replace(
+        made,
+        other=_other(made, machine.gpus or (), topology),
+        not_known=(*(hidden if topology.missing else ()), *made.not_known),
+    )
 
 
 def less_margin(total: int) -> int:
@@ -114,8 +119,11 @@ def _with_gpus(made: Definition, gpus: Sequence[Gpu] | None, topology: Topology)
     """Return a definition with its GPUs, where the device file of each is known: without File= Slurm drains the node."""
     if gpus is None:
         return replace(made, not_known=("Gres: GPUs are not known, this source shows no PCI devices",))
-    missing = [gpu.address for gpu in gpus if gpu.file is None]
-    if missing:
+    if any(gpu.instances for gpu in gpus):
+        return replace(
+            made, not_known=("Gres: GPUs are split into MIG instances; AutoDetect=nvml lists those, or MultipleFiles=",)
+        )
+    if any(gpu.file is None for gpu in gpus):
         return replace(made, not_known=tuple(_unnamed(made, gpus, topology)))
     typed = all(type_of(gpu) for gpu in gpus)
     rows = [(type_of(gpu) if typed else None, near(gpu, made.found, topology), gpu.file or "") for gpu in gpus]

@@ -18,6 +18,8 @@ def gpus_differ(node: Compared) -> Iterator[Found]:
         return
     said = counted(node.line.said.get("gres", ""))
     total = sum(said.values())
+    if total > len(gpus) and _may_be_parts(node, gpus):
+        return
     count = next(_counts(node, gpus, total), None) or next(_usable(node, gpus, said), None)
     if count is not None:
         yield count
@@ -45,6 +47,7 @@ def counted(gres: str) -> dict[str, int]:
 
 def _counts(node: Compared, gpus: tuple[Gpu, ...], said: int) -> Iterator[Found]:
     have, value = len(gpus), node.wanted.gres or f"gpu:{len(gpus)}"
+    jobs_want = sum(gpu.vendor != "intel" for gpu in gpus)  # Intel's may be the processor's own, for a screen
     if said > have:
         yield node.differs(
             "slurm-gpus-too-many",
@@ -53,12 +56,12 @@ def _counts(node: Compared, gpus: tuple[Gpu, ...], said: int) -> Iterator[Found]
             f"slurmctld drains the node: gres/gpu count reported lower than configured ({have} < {said})",
             Fix(gres=value) if have else "the line without Gres=gpu",
         )
-    elif said < have:
+    elif said < jobs_want:
         yield node.differs(
             "slurm-gpus-too-few",
             "medium",
             f"Gres has {said} GPUs, the node has {have}",
-            f"{have - said} of {have} GPUs get no job",
+            f"{jobs_want - said} of {have} GPUs get no job",
             Fix(gres=value),
         )
     elif said and "gpu" not in node.conf.words("grestypes"):
@@ -69,6 +72,14 @@ def _counts(node: Compared, gpus: tuple[Gpu, ...], said: int) -> Iterator[Found]
             "slurmctld ignores Gres of the node (Invalid GRES configured): no job gets a GPU",
             f"GresTypes={','.join(sorted({*node.conf.words('grestypes'), 'gpu'}))}",
         )
+
+
+def _may_be_parts(node: Compared, gpus: tuple[Gpu, ...]) -> bool:
+    """Return whether Gres may count parts of NVIDIA's cards (MIG), of which nothing is said here."""
+    named = re.search(r"\d+g\.\d+gb", node.line.said.get("gres", "").lower())
+    several = autodetects(node) or any("multiplefiles" in line.said for line in gpu_lines(node))
+    parted = any(gpu.instances for gpu in gpus)
+    return any(gpu.vendor == "nvidia" for gpu in gpus) and bool(parted or named or several)
 
 
 def _usable(node: Compared, gpus: tuple[Gpu, ...], said: dict[str, int]) -> Iterator[Found]:

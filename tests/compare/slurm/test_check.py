@@ -133,7 +133,9 @@ def test_memory_is_held_against_the_nodes_own(head: str, memory: str, difference
         ("gpu:2", None, ("slurm-gres-without-file", "high")),
         ("gpu:2", "NodeName=n9 Name=gpu File=/dev/nvidia[0-1]\n", ("slurm-gres-without-file", "high")),
         ("gpu:v100:2", "Name=gpu Type=a100 File=/dev/nvidia[0-1] Cores=16-47\n", ("slurm-gres-without-file", "high")),
-        ("gpu:4", "AutoDetect=nvml\n", ("slurm-gpus-too-many", "high")),
+        ("gpu:4", "Name=gpu File=/dev/nvidia[0-3] Cores=16-47\n", ("slurm-gpus-too-many", "high")),
+        ("gpu:14", "AutoDetect=nvml\n", None),
+        ("gpu:1g.5gb:14", "Name=gpu MultipleFiles=/dev/nvidia-caps/nvidia-cap[1-2] Cores=16-47\n", None),
         ("gpu", "AutoDetect=nvml\n", ("slurm-gpus-too-few", "medium")),
         ("nic:1", "AutoDetect=nvml\n", ("slurm-gpus-too-few", "medium")),
         ("gpu:2", "Name=gpu File=/dev/nvidia[0-1] Cores=16-200\n", ("slurm-gres-cores-not-there", "medium")),
@@ -163,6 +165,13 @@ def test_gres_types_must_name_gpu() -> None:
     """Else slurmctld ignores Gres."""
     found = check(with_gpus(SMT, [1]), f"GresTypes=nic\nNodeName=n1 {SHAPE} RealMemory=261120 Gres=gpu:1\n", "AutoDetect=nvml\n")
     assert [(each.id, each.write) for each in found.differences] == [("slurm-gres-types", "GresTypes=gpu,nic")]
+
+
+def test_a_processors_own_graphics_want_no_job() -> None:
+    """Intel's GPUs may be for a screen: that none is named is no difference, that more are is one."""
+    node = with_gpus(SMT, [1], vendor="intel", minor=None)
+    texts = (f"{HEAD}NodeName=n1 {GOOD}\n", f"{HEAD}NodeName=n1 {GOOD} Gres=gpu:2\n")
+    assert [said(check(node, text)) for text in texts] == [[], [("slurm-gpus-too-many", "high")]]
 
 
 def test_nothing_is_said_of_gpus_that_are_not_known() -> None:

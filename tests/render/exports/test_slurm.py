@@ -49,11 +49,27 @@ def test_a_gpu_without_its_file_is_in_no_line() -> None:
     assert "# Gres: 2 GPUs, whose device files this source does not show" in text
 
 
+def test_gpus_in_parts_are_in_no_line() -> None:
+    """MIG instances have files of their own, which are not read."""
+    text = lines(with_gpus(ROME, [gpu(0, 1, instances=7)]))
+    assert [line for line in text if "Gres" in line] == [
+        "# Gres: GPUs are split into MIG instances; AutoDetect=nvml lists those, or MultipleFiles="
+    ]
+
+
 def test_amds_gpus_have_the_files_that_their_driver_says() -> None:
     """/dev/dri/renderD128 and on, a line for GPUs near the same cores."""
     gpus = [gpu(i, 0, "AMD Instinct MI210", vendor="amd", minor=128 + i) for i in range(2)]
     found = [line for line in lines(with_gpus(ROME, gpus)) if line.startswith("NodeName=") and "File=" in line]
     assert found == ["NodeName=c6525 Name=gpu Type=mi210 File=/dev/dri/renderD[128-129] Cores=0-15"]
+
+
+def test_cpus_that_are_off_or_hidden_are_named() -> None:
+    """Which it is an hwloc XML does not tell, and slurmd counts those that are online."""
+    text = lines(machine("offline"))
+    assert [line.partition(":")[2] for line in text if line.startswith("# CPUs ")] == [
+        " offline, or hidden from this source; slurmd counts those that are online"
+    ]
 
 
 def test_types_are_given_to_all_or_to_none() -> None:
