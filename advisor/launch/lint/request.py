@@ -223,9 +223,10 @@ def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> st
         return f"{odd[0][:40]!r} is not a number of ranks"
     listed = _listed(segment, values, five=five)
     each = segment.value("--cpus-per-proc", "--cpus-per-rank") or (None if five else values.get(_CPUS_PER_RANK))
-    odd_list = (segment.value("--bind-to") or "").lower().startswith("cpu") and not segment.has("--cpu-set", "--cpu-list")
+    bind = (segment.value("--bind-to") or "").lower()
+    odd_list = bind.startswith("cpu") and (not segment.has("--cpu-set", "--cpu-list") or (not five and bind.endswith("ordered")))
     level = made.level if said else None
-    if not five and _width(made, segment, values) and (segment.value("--bind-to") or "").lower().startswith("board"):
+    if not five and _width(made, segment, values) and bind.startswith("board"):
         return "PE= needs --bind-to core, and board is asked for"
     if five and old and said and not said.startswith(":"):
         return f"both {old} and --map-by {said[:60]} say what ranks are placed over"

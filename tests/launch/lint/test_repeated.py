@@ -81,6 +81,10 @@ def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
         (FOUR, "--cpu-set 0-3 --cpu-list 0,1"),
         (FIVE, "--cpus-per-proc 4 --map-by numa:PE=3"),
         (FIVE, "--oversubscribe --prtemca rmaps_default_mapping_policy numa"),
+        (FOUR, "--bind-to-core --bind-to core"),
+        (FOUR, "--map-by numa:PE=2 --mca rmaps_base_mapping_policy socket"),
+        (FOUR, "--map-by numa --cpu-list 0,1 --bind-to cpu-list:ordered"),
+        (FOUR, "--map-by numa --npernode 1"),
         (FOUR, "--cpus-per-proc 2 --mca hwloc_base_use_hwthreads_as_cpus 1"),
     ],
 )

@@ -3,6 +3,7 @@
 import re
 
 from advisor.launch.lint.line import Line
+from advisor.launch.lint.openmpi.repeated import BY
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.request import Request, parameters
 
@@ -46,15 +47,27 @@ def _beside(want: Request, line: Line, *, five: bool) -> None:
         raise Unclear("--cpus-per-proc beside PE=: which of them counts, is not worked out here")
     if five and default and (("cpus" in default and default != text.lower()) or want.oversubscribe_option):
         raise Unclear("rmaps_default_mapping_policy beside others that it changes is not worked out here")
-    if not five and want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
-        raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
-    lists = [name for name in ("--cpu-set", "--cpu-list") if segment.has(name)]
-    if not five and len(lists + [name for name, _, written in parameters(line) if name in _LISTS and "_MCA_" not in written]) > 1:
-        raise Unclear("several lists of cores are not worked out here")
     if want.rankfile and (text or each) and not (five and text.lower().startswith("rankfile")):
         raise Unclear("a rankfile beside other words of mapping is not worked out here")
-    if not five and sum(segment.has(name) for name in ("--bind-to", "--bind-to-core", "--bind-to-socket", "--bind-to-none")) > 1:
+    if sum(segment.has(name) for name in ("--bind-to", "--bind-to-core", "--bind-to-socket", "--bind-to-none")) > 1:
         raise Unclear("several words of binding are not worked out here")
+    if not five:
+        _beside4(want, line, text)
+
+
+def _beside4(want: Request, line: Line, text: str) -> None:
+    """Raise Unclear where 4.1 was not often seen with two words that are both there."""
+    segment = line.first
+    if want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
+        raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
+    other = want.parameters.get("rmaps_base_mapping_policy")
+    if other and other != text and want.pe and not want.rank_by:
+        raise Unclear("PE= beside another rmaps_base_mapping_policy, which says how ranks are numbered, is not worked out here")
+    if want.ranks is None and any(map(segment.has, BY)) and (want.per_node or want.per_socket):
+        raise Unclear("how many ranks an old word of mapping starts beside -N, is not worked out here")
+    lists = [name for name in ("--cpu-set", "--cpu-list") if segment.has(name)]
+    if len(lists + [name for name, _, written in parameters(line) if name in _LISTS and "_MCA_" not in written]) > 1:
+        raise Unclear("several lists of cores are not worked out here")
 
 
 def _old_names(want: Request) -> None:

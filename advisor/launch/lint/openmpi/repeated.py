@@ -9,7 +9,7 @@ from advisor.launch.lint.line import Line, Said, Segment
 _ONCE = ("--map-by", "--bind-to", "--rank-by", "--display", "--rtos", "--runtime-options")
 """Options that 5 takes once in a line (5.0.11, observed)."""
 _PARAMETERS = ("--mca", "--omca")
-_BY = ("--bynode", "--bycore", "--byslot", "--bysocket")
+BY = ("--bynode", "--bycore", "--byslot", "--bysocket")
 _PER_NODE = ("-N", "--npernode", "--npersocket", "--pernode", "--bynode", "--bycore", "--byslot", "--bysocket")
 
 
@@ -40,8 +40,8 @@ def twice(line: Line, values: Mapping[str, str]) -> str | None:
 
 def _of_four(segment: Segment, values: Mapping[str, str]) -> Iterator[str]:
     said = {name: segment.has(name) for name in (*_PER_NODE, "--oversubscribe", "--nooversubscribe", "--bind-to-none")}
-    words = [name for name in _BY if said[name]]
-    if len(words) > 1 or (words and any(said[name] for name in _PER_NODE if name not in _BY)):
+    words = [name for name in BY if said[name]]
+    if len(words) > 1 or (words and segment.has("-np") and any(said[name] for name in _PER_NODE if name not in BY)):
         yield f"{words[0]} and another word say both what ranks are placed over"
     order = (values.get("rmaps_base_ranking_policy") or "").lower()
     if words and order and order != words[0][4:]:
