@@ -10,7 +10,7 @@ from advisor.fleet.kinds import MINORITY, Group, group
 from advisor.fleet.slow import Figures, slow, suspects
 from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.model.fleet import Drift, Fleet, Kind, Odd, Silent, Slow, Wrong
-from advisor.model.node_sets import expanded, folded
+from advisor.model.node_sets import expanded, first_of, folded
 
 
 @dataclass(frozen=True)
@@ -81,19 +81,18 @@ def _wrong(kinds: Sequence[Group], judged: Mapping[str, tuple[Judged, ...]]) -> 
     """Yield each rule that found something, with its nodes of each kind."""
     for kind in kinds:
         found: dict[str, list[str]] = defaultdict(list)
-        first: dict[str, Judged] = {}
         for node in kind.nodes:
             for each in judged.get(node, ()):
-                first.setdefault(each.rule, each)
                 if not found[each.rule] or found[each.rule][-1] != node:
                     found[each.rule].append(node)
         for rule, names in found.items():
-            told = first[rule]
+            nodes = folded(names)
+            told = next(each for node in (first_of(nodes), *names) for each in judged.get(node, ()) if each.rule == rule)
             yield Wrong(
                 rule=rule,
                 severity=told.severity,
                 kind=kind.name,
-                nodes=folded(names),
+                nodes=nodes,
                 count=len(names),
                 title=told.title,
                 claim=told.claim,

@@ -16,6 +16,17 @@ def folded(names: Iterable[str]) -> str:
     return str(NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP))
 
 
+def first_of(text: str) -> str:
+    """Return the first name of a folded text.
+
+    >>> first_of("r2n[19-40],r10n[1-3]"), first_of(folded(["b1", "a2", "a1"]))
+    ('r2n19', 'a1')
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+    return str(next(iter(NodeSet(text, resolver=RESOLVER_NOGROUP))))
+
+
 def expanded(text: str) -> tuple[str, ...]:
     """Return the names of a folded text, in order.
 

@@ -77,3 +77,10 @@ def test_the_order_of_nodes_does_not_matter(nodes: Nodes, data: st.DataObject) -
         silent=nodes.silent,
     )
     assert assemble(mixed) == assemble(nodes)
+
+
+def test_what_is_said_of_a_set_of_nodes_is_so_on_the_first_of_them() -> None:
+    """Whatever order they came in: fleet show explains the first node of the set, and has to say the same there."""
+    said = {node: (Judged("a-rule", "low", "Title", f"so on {node}", "do it"),) for node in ("r10n1", "r2n7", "r2n3")}
+    fleet = assemble(Nodes({node: _node("Dell", (("sockets", (("EPYC", 2),)),), {}) for node in said}, said))
+    assert [(each.nodes, each.claim) for each in fleet.wrong] == [("r2n[3,7],r10n1", "so on r2n3")]
