@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.launch.launcher import Dialect, JobScript, Launch, LaunchRequest, Lines, Options
+from advisor.launch.launcher import Dialect, JobScript, Launch, LaunchRequest, Lines, Options, late
 from advisor.launch.launchers import wrapper
 from advisor.launch.lint.likwid import ranks, request, written
 from advisor.launch.ranks_per_host import LONGEST, devices_differ, filled, memory_notes, names, only_slots, runs
@@ -128,4 +128,5 @@ LINES = Dialect(
     },
     ranks=ranks,
     request=request,
+    lists=late("likwid:lists"),
 )

@@ -1,7 +1,7 @@
 """What likwid's expressions of CPUs mean, and where likwid-mpirun and likwid-pin put ranks: as 5.2.2 was seen to do it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +10,7 @@ from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank
+from advisor.model.placement import LintRank, LintWarning
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
@@ -69,6 +69,22 @@ def _hosts(made: "Prediction", each: int, threads: int) -> tuple[str | None, ...
         raise Unclear("a host of the file has fewer slots than the ranks have CPUs")
     total = min(made.want.ranks or each * len(named), each * len(named), MOST_RANKS)
     return tuple(name for name, _ in named[: max(1, total // each)])
+
+
+def lists(made: "Prediction") -> Iterator[LintWarning]:
+    """Yield a warning where fewer ranks start than the line asks for: whole hosts alone get ranks, one for each entry."""
+    count, asked = len(made.ranks or ()), made.line.first.value("-np")
+    if made.ranks is None or made.line.words.launcher == "likwid-pin" or not asked or made.want.ranks in (None, count):
+        return
+    entries = len((made.want.bind or "").split("_"))
+    yield LintWarning(
+        id="ranks-left-out",
+        what=f"{count} of {asked} ranks are started",
+        why="Each host gets one rank for each entry of -pin, and no host a part of them; likwid-mpirun says so and goes on.",
+        evidence=f"{entries} in -pin, {len({rank.host for rank in made.ranks})} of the hosts",
+        better="as many entries as ranks of a host",
+        misbinds=True,
+    )
 
 
 def cpus_of(expression: str, seen: Topology) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ import pytest
 
 from advisor.launch.lint.likwid import cpus_of
 from advisor.launch.lint.line import parse
+from advisor.launch.lint.lint import lint
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.predict import Prediction, predict
 from advisor.model.hardware.topology import Topology
@@ -99,6 +100,14 @@ def test_ranks_fill_whole_hosts_of_the_file() -> None:
     hosts = "n1 slots=64\nn2 slots=64\nn3 slots=64\n"
     found = where(made("likwid-mpirun -np 5 -mpi openmpi -hostfile hosts -pin 0_1 ./a", hosts=hosts))
     assert found == [("n1", "0"), ("n1", "1"), ("n2", "0"), ("n2", "1")]
+
+
+def test_ranks_that_are_left_out_are_warned_of() -> None:
+    """Seen: "Only 2 processes out of 4 can be assigned, running with 2 processes"; as many entries as ranks are as asked."""
+    line = "likwid-mpirun -np 4 -mpi openmpi -pin 0-1_2-3{} ./a"
+    short = lint([line.format("")], machine(EPYC)).warnings
+    assert [(each.id, each.what) for each in short] == [("ranks-left-out", "2 of 4 ranks are started")]
+    assert [each.id for each in lint([line.format("_8-9_16-17")], machine(EPYC)).warnings] == []
 
 
 def test_a_process_of_likwid_pin_has_its_list() -> None:
