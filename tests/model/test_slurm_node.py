@@ -8,7 +8,7 @@ import pytest
 
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.slurm_node import FoundNode, SocketsAre, found_by_slurmd
-from advisor.model.hardware.topology import Core, NumaNode, Package, Topology
+from advisor.model.hardware.topology import Core, NumaNode, Package, SharedL2, Topology
 from tests.fakenode import slurmd
 from tests.machines.read import machine, seen_by_lstopo
 
@@ -125,6 +125,24 @@ def test_numbers_count_cores_socket_by_socket() -> None:
     assert found is not None
     assert [found.numbers(CpuSet([cpu])) for cpu in range(4)] == [CpuSet([0]), CpuSet([2]), CpuSet([1]), CpuSet([3])]
     assert [found.whole_sockets(CpuSet.parse(cores)) for cores in ("0-1", "0-3", "1", "1-2")] == [True, True, False, False]
+
+
+def test_caches_of_level_2_do_not_count() -> None:
+    """Where two cores share one hwloc counts them together; slurmd leaves such caches out (seen of a Xeon E5345)."""
+    cores = tuple(Core(os_index=i, cpuset=CpuSet([i])) for i in range(4))
+    shared = tuple(SharedL2(cpuset=CpuSet([i, i + 2])) for i in range(2))
+    package = Package(os_index=0, cpuset=CpuSet(range(4)))
+    found = found_by_slurmd(Topology(packages=(package,), cores=cores, shared_l2=shared, pus=CpuSet(range(4))))
+    assert found is not None
+    assert [core.first for core in found.order] == [0, 1, 2, 3]
+
+
+def test_what_a_cgroup_hides_counts_too() -> None:
+    """The part of slurmd is the whole machine, whatever a job may use of it."""
+    whole = topology("b-c6525-2x7702-nps4")
+    assert found_by_slurmd(whole.model_copy(update={"allowed": CpuSet([3]), "allowed_nodes": CpuSet([0])})) == found_by_slurmd(
+        whole
+    )
 
 
 def test_sockets_that_differ_are_described_in_part_and_named_so() -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from advisor.errors import BadValue
 from advisor.language.units import plain
-from advisor.model.slurm_definition import MARGIN, Definition, definition_of, hostlist
+from advisor.model.slurm_definition import Definition, definition_of, hostlist
 from advisor.render.export import ExportOptions, ExportSubject
 
 NAME: Final = "slurm"
@@ -83,7 +83,7 @@ def notes(names: str, made: Definition) -> Iterator[str]:
     if made.memory and made.total:
         yield (
             f"RealMemory: MemTotal ({made.total} MiB) less {made.total - made.memory}; a node that reports less than its line is "
-            f"drained, and kdump alone takes up to {MARGIN // 2}"
+            f"drained, and kdump alone takes up to {(made.total - made.memory) // 2}"
         )
     else:
         yield "RealMemory: not known, and without it Slurm takes 1 MiB; write what slurmd -C prints, less 1024"
