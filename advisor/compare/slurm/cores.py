@@ -8,7 +8,7 @@ from advisor.model.hardware.slurm_node import PARAMETERS, found_by_slurmd
 from advisor.model.slurm_definition import total_memory
 
 _UNUSED: Final = 0.05
-"""Share of MemTotal that may be left to the system without a word: AWS ParallelCluster leaves 5 % by default (SchedulableMemory)."""
+"""Share of MemTotal that may be left to the system unnamed: AWS ParallelCluster leaves 5 % by default (SchedulableMemory)."""
 _WORDS: Final = {kind: word for word, kind in PARAMETERS.items()}
 
 
