@@ -12,6 +12,7 @@ from advisor.launch.lint.slurm.node import KEY, read, shape
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.operating_system import SlurmNode
+from advisor.model.hardware.topology import Core, Package, SharedL2, Topology
 from tests.launch.lint.oracle import described, rows, told
 from tests.place.samples import machine
 
@@ -325,3 +326,12 @@ def test_any_words_of_srun_are_told_refused_or_left_open(words: list[str], conf:
         return
     done = predict(line, machine(NAPLES_SMT), {KEY: text} if text is not None else {})
     assert done.ranks or done.refused or done.unclear
+
+
+def test_cores_that_share_a_cache_of_level_2_are_in_slurms_order() -> None:
+    """What slurmd 22.05.8 logged of a Xeon E5345: it keeps no such caches in hwloc's tree, and counts cores by their numbers."""
+    cores = tuple(Core(os_index=cpu, cpuset=CpuSet([cpu])) for cpu in range(4))
+    shared = tuple(SharedL2(cpuset=CpuSet([cpu, cpu + 2])) for cpu in range(2))
+    package = Package(os_index=0, cpuset=CpuSet(range(4)))
+    made = Topology(packages=(package,), cores=cores, shared_l2=shared, pus=CpuSet(range(4)), allowed=CpuSet(range(4)))
+    assert shape(made, Machine(topology=made), {}).cpus == (0, 1, 2, 3)

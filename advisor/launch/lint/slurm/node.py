@@ -116,7 +116,7 @@ def _in_order(topology: Topology) -> tuple[int, ...]:
     count, found = len(topology.pus), list(range(len(topology.pus)))
     if not topology.cores or not topology.packages:
         return tuple(found)
-    known = logical_numbering(topology)
+    known = logical_numbering(topology.model_copy(update={"shared_l2": ()}))  # slurmd keeps no level 2 in hwloc's tree
     if union(core.cpuset for core in topology.cores) != topology.pus:
         raise Unclear("some CPUs of this machine are in no core, and how Slurm numbers them is not known")
     threads = count // len(known.cores)
