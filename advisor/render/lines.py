@@ -232,15 +232,27 @@ def text(drawn: Sequence[Line], *, ascii_only: bool = False) -> "Text":
     """Return lines as rich text, in ASCII for an encoding that is not UTF-8."""
     from rich.text import Text  # the JSON paths need no rich.text: 20 ms of every boot
 
-    result = Text(no_wrap=True, overflow="ignore", end="")
+    pieces: list[tuple[str, str]] = []
     for line in drawn:
         for style, run in groupby(line, itemgetter(1)):  # one escape for what has one style, not one a word
             clean = printable("".join(words for words, _ in run))  # the last gate before the terminal
-            result.append(_ascii(clean) if ascii_only else clean, STYLES.get(style, "") or None)
+            pieces.append((_ascii(clean) if ascii_only else clean, STYLES.get(style, "")))
         if line:
-            result.rstrip()
-        result.append("\n")
+            _strip(pieces)
+        pieces.append(("\n", ""))
+    result = Text(no_wrap=True, overflow="ignore", end="")
+    for words, style in pieces:
+        result.append(words, style or None)
     return result
+
+
+def _strip(pieces: list[tuple[str, str]]) -> None:
+    """Take the blanks from the end, here and not in the text, which would be put together for each line."""
+    while pieces:
+        words, style = pieces.pop()
+        if kept := words.rstrip():
+            pieces.append((kept, style))
+            return
 
 
 def _ascii(words: str) -> str:
