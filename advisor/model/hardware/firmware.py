@@ -85,9 +85,13 @@ class Attribute(Value):
 
     def named(self, value: Scalar | None) -> Scalar | None:
         """Return the registry's own name for a value, where the menu's words for it were given."""
-        if not isinstance(value, str) or any(each.name == value for each in self.values):
-            return value
-        return next((each.name for each in self.values if each.shown == value), value)
+        meant = None
+        for each in self.values if isinstance(value, str) else ():  # a script of a hundred changes asks a million times
+            if each.name == value:
+                return value
+            if meant is None and each.shown == value:
+                meant = each.name
+        return value if meant is None else meant
 
     def takes(self, value: Scalar) -> bool:
         """Return whether a value is legal; the name and the menu's words of an enumeration both are."""
