@@ -109,6 +109,8 @@ def test_the_page_names_every_way_to_install() -> None:
 
 
 def test_the_sheets_of_other_tools_are_read() -> None:
-    """What is YAML or TOML here can be read as such."""
+    """What is YAML, TOML or Python here, as recipes of EasyBuild and Spack are, can be read as such."""
+    for path in (*PACKAGING.glob("easybuild/*.eb"), *PACKAGING.glob("spack/**/*.py")):
+        compile(path.read_text(encoding="utf-8"), path, "exec")
     tomllib.loads((PACKAGING / "rpmlint.toml").read_text(encoding="utf-8"))
     assert [path.name for path in TEXTS if path.suffix == ".yaml" and yaml.safe_load(path.read_text()) is None] == []
