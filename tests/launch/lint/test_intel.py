@@ -262,6 +262,13 @@ def test_machines_on_which_it_was_seen_to_do_otherwise_are_not_told(topology: To
     assert (done.ranks, done.refused, why in str(done.unclear)) == (None, None, True)
 
 
+@pytest.mark.parametrize("order", ["bunch", "compact", "scatter", "range"])
+def test_more_ranks_than_hardware_threads_have_cores_in_turn(order: str) -> None:
+    """Where a core has several threads; with fewer ranks some have a thread alone."""
+    line = f"I_MPI_PIN_ORDER={order} mpiexec.hydra -n {{}} ./a"
+    assert cpus(on(shape(1, 1, 1, 2, threads=2), line.format(5), ROME_CPU)) == ["0,2", "1,3", "0,2", "1,3", "0,2"]
+
+
 def test_a_cache_that_the_machine_does_not_show_is_a_core_at_least() -> None:
     """Four cores of two threads without caches (a Core i7-4790, observed): a fifth rank has the first core again."""
     line = "I_MPI_PIN_DOMAIN=cache3 mpiexec.hydra -n {} ./a"

@@ -24,6 +24,12 @@ def test_five_takes_an_option_of_placement_once(option: str) -> None:
     assert "once in a line" in str(_made(FIVE, line).refused)
 
 
+def test_five_takes_one_number_for_each_node_but_the_same_again_passes() -> None:
+    """--npernode 2 twice starts two ranks (5.0.11, observed); another number, or another word, starts nothing."""
+    assert len(_cpus(FIVE, "mpirun --npernode 2 --npernode 2")) == 2
+    assert [_made(FIVE, f"mpirun --npernode 2 {words}").refused is None for words in ("--npernode 3", "--pernode")] == [False] * 2
+
+
 def test_four_takes_the_last_of_two_options_and_five_the_first_number_of_ranks() -> None:
     """As both were seen to do."""
     assert len(_cpus(FOUR, "mpirun -np 3 -np 2")) == 2
@@ -85,9 +91,11 @@ def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
         (FOUR, "--map-by numa:PE=2 --mca rmaps_base_mapping_policy socket"),
         (FOUR, "--map-by numa --cpu-list 0,1 --bind-to cpu-list:ordered"),
         (FOUR, "--map-by numa --npernode 1"),
+        (FOUR, "--host n1:1,n2:2 --map-by core --npernode 1"),
         (FOUR, "--cpus-per-proc 2 --mca hwloc_base_use_hwthreads_as_cpus 1"),
     ],
 )
 def test_parameters_that_choose_who_maps_and_words_that_change_each_other_are_left_open(version: str, words: str) -> None:
     """Which of two counts was not seen of all of them."""
-    assert "not worked out here" in str(_made(version, f"mpirun -np 2 {words}").unclear)
+    count = "" if "--host" in words else "-np 2"
+    assert "not worked out here" in str(_made(version, f"mpirun {count} {words}").unclear)

@@ -94,6 +94,10 @@ def _chosen(tree: Tree, order: str, count: int) -> Given:
     most = len(tree.topology.inside.pus)
     if order not in ("bunch", "compact", "range", *APART):
         raise Unclear(f"the order {order[:20]} of what Intel MPI chooses itself is not worked out here")
+    if count > most:  # of all machines with several threads a core, whatever the order (2021.18, observed)
+        if tree.partial and most > len(tree.level("core")):
+            raise Unclear("more ranks than CPUs where some are hidden or off: that was not seen often")
+        return tuple(tree.level("core")[rank % len(tree.level("core"))] for rank in range(count))
     if order in APART and 1 < count <= most and tree.partial:
         kind = tree.enough(count)
         return tuple(union(group) for group in groups(tree.level("core" if kind == "numa" else kind), count))
@@ -101,7 +105,7 @@ def _chosen(tree: Tree, order: str, count: int) -> Given:
         if whole := next((kind for kind in (*tree.below_nodes(count), "core") if len(tree.level(kind)) == count), None):
             return tree.level(whole)
         return _ordered(tree.spread(count), order, count, len(tree.sockets()))
-    return tuple((tree.split(min(count, most), flat=order == "compact") * (count // most + 1))[:count])
+    return tuple(tree.split(count, flat=order == "compact"))
 
 
 def _whole_things(tree: Tree, domain: str, order: str, count: int) -> Given:

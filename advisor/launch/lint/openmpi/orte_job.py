@@ -31,6 +31,8 @@ class Job:
         beside = want.level not in (None, "ppr") or (want.map_text or "").startswith(":")
         self.pass_limit = self._per_host() if want.ranks and beside else None
         """What -N beside --map-by allows a host in each turn."""
+        if want.ranks is None and beside and self._per_host() and len({host.slots for host in self.hosts}) > 1:
+            raise Unclear("how many ranks -N beside --map-by starts on hosts of unlike slots, is not worked out here")
         turns = self.pass_limit is not None and self.total > self.pass_limit * (1 if want.level == "node" else len(self.hosts))
         if turns and want.level not in (None, "slot", "core", "hwthread"):
             raise Unclear("how ranks go on after a turn of -N beside --map-by, is not worked out here")

@@ -67,7 +67,7 @@ def _of_four(segment: Segment, values: Mapping[str, str]) -> Iterator[str]:
 def _of_five(segment: Segment, _values: Mapping[str, str]) -> Iterator[str]:
     names = Counter("--rtos" if said.name == "--runtime-options" else said.name for said in segment.options)
     yield from (f"5 takes {name} once in a line" for name in _ONCE if names[name] > 1)
-    if sum(names[name] for name in _PER_NODE) > 1:
+    if len({(said.name, said.values) for said in segment.options if said.name in _PER_NODE}) > 1:
         yield "5 takes one of -N, --npernode and the like"
     if segment.has("--rankfile", "-rf") and (segment.value("--map-by") or ":")[0] != ":":
         yield "--rankfile and --map-by say both where ranks go"
