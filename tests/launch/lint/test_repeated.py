@@ -89,6 +89,7 @@ def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
         (FIVE, "--oversubscribe --prtemca rmaps_default_mapping_policy numa"),
         (FOUR, "--bind-to-core --bind-to core"),
         (FOUR, "--map-by numa:PE=2 --mca rmaps_base_mapping_policy socket"),
+        (FOUR, "--map-by numa --mca rmaps_base_mapping_policy socket:oversubscribe"),
         (FOUR, "--map-by numa --cpu-list 0,1 --bind-to cpu-list:ordered"),
         (FOUR, "--map-by numa --npernode 1"),
         (FOUR, "--host n1:1,n2:2 --map-by core --npernode 1"),

@@ -114,6 +114,7 @@ def test_of_threads_per_core_and_b_the_last_counts() -> None:
     assert (cpus(made(rome[0], PLAIN)), "cores here have 1" in str(made(rome[1], PLAIN).refused)) == (["0", "64"], True)
     naples = "srun -n 2 -c 2 --threads-per-core=1 -B 2:4:2 ./a", "srun -n 2 -c 2 -B 2:4:2 --threads-per-core=1 ./a"
     assert [cpus(made(line, PLAIN, NAPLES_SMT)) for line in naples] == [["0,64", "1,65"], ["0,16", "1,17"]]
+    assert "--overcommit makes" in str(made("srun -n 2 -O --threads-per-core=2 ./a", PLAIN).unclear)
     assert "several -B" in str(made("srun -n 2 -B 2 -B 2:4 ./a", PLAIN).unclear)
     assert "none of something" in str(made("srun -n 2 -B 2:0 ./a", PLAIN).refused)
 

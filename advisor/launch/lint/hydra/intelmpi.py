@@ -77,9 +77,9 @@ def _odd(line: "Line") -> None:
     try:
         once(line, _ONCE, _ONCE_EACH)
     except Refused as refusal:
-        if any(said.name == "-f" for said in line.options):
+        if any(said.name in ("-f", "-hosts", "-host") for said in line.options):
             raise Unclear(
-                "what is said before and after a host file may be said twice (observed); which counts was not"
+                "what is said before and after the hosts may be said twice (observed); which counts was not"
             ) from refusal
         raise
     if line.release is not None and line.release < (2019, 0, 0):

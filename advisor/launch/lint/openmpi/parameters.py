@@ -61,8 +61,8 @@ def _beside4(want: Request, line: Line, text: str) -> None:
     if want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
         raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
     other = want.parameters.get("rmaps_base_mapping_policy")
-    if other and other != text and want.pe and not want.rank_by:
-        raise Unclear("PE= beside another rmaps_base_mapping_policy, which says how ranks are numbered, is not worked out here")
+    if other and other != text and (want.pe or ":" in other):
+        raise Unclear("what another rmaps_base_mapping_policy adds to PE= or to --map-by, is not worked out here")
     if want.ranks is None and any(map(segment.has, BY)) and (want.per_node or want.per_socket):
         raise Unclear("how many ranks an old word of mapping starts beside -N, is not worked out here")
     lists = [name for name in ("--cpu-set", "--cpu-list") if segment.has(name)]

@@ -66,6 +66,8 @@ def _places(node: Shape, wish: StepRequest) -> list[int]:
     wide = max(1, width // wish.each)
     # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
     room = [wish.per_node if wish.per_node and total == wish.per_node * count else wide] * count
+    if (wish.step.used or 1) > node.threads and wish.overcommit:
+        raise Unclear("what --overcommit makes of more threads than cores have, was not seen often")
     if (wish.step.used or 1) > node.threads:
         raise Refused(f"--threads-per-core={wish.step.used}, and cores here have {node.threads}; nothing starts")
     if total > sum(room) and not wish.overcommit:
