@@ -48,3 +48,5 @@ def test_4_takes_no_host_by_its_number_even_where_its_rank_is_not_started() -> N
     words = [("4.1.4", "+n0", "1"), ("4.1.4", "n1", "999"), ("5.0.11", "+n0", "1")]
     made = [predict(parse([line], each), machine("b-c6525-2x7702-nps4"), {"rf": rows.format(*said)}) for each, *said in words]
     assert [len(each.ranks or ()) for each in made] == [0, 1, 1]
+    odd = predict(parse([line], "5.0.11"), machine("b-c6525-2x7702-nps4"), {"rf": rows.format("n1", "1:64")})
+    assert "5 may pass over" in str(odd.unclear)

@@ -94,8 +94,10 @@ def ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: boo
             rank, host, cpus = reader.row(plain, number)
         except (Refused, Unclear):
             ahead = _ROW.fullmatch(plain)
-            if five or not found or not ahead or int(ahead[1]) < (want.ranks or MOST_RANKS) or ahead[2].startswith("+"):
+            if not found or not ahead or int(ahead[1]) < (want.ranks or MOST_RANKS) or (not five and ahead[2].startswith("+")):
                 raise
+            if five:
+                raise Unclear(f"line {number}: what is wrong with a rank that is not started, 5 may pass over") from None
             continue  # 4.1 reads no slots of a rank that is not started, but its host
         if not found and rank:
             raise Refused("the first line of a rankfile must be that of rank 0; nothing starts")
