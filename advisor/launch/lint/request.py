@@ -225,7 +225,7 @@ def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> st
     each = segment.value("--cpus-per-proc", "--cpus-per-rank") or (None if five else values.get(_CPUS_PER_RANK))
     bind = (segment.value("--bind-to") or "").lower()
     odd_list = bind.startswith("cpu") and (not segment.has("--cpu-set", "--cpu-list") or (not five and bind.endswith("ordered")))
-    level = made.level if said else None
+    level = made.level if said and (not five or segment.has("--map-by")) else None
     if not five and _width(made, segment, values) and bind.startswith("board"):
         return "PE= needs --bind-to core, and board is asked for"
     if five and old and said and not said.startswith(":"):

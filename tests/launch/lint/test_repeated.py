@@ -92,6 +92,8 @@ def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
         (FOUR, "--map-by numa --mca rmaps_base_mapping_policy socket:oversubscribe"),
         (FOUR, "--map-by numa --cpu-list 0,1 --bind-to cpu-list:ordered"),
         (FOUR, "--map-by numa --npernode 1"),
+        (FOUR, "--map-by ppr:1:node -N 2"),
+        (FIVE, "--prtemca rmaps_default_mapping_policy ppr:8:node --cpu-list 0,1"),
         (FOUR, "--host n1:1,n2:2 --map-by core --npernode 1"),
         (FOUR, "--cpus-per-proc 2 --mca hwloc_base_use_hwthreads_as_cpus 1"),
     ],

@@ -47,6 +47,8 @@ def _beside(want: Request, line: Line, *, five: bool) -> None:
         raise Unclear("--cpus-per-proc beside PE=: which of them counts, is not worked out here")
     if five and default and (("cpus" in default and default != text.lower()) or want.oversubscribe_option):
         raise Unclear("rmaps_default_mapping_policy beside others that it changes is not worked out here")
+    if five and default and segment.has("--cpu-set", "--cpu-list"):
+        raise Unclear("rmaps_default_mapping_policy beside a list of cores is not worked out here")
     if want.rankfile and (text or each) and not (five and text.lower().startswith("rankfile")):
         raise Unclear("a rankfile beside other words of mapping is not worked out here")
     if sum(segment.has(name) for name in ("--bind-to", "--bind-to-core", "--bind-to-socket", "--bind-to-none")) > 1:
@@ -60,6 +62,8 @@ def _beside4(want: Request, line: Line, text: str) -> None:
     segment = line.first
     if want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
         raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
+    if (segment.value("--map-by") or "").lower().startswith("ppr") and (want.per_node or want.per_socket):
+        raise Unclear("-N and the like beside --map-by ppr are not worked out here")
     other = want.parameters.get("rmaps_base_mapping_policy")
     if other and other != text and (want.pe or ":" in other):
         raise Unclear("what another rmaps_base_mapping_policy adds to PE= or to --map-by, is not worked out here")
