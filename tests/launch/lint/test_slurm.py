@@ -187,6 +187,7 @@ def test_tasks_are_counted_by_gpus() -> None:
     assert len(cpus(made("srun --gpus=4 --ntasks-per-gpu=2 --cpu-bind=cores ./a", PLAIN))) == 8
     assert len(cpus(made("srun --gpus-per-node=4 --ntasks-per-gpu=1 --cpu-bind=cores ./a", PLAIN))) == 4
     assert "--ntasks-per-gpu" in str(made("srun -N 2 --gpus-per-node=4 --ntasks-per-gpu=1 --cpu-bind=cores ./a", PLAIN).unclear)
+    assert "whether nodes have them" in str(made("srun -n 96 --ntasks-per-gpu=1 ./a", PLAIN).unclear)
     assert "exclude" in str(made("srun -n 4 --gpus-per-task=1 --ntasks-per-gpu=1 ./a", PLAIN).refused)
 
 

@@ -35,6 +35,8 @@ def asks(said: Mapping[str, str], release: tuple[int, ...] | None) -> bool:
         raise Unclear("--cpus-per-gpu changes nothing in a step of Slurm 22.05; what other versions do was not seen")
     if "--ntasks-per-gpu" in said and "--gpus-per-task" in said:
         raise Refused("--gpus-per-task and --ntasks-per-gpu exclude each other")
+    if "--ntasks-per-gpu" in said and "--ntasks" in said:
+        raise Unclear("how many GPUs --ntasks-per-gpu asks for beside --ntasks, and whether nodes have them, is not known")
     return any(_count(said, option) for option in _COUNTS) or bool(_gres(said))
 
 
