@@ -293,6 +293,7 @@ def test_a_cache_that_the_machine_does_not_show_is_a_core_at_least() -> None:
         ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
         ("mpiexec.hydra -n 2 -f f -n 3 ./a", "before and after the hosts"),
         ("mpiexec.hydra -n 1 -hosts a,b -ppn 2 -n 1 ./a : -n 5 ./b", "before and after the hosts"),
+        ("I_MPI_PIN_DOMAIN=1:bunch mpiexec.hydra -n 10 ./a", "a number with a layout"),
         ("HYDRA_HOST_FILE=f mpiexec.hydra -ppn 1 -n 3 ./a", "HYDRA_HOST_FILE"),
         ("I_MPI_PIN_DOMAIN=Numa mpiexec.hydra -n 3 ./a", "words in capitals"),
     ],

@@ -128,6 +128,7 @@ def test_a_line_without_tasks_starts_one_for_each_thread_of_the_shape_that_it_na
 
 def test_a_variable_of_slurm_that_is_not_known_leaves_a_line_open() -> None:
     """SLURM_EXCLUSIVE may change everything, SLURM_LABELIO nothing; 22.05 does not read SLURM_NTASKS_PER_CORE."""
+    assert "--hint beside" in str(made("SLURM_CPU_BIND=cores srun -n 2 --hint=nomultithread ./a", PLAIN).unclear)
     line = "{}=1 srun -n 2 --cpu-bind=cores ./a"
     names = ("SLURM_EXCLUSIVE", "SLURM_NTASKS_PER_CORE", "SLURM_DIST_PLANESIZE", "SLURM_LABELIO")
     assert [bool(made(line.format(name), PLAIN).unclear) for name in names] == [True, True, True, False]

@@ -67,6 +67,9 @@ def domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Give
         return (tree.topology.inside.pus,) * count
     if match := re.fullmatch(r"([1-9]\d{0,4})(:?)", domain, re.ASCII):
         cells = match[2] and "I_MPI_PIN_CELL" not in pins
+        nodes = len(tree.level("numa"))
+        if cells and order == "bunch" and count > nodes > 1 and count % nodes:
+            raise Unclear("how a number with a layout divides ranks that the NUMA nodes do not divide, was not seen of all")
         size = counted(tree, int(match[1]), order, count) if cells else int(match[1])
         return _sized(tree, size, order, count)
     return _whole_things(tree, domain, order, count)

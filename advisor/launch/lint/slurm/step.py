@@ -155,6 +155,8 @@ def options(line: "Line") -> dict[str, str]:
     known = {*_VARIABLES, *_HARMLESS, "SLURM_CPUS_PER_TASK", "SLURM_HOSTFILE"}
     if odd := next((name for name in line.words.environment if re.match(r"S(LURM|RUN)_", name) and name not in known), None):
         raise Unclear(f"what {odd[:40]} changes, is not worked out here")
+    if "--hint" in found and "SLURM_CPU_BIND" in line.words.environment and "--cpu-bind" not in found:
+        raise Unclear("--hint beside SLURM_CPU_BIND is not worked out here")
     variables = ((option, name) for name, option in reversed(_VARIABLES.items()) if option not in found)
     found = {option: line.words.environment[name] for option, name in variables if name in line.words.environment} | found
     _inherited(line, found)
