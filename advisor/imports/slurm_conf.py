@@ -6,20 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
-from advisor.errors import BadInput
+from advisor.errors import BadInput, BadValue
 from advisor.model.node_sets import expanded
-from advisor.model.slurm_conf import ConfLine, SlurmConf
+from advisor.model.slurm_conf import COUNTS, ConfLine, SlurmConf
 
 Opened = Callable[[str], str]
 """Returns the text of a file; raises BadInput where it cannot."""
 
-_PAIR: Final = re.compile(r"([A-Za-z_]+)\s*[-+*/]?=\s*(\"[^\"]*\"|\S+)")
+_PAIR: Final = re.compile(r"([A-Za-z0-9_.]+)\s*[-+*/]?=\s*(\"[^\"]*\"|\S+)")
 _INCLUDE: Final = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
-_SPAN: Final = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+_COUNT: Final = re.compile(r"\d{1,15}[kK]?", re.ASCII)
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
+_SPAN: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 _MOST_LINES: Final = 100_000
 _DEEPEST: Final = 8
 _MOST_NODES: Final = 65_536
-"""Names of one list: Slurm itself takes no more (MAX_RANGE)."""
+"""Names of one list: Slurm itself takes no more in a range (MAX_RANGE)."""
 
 
 @dataclass
@@ -47,7 +49,9 @@ def read_slurm_conf(file: str, opened: Opened) -> SlurmConf:
             default |= {key: value for key, value in keys.items() if key != "nodename"}
         else:
             own = tuple(pair for pair in pairs if pair[0].lower() != "nodename")
-            nodes.append(ConfLine(place, keys["nodename"], {**default, **keys}, own))
+            line = ConfLine(place, keys["nodename"], {**default, **keys}, own)
+            _must_count(line)
+            nodes.append(line)
     return SlurmConf(file, reading.settings, tuple(nodes), _gres(reading), tuple(reading.unread))
 
 
@@ -74,6 +78,14 @@ def _pairs(place: str, row: str) -> list[tuple[str, str]]:
     if rest:
         raise BadInput(f"{rest[0][:40]!a} is no KEY=value", place=place, cure="slurmctld stops at such a line too")
     return [(key, value.strip('"')) for key, value in _PAIR.findall(row)]
+
+
+def _must_count(line: ConfLine) -> None:
+    """Refuse a count that is no number: RealMemory=255G stops slurmctld, which knows K alone."""
+    for key in (*COUNTS, "procs"):
+        value = line.said.get(key, "0")
+        if not _COUNT.fullmatch(value):
+            raise BadInput(f"{key}={value[:40]!a} is no number", place=line.place, cure="slurmctld stops at such a line too")
 
 
 def _rows(file: str, text: str, reading: _Reading, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -118,15 +130,39 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 
 
 def names_of(line: ConfLine) -> frozenset[str]:
-    """Return the names of a line; refuse a list that Slurm would not take either."""
-    text, count = line.nodes or "", 1
-    for first, last in _SPAN.findall(text):
-        count *= max(1, int(last) - int(first) + 1)
-    if count > _MOST_NODES or len(text) > 1 << 20:
-        raise BadInput(
-            f"{text[:60]!a} is more than {_MOST_NODES} nodes", place=line.place, cure="Slurm takes no more in one list"
-        )
+    """Return the names of a line, those of its hosts where NodeHostName gives them; refuse a list that Slurm would not take."""
+    text = line.said.get("nodehostname") or line.nodes or ""
     try:
+        _must_be_few(text)
         return frozenset(expanded(text))
-    except BadInput as error:
+    except BadValue as error:
         raise BadInput(error.problem, place=line.place, cure=error.cure) from error
+
+
+def _must_be_few(text: str) -> None:
+    if len(text) > 1 << 20 or _most_names(text) > _MOST_NODES:
+        raise BadValue(f"{text[:60]!a} is more than {_MOST_NODES} nodes", cure="write them in several lines")
+
+
+def _most_names(text: str) -> int:
+    """Return how many names a list has at most, without making them.
+
+    >>> _most_names("n[1-300,400-700],head"), _most_names("rack[1-4]n[01-16]"), _most_names("a-1-4")
+    (602, 64, 1)
+    """
+    total, product, at = 0, 1, 0
+    for match in _BRACKETS.finditer(text):
+        between = len(re.findall(r"[,\s]", text[at : match.start()]))
+        if between:
+            total, product = total + product + between - 1, 1
+        product *= sum(_length(part) for part in match[1].split(","))
+        at = match.end()
+    return total + product + len(re.findall(r"[,\s]", text[at:]))
+
+
+def _length(part: str) -> int:
+    """Return how many numbers a part of brackets has; refuse what Slurm does not read as one, such as 1-9_000."""
+    span = _SPAN.fullmatch(part)
+    if span is None:
+        raise BadValue(f"[{part[:40]}] is no set of nodes", cure="write n[001-400], or n1,n2")
+    return max(1, int(span[2] or span[1]) - int(span[1]) + 1)

@@ -21,9 +21,12 @@ class ConfLine:
     """Keys and values of the line itself, as they are written there."""
 
     def number(self, key: str) -> int | None:
-        """Return a value that is a whole number; None where there is none."""
+        """Return a value that is a whole number, with K for 1024 of them as slurmctld reads it; None where there is none."""
         text = self.said.get(key, "")
-        return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
+        digits = text.rstrip("kK")
+        if not (digits.isascii() and digits.isdecimal() and len(digits) < 16 and len(text) - len(digits) < 2):
+            return None
+        return int(digits) << (10 if text != digits else 0)
 
 
 @dataclass(frozen=True)

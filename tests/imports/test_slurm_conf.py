@@ -87,11 +87,24 @@ def refused(text: str) -> str | None:
         ("\n<html>\n", "slurm.conf line 2: '<html>' is no KEY=value"),
         ("NodeName=n[1-99999999] CPUs=1\n", "slurm.conf line 1: 'n[1-99999999]' is more than 65536 nodes"),
         ("NodeName=n[1- CPUs=1\n", "slurm.conf line 1: 'n[1-' is no set of nodes"),
+        ("NodeName=n[1-9_999_999_999] CPUs=1\n", "slurm.conf line 1: [1-9_999_999_999] is no set of nodes"),
+        ("NodeName=n[1-300]r[1-300] CPUs=1\n", "slurm.conf line 1: 'n[1-300]r[1-300]' is more than 65536 nodes"),
+        ("NodeName=n1 RealMemory=255G\n", "slurm.conf line 1: realmemory='255G' is no number"),
     ],
 )
 def test_what_slurm_would_not_take_is_refused_with_its_line(text: str, message: str) -> None:
     """One line, and what to do."""
     assert refused(text) == message
+
+
+def test_keys_may_have_digits() -> None:
+    """As Slurm has it."""
+    assert conf("X11Parameters=home_xauthority\nNodeName=n1\n").settings == {"x11parameters": "home_xauthority"}
+
+
+def test_a_count_may_be_in_thousands_of_1024() -> None:
+    """As slurmctld 22.05.8 took RealMemory=4K."""
+    assert conf("NodeName=n1 RealMemory=4K\n").nodes[0].number("realmemory") == 4096
 
 
 @pytest.mark.parametrize(
@@ -113,7 +126,9 @@ def test_the_node_of_a_line_is_what_slurmctld_made_of_it(line: str, node: tuple[
 
 
 @pytest.mark.skipif(not shutil.which("scontrol"), reason="Slurm's scontrol is not installed")
-@pytest.mark.parametrize("text", ["n[1-3,7]", "n[008-011],login", "rack[0-1]_blade[0-2]", "a,b,c[1-2]"])
+@pytest.mark.parametrize(
+    "text", ["n[1-3,7]", "n[008-011],login", "rack[0-1]_blade[0-2]", "a,b,c[1-2]", "n[1-300,400-700],m[1-300]"]
+)
 def test_names_are_those_of_scontrol(text: str, tmp_path: Path) -> None:
     """Its ``show hostnames`` is Slurm's own reading."""
     (tmp_path / "slurm.conf").write_text("ClusterName=x\nSlurmctldHost=localhost\n")

@@ -14,7 +14,7 @@ from advisor.model.audit.rule import SEVERITIES
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.slurm_node import PARAMETERS, found_by_slurmd
 from advisor.model.slurm_conf import ConfLine, SlurmConf, said_node
-from advisor.model.slurm_definition import definition_of, hostlist
+from advisor.model.slurm_definition import definition_of, hostlist, total_memory
 from advisor.model.slurm_difference import CheckedConf, SlurmDifference
 
 Alike = tuple[tuple[str, ...], Machine]
@@ -42,13 +42,22 @@ class _Group:
 def checked(conf: SlurmConf, names: Names, nodes: Sequence[Alike]) -> CheckedConf:
     """Return what differs between a slurm.conf and nodes."""
     differences: list[SlurmDifference] = [*_lost(conf, names, nodes)]
+    renamed = [line for line in conf.nodes if "nodehostname" in line.said]
     for line in conf.nodes:
-        groups = _groups(conf, names, line, nodes)
+        groups = () if line in renamed else _groups(conf, names, line, nodes)
         for group in groups:
             alone = line.nodes if len(groups) == 1 and line.nodes else hostlist(group.members)
             differences += group.differences(alone)
     differences.sort(key=lambda each: (SEVERITIES.index(each.severity), each.place, each.write, each.id))
-    unknown = tuple(f"{members[0]}: its topology" for members, machine in nodes if machine.topology is None)
+    unknown = (
+        *(f"{members[0]}: its topology" for members, machine in nodes if machine.topology is None),
+        *(
+            f"{members[0]}: its memory"
+            for members, machine in nodes
+            if machine.topology and total_memory(machine.topology) is None
+        ),
+        *(f"{line.place}: it has NodeHostName, and its nodes are not compared" for line in renamed),
+    )
     return CheckedConf(conf.file, tuple(differences), sum(len(members) for members, _ in nodes), conf.unread, unknown)
 
 

@@ -9,6 +9,8 @@ from advisor.model.slurm_definition import total_memory
 
 _UNUSED: Final = 0.05
 """Share of MemTotal that may be left to the system unnamed: AWS ParallelCluster leaves 5 % by default (SchedulableMemory)."""
+_MUCH: Final = 0.5
+"""Share that is more than a low matter: a RealMemory= of NodeName=DEFAULT, or of nodes that have got more since."""
 _WORDS: Final = {kind: word for word, kind in PARAMETERS.items()}
 
 
@@ -155,11 +157,12 @@ def _memory(node: Compared) -> Iterator[Found]:
             "slurmctld drains the node: Low RealMemory",
             Fix(memory=wanted),
         )
-    elif node.shares_memory and total - said > _UNUSED * total:
+    elif total - said > (_UNUSED if node.shares_memory else _MUCH) * total:
+        unused = f"{total - said} MiB ({(total - said) / total:.0%}) get no job; MemSpecLimit= keeps memory for the system"
         yield node.differs(
             "slurm-memory-unused",
-            "low",
+            "medium" if node.shares_memory and total - said > _MUCH * total else "low",
             f"RealMemory={said}, the node has {total} MiB",
-            f"{total - said} MiB ({(total - said) / total:.0%}) get no job; MemSpecLimit= keeps memory for the system",
+            unused if node.shares_memory else f"--mem is compared with {said} MiB",
             Fix(memory=wanted),
         )

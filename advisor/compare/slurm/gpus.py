@@ -61,7 +61,7 @@ def _counts(node: Compared, gpus: tuple[Gpu, ...], said: int) -> Iterator[Found]
             "slurm-gpus-too-few",
             "medium",
             f"Gres has {said} GPUs, the node has {have}",
-            f"{jobs_want - said} of {have} GPUs get no job",
+            f"{jobs_want - said} of {have} GPUs get no job{_before(node, have)}",
             Fix(gres=value),
         )
     elif said and "gpu" not in node.conf.words("grestypes"):
@@ -80,6 +80,13 @@ def _may_be_parts(node: Compared, gpus: tuple[Gpu, ...]) -> bool:
     several = autodetects(node) or any("multiplefiles" in line.said for line in gpu_lines(node))
     parted = any(gpu.instances for gpu in gpus)
     return any(gpu.vendor == "nvidia" for gpu in gpus) and bool(parted or named or several)
+
+
+def _before(node: Compared, have: int) -> str:
+    """Return what Gres= alone would do where gres.conf does not give slurmd so many GPUs."""
+    if autodetects(node) or sum(len(files_of(line)) for line in gpu_lines(node)) >= have:
+        return "" if "gpu" in node.conf.words("grestypes") else "; GresTypes=gpu is wanted too"
+    return "; write gres.conf first (AutoDetect, or advisor export slurm on the node), or the node is drained"
 
 
 def _usable(node: Compared, gpus: tuple[Gpu, ...], said: dict[str, int]) -> Iterator[Found]:

@@ -113,7 +113,9 @@ def test_the_line_to_write_ends_the_difference(line: str) -> None:
         (HEAD, "RealMemory=250000", None),
         (HEAD, "RealMemory=262145", ("scheduler-memory-too-high", "high")),
         (HEAD, "RealMemory=200000", ("slurm-memory-unused", "low")),
+        (HEAD + "NodeName=DEFAULT RealMemory=1000\n", "", ("slurm-memory-unused", "medium")),
         ("", "RealMemory=200000", None),
+        ("", "RealMemory=1000", ("slurm-memory-unused", "low")),
         (HEAD, "", ("slurm-memory-not-said", "high")),
         ("", "", ("slurm-memory-not-said", "low")),
     ],
@@ -204,6 +206,29 @@ def test_nodes_that_no_line_or_two_lines_define_are_named() -> None:
         ("slurm-node-not-defined", ("n3",), "slurm.conf"),
     ]
     assert said(check(nodes, f"{text}Include gone\n")) == [("slurm-node-twice", "high")]
+
+
+def test_a_line_whose_nodes_have_other_host_names_is_not_compared() -> None:
+    """Nor are its hosts called missing, which are known by the other name."""
+    found = check({"h2": machine(SMT)}, f"{HEAD}NodeName=n[1-2] NodeHostName=h[1-2] CPUs=1\n")
+    assert (said(found), found.not_known) == ([], ("slurm.conf line 3: it has NodeHostName, and its nodes are not compared",))
+
+
+def test_memory_that_no_source_shows_is_not_known() -> None:
+    """And so no pass."""
+    topology = machine(SMT).topology
+    assert topology is not None
+    bare = topology.model_copy(update={"nodes": tuple(each.model_copy(update={"memory": None}) for each in topology.nodes)})
+    found = check(machine(SMT).model_copy(update={"topology": bare}), f"{HEAD}NodeName=n1 {GOOD}\n")
+    assert found.not_known == ("n1: its memory",)
+
+
+def test_gpus_to_be_added_are_said_to_want_their_files_first() -> None:
+    """Gres= alone would drain the node."""
+    cost = (
+        "2 of 2 GPUs get no job; write gres.conf first (AutoDetect, or advisor export slurm on the node), or the node is drained"
+    )
+    assert [each.cost for each in check(with_gpus(SMT, [1, 2]), f"{HEAD}NodeName=n1 {GOOD}\n").differences] == [cost]
 
 
 def test_of_a_fleet_a_difference_is_said_once_with_its_nodes() -> None:
