@@ -284,5 +284,5 @@ case ${1:-} in
     browser) browser_packages; install_missing; browser ;;
     lowest) lowest ;;
     venv) venv "${2:-}" "${3:-.venv/.installed}" ;;
-    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | redfish | exports | browser | venv EXTRAS STAMP"; exit 2 ;;
+    *) say "usage: sh prepare.sh packages | test-packages | bench-packages | launchers | redfish | exports | browser | lowest | venv EXTRAS STAMP"; exit 2 ;;
 esac

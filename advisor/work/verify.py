@@ -78,13 +78,13 @@ def _goes_on(words: Sequence[str], at: int) -> bool:
 
 def _kept(command: Sequence[str]) -> Sequence[str]:
     """Return what of a command is no application: the wrapper that binds, and numactl or taskset."""
-    from advisor.launch.lint.command_line import binders, read_binder
+    from advisor.launch.lint.command_line import bound
 
     if len(command) > 1 and command[0] == "sh" and command[1].rpartition("/")[2] == WRAPPER:
         return command[:2]
     at = 0
-    for _ in binders(command):
-        at = read_binder(command, at, len(command))[1]
+    for _, at in bound(command):  # noqa: B007 - the last counts
+        pass
     return command[:at]
 
 

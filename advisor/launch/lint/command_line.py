@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from advisor.errors import BadInput
 from advisor.launch.registry import launchers, of_lines, other_launchers
+from advisor.model.cpuset import CpuSet
 
 MOST_WORDS = 4096
 MOST_LETTERS = 200_000
@@ -38,8 +39,12 @@ _BINDERS = {
 }
 _AROUND = ("numactl", "taskset")
 _TASKSET = {"-c": "cpus", "--cpu-list": "cpus", "-ac": "cpus", "-ca": "cpus"}
-_VALUED = {"env": ("-u", "-C", "-S"), "stdbuf": ("-i", "-o", "-e"), "time": ("-f", "-o"), "exec": ("-a",)}
-"""Options of programs before the launcher that are followed by a word of their own."""
+_PASSING = ("env", "time", "nohup", "exec", "stdbuf", "nice")
+"""Programs that start another where they are."""
+_VALUED = {"env": ("-u", "-C", "-S"), "stdbuf": ("-i", "-o", "-e"), "time": ("-f", "-o"), "exec": ("-a",), "nice": ("-n",)}
+"""Their options that are followed by a word of their own."""
+_OTHER_BINDERS = ("hwloc-bind", "likwid-pin", "dplace", "omplace", "schedtool")
+_IN_SHELL = re.compile(r"\b(numactl|taskset|hwloc-bind|likwid-pin|dplace|omplace)\b")
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def take_apart(arguments: Sequence[str]) -> Words:
         if match := _VARIABLE.fullmatch(word):
             environment[match[1]] = match[2]
             at += 1
-        elif name in ("env", "time", "nohup", "exec", "stdbuf"):
+        elif name in _PASSING:
             at = _skip_options(plain, at + 1, ends)
         elif name in _AROUND:
             binder, at = read_binder(plain, at, ends)
@@ -190,12 +195,41 @@ def _mask(text: str | None) -> str | None:
     if not re.fullmatch(r"[0-9a-fA-F]{1,4096}", digits, re.ASCII):
         return None
     bits = int(digits, 16)
-    return ",".join(str(i) for i in range(bits.bit_length()) if bits >> i & 1)
+    return str(CpuSet(i for i in range(bits.bit_length()) if bits >> i & 1))
 
 
 def binders(command: Sequence[str]) -> Iterator[Binder]:
     """Yield every numactl and taskset that a command starts with."""
-    at = 0
+    return (binder for binder, _ in bound(command))
+
+
+def bound(command: Sequence[str]) -> Iterator[tuple[Binder, int]]:
+    """Yield every numactl and taskset at a command's begin, behind env X=1 and time too, and where what each starts stands."""
+    at = _passed(command, 0)
     while at < len(command) and command[at].rpartition("/")[2] in _AROUND:
         binder, at = read_binder(command, at, len(command))
-        yield binder
+        at = _passed(command, at)
+        yield binder, at
+
+
+def _passed(command: Sequence[str], at: int) -> int:
+    """Return where the program stands that env, time and their like start."""
+    while at < len(command) and command[at].rpartition("/")[2] in _PASSING:
+        at = _skip_options(command, at + 1, len(command))
+        while at < len(command) and _VARIABLE.fullmatch(command[at]):
+            at += 1
+    return at
+
+
+def binds_itself(command: Sequence[str]) -> str | None:
+    """Return the program of a command that sets CPUs in a way that is not worked out here: likwid-pin, or another launcher."""
+    at = _passed(command, 0)
+    for _, at in bound(command):  # noqa: B007 - the last counts
+        pass
+    program, *rest = (command[at].rpartition("/")[2], *command[at + 1 :]) if at < len(command) else ("",)
+    if program in _OTHER_BINDERS or (program == "likwid-perfctr" and any(word.startswith("-C") for word in rest)):
+        return program
+    if program in ("sh", "bash", "dash", "ksh", "zsh"):
+        inside = _IN_SHELL.search(rest[1]) if len(rest) > 1 and rest[0].startswith("-") and rest[0].endswith("c") else None
+        return inside[1] if inside else None
+    return program if started_by(program) else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from advisor.errors import BadInput
 from advisor.launch.lint.binders import binder_cpus
-from advisor.launch.lint.command_line import binders
+from advisor.launch.lint.command_line import binders, binds_itself
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi import listed, orte, prrte
 from advisor.launch.lint.openmpi.host_file import hosts_of_file
@@ -237,6 +237,8 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
         raise Unclear("which CPUs the machine has, is not known")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
+    if other := next(filter(None, (binds_itself(part.command) for part in made.line.segments)), None):
+        raise Unclear(f"which CPUs {other} in the command gives each rank, is not worked out here")
     found = ranks(made)
     if not made.line.inner:
         return found

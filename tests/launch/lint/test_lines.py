@@ -519,7 +519,7 @@ def test_several_cores_for_each_rank_that_may_be_shared_are_not_told_where_a_hos
     [
         ("taskset 0x5", "0,2"),
         ("taskset 5", "0,2"),
-        ("taskset 0xf0", "4,5,6,7"),
+        ("taskset 0xf0", "4-7"),
         ("taskset 0x80000000", "31"),
         ("taskset -c 3-4", "3-4"),
         ("taskset 0xg", None),
