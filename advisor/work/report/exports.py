@@ -104,6 +104,8 @@ def export(
         raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
     options = ExportOptions(__version__, time.time(), prefix, frozenset(include))
     if not made.takes:
+        if source is not None:
+            raise BadValue(f"{name} is of no machine, and --from has none to read for it", cure="leave --from out")
         subject = ExportSubject()
     elif source is not None and is_fleet(Path(source)):
         subject = _fleet(made, Path(source), scope or "mpi", site, observer)

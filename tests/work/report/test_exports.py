@@ -118,7 +118,9 @@ def test_a_word_that_is_none_is_refused_before_a_machine_is_read(given: dict[str
 
 def test_rules_are_made_of_nothing() -> None:
     """No machine is read for them."""
-    assert export("prometheus-rules", "/nowhere").text.startswith("# Alerts on the metrics")
+    assert export("prometheus-rules").text.startswith("# Alerts on the metrics")
+    with pytest.raises(BadValue, match="prometheus-rules is of no machine, and --from has none to read for it"):
+        export("prometheus-rules", "/nowhere")
 
 
 def test_several_files_need_a_folder() -> None:
