@@ -59,6 +59,7 @@ def test_a_command_is_one_file(copy: Path) -> None:
     assert "sockets  " not in run(copy, "-m", "advisor", "--help").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "new", "said"),
     [
@@ -79,12 +80,14 @@ def test_what_a_command_lacks_is_named(tmp_path: Path, pattern: str, new: str, s
     assert (count, [each for each in lacks(file) if each.startswith(said)] != []) == (1, True)
 
 
+@pytest.mark.slow
 def test_the_example_lacks_nothing(tmp_path: Path) -> None:
     """What the page shows passes the check of the house."""
     (tmp_path / "sockets.py").write_text(EXAMPLES[SOCKETS])
     assert list(lacks(tmp_path / "sockets.py")) == []
 
 
+@pytest.mark.slow
 def test_the_check_of_the_house_names_the_file(copy: Path) -> None:
     """Its failure names the file and what is missing."""
     (copy / SOCKETS).write_text(re.sub(r"Example: .*\n", "", EXAMPLES[SOCKETS]))
@@ -92,6 +95,7 @@ def test_the_check_of_the_house_names_the_file(copy: Path) -> None:
     assert (done.returncode, "no line 'Example: advisor sockets ...'" in done.stdout, SOCKETS in done.stdout) == (1, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -117,6 +121,7 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(copy: Path, old: st
     assert run(copy, "-m", "advisor", "rules", "--help").returncode == run(copy, "-m", "advisor", "--help").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_status_that_means_nothing_is_a_fault(copy: Path) -> None:
     """Scripts go by 0, 1 and 2: a command that returns another says so in one line, and ends with 2."""
     (copy / SOCKETS).write_text(EXAMPLES[SOCKETS].replace("    return 0", "    return 7", 1))
@@ -127,6 +132,7 @@ def test_a_status_that_means_nothing_is_a_fault(copy: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_slip_in_what_all_commands_load_is_named_where_it_is(copy: Path) -> None:
     """A section that there is none of, in the facts of the machine: its file and line, and the name that was meant."""
     file = copy / "advisor/model/hardware/machine.py"
@@ -141,6 +147,7 @@ def test_a_slip_in_what_all_commands_load_is_named_where_it_is(copy: Path) -> No
         )
 
 
+@pytest.mark.slow
 def test_a_fault_shows_itself_whole_to_who_asks(copy: Path) -> None:
     """ADVISOR_TRACEBACK=1 shows the way to it, for a report."""
     (copy / SOCKETS).write_text(EXAMPLES[SOCKETS].replace("seen.packages", "seen.pakages"))
@@ -249,6 +256,7 @@ def test_a_format_that_is_wrong_is_refused_in_one_line(copy: Path, text: str, sa
     assert (said.removeprefix("line 1: ") in listed) is said.startswith("line 1: ")
 
 
+@pytest.mark.slow
 def test_a_machine_for_the_tests_is_a_function_and_its_answer(copy: Path) -> None:
     """It is read through every source in both forms, and the tests of all machines hold it to its answer."""
     special, catalogue = copy / SPECIAL, copy / CATALOGUE

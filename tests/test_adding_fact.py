@@ -154,6 +154,7 @@ def test_an_anonymised_capture_keeps_what_is_public(answers: dict[str, str]) -> 
     ]
 
 
+@pytest.mark.slow
 def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
     """Facts, facts of rules, sources and the JSON schema are written from the declaration."""
     assert "| `sensors[].critical` | float | degrees Celsius |  | where the device protects itself" in pages["facts.md"]

@@ -84,6 +84,7 @@ def test_its_figures_are_kept(measured: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @needs_cc
 def test_its_figures_are_shown(project: Path, measured: Path) -> None:
     """Under its name, with its title, in its unit."""
@@ -91,6 +92,7 @@ def test_its_figures_are_shown(project: Path, measured: Path) -> None:
     assert [word for word in ("gups  random updates of memory", "random updates  ", "updates/s") if word not in said] == []
 
 
+@pytest.mark.slow
 @needs_cc
 def test_its_figures_are_compared(project: Path, measured: Path) -> None:
     """A run against itself is no difference."""
@@ -105,6 +107,7 @@ def test_its_figures_are_compared(project: Path, measured: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
@@ -127,6 +130,7 @@ def test_what_its_header_comment_lacks_is_named(project: Path, old: str, new: st
     assert place in advisor(copy, *RUN, status=2).stderr
 
 
+@pytest.mark.slow
 @needs_cc
 @pytest.mark.parametrize(
     ("old", "new", "said"),
@@ -154,6 +158,7 @@ def test_a_program_that_says_other_than_its_header_is_refused(project: Path, old
     assert said in advisor(changed(project, old, new), *RUN, status=2).stderr
 
 
+@pytest.mark.slow
 def test_it_is_gone_with_its_file(project: Path) -> None:
     """Nothing else had to be touched: the copy is the project again, and the name is not known."""
     (project / "kernels" / "gups.c").unlink(missing_ok=True)

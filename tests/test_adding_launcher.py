@@ -128,6 +128,7 @@ def test_the_wrapper_knows_its_ranks(used: dict[str, Any], copy: Path) -> None:
     assert "HPCRUN_RANK" in used["ranks"]
 
 
+@pytest.mark.slow
 def test_job_scripts_have_its_lines(used: dict[str, Any], copy: Path) -> None:
     """What it wants before a launch stands in the job script of that scheduler, and in no other."""
     assert used["written"]
@@ -173,12 +174,14 @@ def properties(copy: Path, only: str) -> subprocess.CompletedProcess[str]:
     return run(copy, *words)
 
 
+@pytest.mark.slow
 def test_its_lines_are_held_to_the_plan(copy: Path) -> None:
     """The tests of every launcher place jobs with it, and what reads its lines back finds the plan in them."""
     done = properties(copy, "hpcrun or reader")
     assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout[-2000:]
 
 
+@pytest.mark.slow
 def test_a_launcher_whose_lines_nothing_reads_back_is_named(copy: Path) -> None:
     """The file that is missing is named."""
     (copy / READER).unlink()
@@ -206,6 +209,7 @@ def broken(copy: Path, old: str, new: str, *words: str) -> str:
     return ran.stderr.strip().removeprefix(f"advisor: {MODULE}: ").removesuffix("; docs/adding.md says what a launcher has")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [part for part in PARTS if part.isupper()])
 def test_a_launcher_that_lacks_a_part_is_named_in_one_line(copy: Path, part: str) -> None:
     """Half a launcher stops bind with the file and the part, not with a traceback, and is never left out silently."""
@@ -336,6 +340,7 @@ def test_a_slip_inside_of_a_launchers_own_function_is_named_in_one_line(
     assert broken(copy, old, new, *words[command]).startswith(said)
 
 
+@pytest.mark.slow
 def test_a_line_without_binding_that_is_no_words_is_named_in_one_line(copy: Path) -> None:
     """A number among the words would be a traceback of the translation."""
     words = ("bind", "lint", "--from", "node.tar.gz", "--", "mpirun", "-np", "2", "--bind-to", "none", "./app")
@@ -343,6 +348,7 @@ def test_a_line_without_binding_that_is_no_words_is_named_in_one_line(copy: Path
     assert said == "its unbound returns no tuple of words, and not None"
 
 
+@pytest.mark.slow
 def test_a_verb_stands_between_the_program_and_its_options(copy: Path) -> None:
     """Lines such as flux run -n 2 are read and written with their verb; those of another verb are refused in one line."""
     whole = (copy / MODULE).read_text(encoding="utf-8")

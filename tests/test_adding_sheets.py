@@ -182,6 +182,7 @@ def test_a_platform_is_one_file(venice: Copy) -> None:
     assert venice.changed() == {"rules/platforms/venice.yaml"}
 
 
+@pytest.mark.slow
 def test_every_vendor_has_the_same_words_for_a_new_platform_as_for_its_elder(venice: Copy) -> None:
     """Menu, label and attribute of every BIOS setting on Venice are those on Turin, at every maker."""
     found = venice.tells(PLACES)
@@ -190,6 +191,7 @@ def test_every_vendor_has_the_same_words_for_a_new_platform_as_for_its_elder(ven
     assert len(found) == 10
 
 
+@pytest.mark.slow
 def test_nothing_is_verified_of_a_platform_that_nobody_has_seen(venice: Copy) -> None:
     """A new platform joins the newest generation of a vendor, and none of its evidence."""
     found = json.loads(venice.asks("checklist", "--platform", "venice", "--vendor", "dell", "--as", "json"))
@@ -197,6 +199,7 @@ def test_nothing_is_verified_of_a_platform_that_nobody_has_seen(venice: Copy) ->
     assert {fix["verified"] for fix in fixes} <= {None, False}
 
 
+@pytest.mark.slow
 def test_rules_take_a_new_platform_for_what_its_traits_are(venice: Copy, tmp_path: Path) -> None:
     """A machine with Venice is judged as with Turin, but for what its channels and their speed decide."""
     archive = tmp_path / "turin.tar.gz"
@@ -208,6 +211,7 @@ def test_rules_take_a_new_platform_for_what_its_traits_are(venice: Copy, tmp_pat
     assert {one[0] for one, other in zip(before, after, strict=True) if one != other} == OF_MEMORY
 
 
+@pytest.mark.slow
 def test_pages_show_a_new_platform(venice: Copy) -> None:
     """What it inherits is said to be its elder's."""
     page = venice.tells("import json; from docs.knowledge_pages import platform_page; print(json.dumps(platform_page()))")
@@ -431,6 +435,7 @@ def acme(copy: Copy) -> str:
     return ACME.replace("REST", ", ".join(name for name, where in names if where == "bios" and name != "cpu.smt"))
 
 
+@pytest.mark.slow
 def test_a_vendor_is_one_file(copy: Copy) -> None:
     """Its servers are recognised, its words stand in the checklist, and what it does not say is said in the usual ones."""
     copy.add("vendors/acme.yaml", acme(copy))
@@ -667,6 +672,7 @@ def test_a_rule_is_one_entry(copy: Copy) -> None:
     assert copy.changed() == {"rules/numa.yaml"}
 
 
+@pytest.mark.slow
 def test_a_rule_without_an_example_of_a_verdict_is_told(copy: Copy) -> None:
     """And one that asks for a platform by its id, or for a trait that no platform has."""
     copy.add(
@@ -712,6 +718,7 @@ def test_what_a_rule_says_without_effect_is_told(copy: Copy, old: str, new: str,
     assert line.startswith(f"advisor: rules/numa.yaml: line {number}: numa-drill: {says}")
 
 
+@pytest.mark.slow
 def test_a_setting_of_the_system_is_one_entry(copy: Copy) -> None:
     """A rule may want it, the checklist says how it is set, and it has its page."""
     copy.add("settings.yaml", SETTING)
@@ -739,6 +746,7 @@ def test_a_setting_of_the_bios_that_a_vendor_says_nothing_of_is_told(copy: Copy)
     assert all("says nothing of cpu.drilled; add its place under settings, or list it under absent" in line for line in told)
 
 
+@pytest.mark.slow
 def test_a_setting_of_the_bios_that_nothing_shows_says_why(copy: Copy) -> None:
     """Without a reading and without the reason its verdicts would be unknown for ever, and nobody would know why."""
     text = (copy.folder / "rules" / "settings.yaml").read_text()

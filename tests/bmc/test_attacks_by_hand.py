@@ -153,6 +153,7 @@ def test_what_a_record_prints_steers_no_terminal(imitated: Imitated, admin: Admi
     assert "\x1b" not in admin.types("bios", "undo", "record.json", "--print").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("records", [("same.json", "same.json"), ("one.json", "other.json")], ids=["one record", "two records"])
 def test_two_who_stage_at_once(maker: str, records: tuple[str, str], imitated: Imitated, admin: Admin) -> None:

@@ -69,6 +69,7 @@ def numbers(requests: range) -> list[Any]:
     return [pytest.param(number, marks=[] if number in quick else [pytest.mark.slow]) for number in requests]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("number", numbers(range(1, 15)))
 def test_killed_at_a_request(number: int, after: bool, imitated: Imitated, admin: Admin) -> None:
@@ -104,6 +105,7 @@ os.{name} = step
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
     ("name", "number"), [("fsync", 1), ("fsync", 2), ("fsync", 3), ("fsync", 4), ("link", 1), ("unlink", 1), ("replace", 1)]
@@ -130,6 +132,7 @@ def test_what_was_killed_is_gone_on_with_or_taken_back(number: int, imitated: Im
     assert (undone.status, bmc.pending, bmc.applied) == (0, {}, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(range(2, 14)))
 def test_interrupted_at_a_request(number: int, imitated: Imitated, admin: Admin) -> None:
     """Ctrl-C at any request: the session is closed, and a write has its record, which says whether it was seen to its end."""

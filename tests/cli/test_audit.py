@@ -259,6 +259,7 @@ def spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
+@pytest.mark.slow
 def test_it_is_quick(tmp_path: Path) -> None:
     """The audit of a machine with 256 CPUs takes less than two seconds of computing."""
     file = tmp_path / "node.tar.gz"

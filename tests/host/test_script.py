@@ -261,6 +261,7 @@ def with_fakes(shell: Shell, tmp_path: Path, *, without: str = "") -> Shell:
     return start, environment | {"PATH": ":".join([str(tmp_path / "fakes"), *folders])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", ["", pytest.param("setsid", marks=pytest.mark.slow)])
 def test_a_command_that_will_not_end_is_given_up(tmp_path: Path, shell: Shell, without: str) -> None:
     """It ignores SIGTERM, or its child holds its output; the ones after it are asked. Neither timeout nor setsid is needed."""

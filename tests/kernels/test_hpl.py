@@ -18,6 +18,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "q", "n", "nb"), CASES)
 def test_every_grid_solves_the_system(p: int, q: int, n: int, nb: int) -> None:
     """Also where blocks are left over, where one block is all there is, and where ranks have nothing."""
@@ -54,6 +55,7 @@ def test_a_wrong_result_is_refused() -> None:
     assert "the result is wrong: residual" in done.stderr
 
 
+@pytest.mark.slow
 def test_it_says_how_much_memory_it_takes_and_takes_no_more() -> None:
     """What was announced before the start, but for what MPI and the BLAS need themselves, also when it repeats."""
     done = run("openmpi4", "hpl", 2, "--n", "3000", "--nb", "64", "--repeats", "2")

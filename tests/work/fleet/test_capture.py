@@ -76,6 +76,7 @@ def test_every_node_is_accounted_for_and_nothing_is_left(site: Path) -> None:
     assert data == (site / "captures" / "n0").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_taken_again(site: Path) -> None:
     """A second run asks those alone that did not answer; --again says otherwise; a damaged file is taken again."""
     with sshd(site, {"n1": "good", "n2": "good", "n3": "fails"}) as nodes:

@@ -74,6 +74,7 @@ def factors(nodes: Nodes, told: dict[str, list[float]]) -> None:
     (nodes.folder / "factors").write_text(json.dumps(told))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("told", "slow"), [([0.8], {"n3"}), pytest.param([0.8, 1.0], set[str](), marks=pytest.mark.slow)], ids=["slow", "slow once"]
 )

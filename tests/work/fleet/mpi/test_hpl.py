@@ -54,6 +54,7 @@ def test_a_slow_node_is_named_after_two_runs(gives: tuple[float, ...], slow: lis
     assert kept.median == pytest.approx(1e12 * gives[2] * 1.002)
 
 
+@pytest.mark.slow
 def test_all_get_the_same_system_to_solve(site: Path) -> None:
     """HPL.dat is that of the node's ranks; a node that gives nothing has the words of the launcher, and the others count."""
     planted(site, hpl_table(NAMES[:8], {}))
@@ -63,6 +64,7 @@ def test_all_get_the_same_system_to_solve(site: Path) -> None:
     assert Counter(rows) == {"9600": 9, "4": 9, "5": 9}
 
 
+@pytest.mark.slow
 def test_hpl_is_kept_beside_what_else_was_measured(site: Path) -> None:
     """A second run replaces the first, and a measurement of memory stays; the audit reads both."""
     planted(site, hpl_table(NAMES, {}))
@@ -71,6 +73,7 @@ def test_hpl_is_kept_beside_what_else_was_measured(site: Path) -> None:
     assert [each.kernel for each in read_measurements([site / "fleet" / "n1.measured.json"]).results] == ["hpl"]
 
 
+@pytest.mark.slow
 def test_the_page_has_the_figures_beside_each_other(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is usual and who is at both ends first, then who is slow; the document has each node's."""
     planted(site, hpl_table(NAMES, {"n3": (0.8, 0.8)}))
@@ -85,6 +88,7 @@ def test_the_page_has_the_figures_beside_each_other(site: Path, capsys: pytest.C
     ]
 
 
+@pytest.mark.slow
 def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: Path) -> None:
     """Nor slow: why nothing came is said."""
     planted(site, hpl_table(NAMES, {"n3": (1.0, 0.8)}))
@@ -94,12 +98,14 @@ def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: P
     assert dict(done.why_not) == {"n3": why}
 
 
+@pytest.mark.slow
 def test_a_program_that_is_not_named_whole_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which file it is on the nodes is not known otherwise."""
     assert status(["fleet", "measure", "--hpl", "--xhpl", "xhpl", "-o", str(site / "fleet")]) == 2
     assert "which file it is on the nodes is not said; give its whole path" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -80,6 +80,7 @@ def test_one_bad_link_of_64_nodes_is_named_and_no_node(fleet: Path, site: Path, 
     assert len(told["groups"][0]["values"]) == 128
 
 
+@pytest.mark.slow
 def test_a_pair_without_a_result_is_a_bad_link_and_a_node_without_any_a_bad_node(fleet: Path, site: Path) -> None:
     """With the words of the launcher; nobody else is blamed."""
     from advisor.fleet.pairs import tournament
@@ -101,6 +102,7 @@ def test_where_all_is_well_nothing_is_named(fleet: Path, site: Path) -> None:
     assert ([found.good for found in done.groups[0].blamed.values()], done.groups[0].again, done.status) == ([True] * 3, (), 0)
 
 
+@pytest.mark.slow
 def test_of_few_nodes_nothing_is_judged_and_that_is_said(fleet: Path, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Four nodes have six pairs; one alone has nobody to meet; one that was not captured has its cure."""
     planted(site, pairs_table(NAMES, {"n02": 0.2}))
@@ -126,6 +128,7 @@ def test_ranks_that_ran_elsewhere_are_no_result(fleet: Path, site: Path) -> None
 OSU = "# OSU MPI Bandwidth Test v7.3\\n# Size Bandwidth (MB/s)\\n1 2.0\\n1048576 {value}\\n"
 
 
+@pytest.mark.slow
 def test_a_command_of_the_sites_own_needs_no_captures(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its words get the names of the nodes, no shell reads them, and of OSU's output the largest messages count."""
     text = f'#!/bin/sh\ncase "$1" in *n05*) v=9000.0 ;; *) v=12000.0 ;; esac\necho "$#" >>{site}/words\nprintf "{OSU}"\n'
@@ -142,6 +145,7 @@ def test_a_command_of_the_sites_own_needs_no_captures(site: Path, capsys: pytest
     assert ({*(site / "words").read_text().split()}, (site / "x").exists(), (site / "none").exists()) == ({"2"}, False, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "osu_bw", "run {a}", "run '{a},{b}", "{a} {b}"])
 def test_a_command_that_does_not_name_both_nodes_is_refused(text: str) -> None:
     """In one line, with what to write."""
@@ -149,6 +153,7 @@ def test_a_command_that_does_not_name_both_nodes_is_refused(text: str) -> None:
         SiteCommand(text)
 
 
+@pytest.mark.slow
 def test_an_answer_of_junk_is_no_result(site: Path) -> None:
     """A megabyte without a line, and what steers a terminal: recorded in one short line."""
     program(site / "junk", "#!/bin/sh\nprintf '\\033[2J'; head -c 1000000 /dev/zero | tr '\\0' x\n")
