@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.know.listed import asks
-from tests.plan.made import DAPC, DELL, PROFILE, change, plan, reasons, written
+from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written
 
 PROFILE_WANTED = asks("profile", "power.profile", "performance")
 BOOST = asks("boost", "power.boost", "on", severity="high")
@@ -30,6 +30,14 @@ def test_the_performance_profile_alone_answers_what_it_sets() -> None:
     assert [(back.attribute, back.value) for back in change(made, "SysProfile").back] == [
         ("SysProfile", "PerfPerWattOptimizedDapc")
     ]
+
+
+def test_a_profile_that_could_not_be_set_back_is_not_moved_for_what_it_holds() -> None:
+    """Its present value is none that the registry allows: no setting is worth a change without a way back."""
+    known = registry([choice("SysProfile", "PerfOptimized", "Custom"), choice("ProcTurboMode", "Enabled", "Disabled")])
+    made = plan([BOOST], {"power.boost": "off"}, bios={"SysProfile": "Auto", "ProcTurboMode": "Disabled"}, registry=known)
+    why = "SysProfile, which holds it, is set to Auto, which the attribute registry does not allow: it could not be undone"
+    assert (written(made), reasons(made.refused)) == ([], [("ProcTurboMode=Enabled", why)])
 
 
 def test_custom_is_taken_only_where_a_setting_of_weight_needs_it() -> None:
