@@ -81,6 +81,7 @@ def pages(archive: Path, width: int, capsys: Capture) -> str:
 FIRST = [READ[0], *(pytest.param(name, marks=pytest.mark.slow) for name in READ[1:])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 80, *(pytest.param(width, marks=pytest.mark.slow) for width in (60, 132, 250))])
 @pytest.mark.parametrize("name", READ)
 def test_no_line_of_screen_and_page_is_wider_than_the_terminal(

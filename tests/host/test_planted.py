@@ -117,6 +117,7 @@ def judged_through(host: Host) -> tuple[list[tuple[str, str, str, str]], dict[st
     return [(each.id, each.verdict, each.severity, str(each.subject)) for each in all_found], {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MACHINES)[::6])
 def test_an_anonymised_capture_is_judged_as_the_plain_one(name: str, tmp_path: Path) -> None:
     """Every verdict of every rule, about the same things."""

@@ -22,6 +22,7 @@ def needs_mpi(header: Path) -> bool:
     return "<mpi.h>" in text or any(needs_mpi(each) for each in beside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", HEADERS, ids=str)
 def test_each_header_stands_alone(header: Path) -> None:
     """Whoever reads one needs no other before it: it includes what it uses."""
