@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tests.examples  # noqa: F401  how often a law is tried where its test does not say
+
 Golden = Callable[[str, str], None]
 
 

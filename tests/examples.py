@@ -11,9 +11,13 @@ ALL: Final = os.environ.get("ADVISOR_EXAMPLES") == "all"
 """Set by `make test-ci` and `make test-all`."""
 
 
-def examples(count: int) -> settings:
+settings.register_profile("house", max_examples=100 if ALL else 20, deadline=None)
+settings.load_profile("house")  # what says nothing of its own
+
+
+def examples(count: int, **more: Any) -> settings:
     """Return the settings of a property that CI tries so often; without a limit of time, for machines are busy."""
-    return settings(max_examples=count if ALL else max(count // 5, 10), deadline=None)
+    return settings(max_examples=count if ALL else max(count // 5, 10), deadline=None, **more)
 
 
 def a_third(values: Iterable[Any]) -> list[Any]:

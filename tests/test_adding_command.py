@@ -178,6 +178,7 @@ def test_the_line_that_the_readme_lacks_is_written_out(copy: Path) -> None:
     assert run(copy, *words).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_format_of_the_checklist_is_one_template(copy: Path) -> None:
     """--as takes its name, the help lists it, and what it writes is the plan's one change."""
     (copy / FORMAT).write_text("{#- what to change, for a spreadsheet -#}\n" + EXAMPLES[FORMAT])

@@ -125,6 +125,7 @@ def test_the_page_names_three_files() -> None:
     assert set(example()) == {FIELDS, FACTS, SOURCE}
 
 
+@pytest.mark.slow
 def test_diff_shows_the_fact(answers: dict[str, str]) -> None:
     """What is stable is compared, in its unit; the temperature of the moment is not."""
     lines = [" ".join(line.split()) for line in answers["diff"].splitlines() if "sensors" in line]

@@ -71,6 +71,7 @@ def test_it_is_in_the_list(project: Path) -> None:
     assert update.items() <= gups["variants"][0].items()
 
 
+@pytest.mark.slow
 @needs_cc
 def test_its_figures_are_kept(measured: Path) -> None:
     """Every repeat in its own unit, with what the kernel says of itself."""

@@ -93,6 +93,7 @@ def used(copy: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_it_can_be_asked_for(used: dict[str, Any]) -> None:
     """--launcher names it, the shell completes it, and its other name finds it."""
     assert [", hpcrun," in used["help"], used["completion"], used["alias"]] == [True, ["hpcrun"], "hpcrun"]

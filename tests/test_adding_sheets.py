@@ -173,6 +173,7 @@ def settings_of(copy: Copy, *words: str) -> list[str]:
     return sorted(item["setting"] for group in found["groups"] for item in group["items"] if item["setting"])
 
 
+@pytest.mark.slow
 def test_a_platform_is_one_file(venice: Copy) -> None:
     """Venice on a Dell has as many settings as Turin, and its model is known to --cpu."""
     assert venice.wrong() == []

@@ -72,6 +72,7 @@ def test_xml_counts_and_places_as_hwloc_does(path: Path) -> None:
     assert places == {name: hwloc_nodes(path, name) for name in places}
 
 
+@pytest.mark.slow
 def test_what_equal_nodes_share_of_an_xml_leaves_nothing_out() -> None:
     """In a capture, whose nodes share the text without their own words, every XML is the same Machine as read whole."""
     differing = []
@@ -88,6 +89,7 @@ class CapturedXml(XmlHost):
     kind = "capture"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ROOTS, ids=stem)
 def test_roots_are_read_like_their_xml(path: Path) -> None:
     """A machine's files in /sys give the counts that hwloc's XML of the same machine gives."""

@@ -36,6 +36,7 @@ def test_reference_is_fresh() -> None:
     assert stale == [], "run make docs"
 
 
+@pytest.mark.slow
 def test_pictures_are_fresh() -> None:
     """The picture in the README is what the product draws now."""
     drawn: dict[str, str] = generator().pictures()

@@ -54,6 +54,7 @@ def test_adapters(name: str) -> None:
         assert hcas[hca].inferred if nodes is None else hcas[hca].numa_nodes == nodes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", a_third(MACHINES))
 def test_root_and_xml_are_one_topology(name: str) -> None:
     """What /sys alone tells is what hwloc makes of the same files."""

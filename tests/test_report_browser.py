@@ -54,6 +54,7 @@ def test_a_report_is_sound_in_a_browser_light_and_dark_narrow_and_wide(name: str
     assert (seen(page), page.stat().st_size < LARGEST) == (NOTHING, True)
 
 
+@pytest.mark.slow
 def test_a_report_prints_on_a4_with_everything_that_matters_on_the_first_sheet(tmp_path: Path) -> None:
     """The verdict, the fix and the figures stand on it; folded facts are not printed."""
     source, measured = source_of("rome-nps1", tmp_path)

@@ -430,6 +430,7 @@ def with_locals(error: BaseException, *, rich: bool) -> str:
     return "".join(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what is struck while it closes stays open
 @pytest.mark.parametrize("way", ["environment", "file", "descriptor", "question"])
 def test_no_traceback_shows_the_password(way: str, imitated: Imitated, admin: Admin) -> None:

@@ -119,6 +119,7 @@ def test_killed_while_the_record_is_kept(name: str, number: int, after: bool, im
     assert (ended, saved or not written) == (KILLED, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [10, 11, 12])
 def test_what_was_killed_is_gone_on_with_or_taken_back(number: int, imitated: Imitated, admin: Admin) -> None:
     """The same command again says what is; where something was written the record takes it back."""

@@ -82,6 +82,7 @@ def test_real_naples_divides_as_assumed(name: str) -> None:
     assert without_sizes(after(after(real(name), "interleave=die"), "interleave=channel")) == without_sizes(real(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(XML.glob("*.xml")), ids=lambda path: path.stem)
 def test_no_published_machine_breaks_it(path: Path) -> None:
     """Every published machine is transformed, or refused in one line."""

@@ -13,6 +13,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.work.machine import read_machine
 from tests.cli import said
+from tests.examples import a_third
 from tests.judge.measuring import World, measured
 from tests.machines.catalogue import write_archive
 
@@ -230,7 +231,7 @@ READS_ONLY = [
 ]
 
 
-@pytest.mark.parametrize("arguments", READS_ONLY)
+@pytest.mark.parametrize("arguments", a_third(READS_ONLY))
 def test_nothing_is_written(arguments: list[str], tmp_path: Path) -> None:
     """Under a tracer an audit of this machine, with its rules, opens no file for writing and changes nothing."""
     strace = shutil.which("strace")

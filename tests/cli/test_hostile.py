@@ -78,6 +78,7 @@ def test_refused_in_one_line(case: str, tmp_path: Path) -> None:
     assert (code, said.count("\n"), why in said, kib < LIMIT) == (2, 1, True, True), f"{said[:300]} {kib >> 10} MiB"
 
 
+@pytest.mark.slow
 def test_observed_sets_are_bounded(tmp_path: Path) -> None:
     """Lines of a probe that name a million CPUs each take no more than the sets of a document may."""
     line = "ADVISOR-RANK rank={0} size=- local=- host=a pid=1 cpus=0-{1} mems=0 policy=- last=- ucx=- omp=- gpu=-\n"
@@ -87,6 +88,7 @@ def test_observed_sets_are_bounded(tmp_path: Path) -> None:
     assert (code, kib < LIMIT) == (1, True)
 
 
+@pytest.mark.slow
 def test_sets_of_a_capture_are_bounded(tmp_path: Path) -> None:
     """The CPU lists of a captured /sys are bounded as those of a document are."""
     for cpu in range(4000):

@@ -180,6 +180,7 @@ def test_closed_streams_are_not_needed_for_a_file(streams: str, tmp_path: Path) 
     assert json.loads(file.read_text())["schema"].startswith("advisor-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kib", [100_000, 140_000, 180_000, 250_000, 400_000])
 def test_little_memory(kib: int) -> None:
     """A limit of the address space ends in one line, or is enough; a thread that cannot be had is done without."""

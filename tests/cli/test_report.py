@@ -81,6 +81,7 @@ def test_a_report_is_for_some_work(node: str, capsys: Capture) -> None:
     assert ("for latency work" in said, f"advisor report --from {node} --scope latency" in said) == (True, True)
 
 
+@pytest.mark.slow
 def test_two_reports_as_json_are_put_side_by_side(node: str, tmp_path: Path, capsys: Capture) -> None:
     """They hold their measurements: BEFORE AFTER needs no other file; audit and diff read them too."""
     files = []

@@ -108,6 +108,7 @@ def screen(archive: Path, **environment: str) -> str:
     return subprocess.run(line, env=where, capture_output=True, check=True, text=True).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_colours_say_nothing_that_words_do_not(name: str, archives: dict[str, Path]) -> None:
     """Without colours the same words stand at the same places: for a screen reader, a pipe, a terminal that has none."""

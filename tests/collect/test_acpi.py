@@ -3,7 +3,7 @@
 from struct import pack_into
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from advisor.collect.firmware import acpi
@@ -246,7 +246,7 @@ QUIET = [HealthCheck.too_slow]
 
 
 @given(st.sampled_from(sorted(TABLES)), CHANGES, CUTS)
-@settings(examples(300), suppress_health_check=QUIET)
+@examples(300, suppress_health_check=QUIET)
 def test_no_table_makes_it_fail(name: str, changes: list[tuple[int, int]], cut: int) -> None:
     """Changed and shortened tables give gaps, never an error or an endless loop."""
     mutate(name, changes, cut)
@@ -254,7 +254,7 @@ def test_no_table_makes_it_fail(name: str, changes: list[tuple[int, int]], cut: 
 
 @pytest.mark.slow
 @given(st.sampled_from(sorted(TABLES)), CHANGES, CUTS)
-@settings(max_examples=10_000, deadline=None, suppress_health_check=QUIET)
+@examples(10_000, suppress_health_check=QUIET)
 def test_no_table_of_many_makes_it_fail(name: str, changes: list[tuple[int, int]], cut: int) -> None:
     """The same with more tables."""
     mutate(name, changes, cut)

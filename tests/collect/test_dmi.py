@@ -1,7 +1,7 @@
 """The SMBIOS source: firmware, processors and memory of whole machines."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from advisor.collect.firmware import dmi
@@ -254,7 +254,7 @@ QUIET = [HealthCheck.too_slow]
 
 
 @given(CHANGES, CUTS)
-@settings(examples(300), suppress_health_check=QUIET)
+@examples(300, suppress_health_check=QUIET)
 def test_no_table_makes_it_fail(changes: list[tuple[int, int]], cut: int) -> None:
     """Changed and shortened tables give gaps, never an error or an endless loop."""
     mutate(changes, cut)
@@ -262,7 +262,7 @@ def test_no_table_makes_it_fail(changes: list[tuple[int, int]], cut: int) -> Non
 
 @pytest.mark.slow
 @given(CHANGES, CUTS)
-@settings(max_examples=10_000, deadline=None, suppress_health_check=QUIET)
+@examples(10_000, suppress_health_check=QUIET)
 def test_no_table_of_many_makes_it_fail(changes: list[tuple[int, int]], cut: int) -> None:
     """The same with more tables."""
     mutate(changes, cut)

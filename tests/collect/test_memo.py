@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from advisor.collect.fault_counters import look
@@ -14,6 +14,7 @@ from advisor.collect.sources import collect_machine
 from advisor.errors import AdvisorError
 from advisor.host.source import open_host
 from advisor.model.hardware.machine import Machine
+from tests.examples import examples
 from tests.fleet.planted import noise, shape
 
 SORTS = ("haswell", "haswell cod", "haswell slot", "naples")
@@ -43,7 +44,8 @@ def told(data: bytes, folder: Path, reader: CaptureReader | None) -> Machine | s
         return str(error)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sort=st.sampled_from(SORTS), seed=st.integers(0, 10_000), cuts=st.integers(0, 12))
 def test_a_memo_changes_no_machine(tmp_path: Path, sort: str, seed: int, cuts: int) -> None:
     """Whatever was read before, a capture is the Machine that it is without a memo: facts, sources and gaps."""
@@ -52,7 +54,7 @@ def test_a_memo_changes_no_machine(tmp_path: Path, sort: str, seed: int, cuts: i
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(600, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sort=st.sampled_from(SORTS), seed=st.integers(0, 10**9), cuts=st.integers(0, 60))
 def test_a_memo_changes_no_machine_of_many(tmp_path: Path, sort: str, seed: int, cuts: int) -> None:
     """The same of hundreds of captures, one after the other."""

@@ -294,6 +294,7 @@ LIES: list[tuple[dict[str, set[str]], list[str], str]] = [
 """A lie, what the BMC and the operating system say then, and in which words."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lie", "witnesses", "words"), LIES, ids=[", ".join(sorted(set.union(*each[0].values()))) for each in LIES]
 )

@@ -1,6 +1,6 @@
 """A fleet's screen, whatever is in it: every node stands in one place, and the order in which nodes came says nothing."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.fleet.assemble import Judged, Nodes, assemble
@@ -9,6 +9,7 @@ from advisor.fleet.slow import Figure
 from advisor.model.audit.rule import Severity
 from advisor.model.fleet import Silent
 from advisor.model.node_sets import expanded
+from tests.examples import examples
 
 DIMMS = (None, (), (("16 GiB DDR4", 15),), (("16 GiB DDR4", 16),))
 SEVERITIES: tuple[Severity, ...] = ("high", "low", "info")
@@ -40,7 +41,7 @@ def _node(vendor: str, modules: tuple[tuple[str, tuple[tuple[str, int], ...] | N
     return Folded(Hardware((vendor,), modules), {"system": Part(repr(values).encode(), facts)})
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(nodes=fleets())
 def test_every_node_is_in_one_kind_or_silent(nodes: Nodes) -> None:
     """Who was asked is who answered and who did not; a kind's count is that of its nodes."""
@@ -52,7 +53,7 @@ def test_every_node_is_in_one_kind_or_silent(nodes: Nodes) -> None:
     assert [kind.count for kind in fleet.kinds] == [len(expanded(kind.nodes)) for kind in fleet.kinds]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(nodes=fleets())
 def test_who_is_named_is_of_the_kind_that_is_named(nodes: Nodes) -> None:
     """Findings, drift and populations are of nodes of their kind, and are counted."""
@@ -65,7 +66,7 @@ def test_who_is_named_is_of_the_kind_that_is_named(nodes: Nodes) -> None:
     assert [count for _, _, count in said] == [len(expanded(nodes)) for _, nodes, _ in said]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(nodes=fleets(), data=st.data())
 def test_the_order_of_nodes_does_not_matter(nodes: Nodes, data: st.DataObject) -> None:
     """Answers come in any order; the screen is the same."""

@@ -2,11 +2,12 @@
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.host.alike import Pattern
 from advisor.host.archive import laid_out, unpack
+from tests.examples import examples
 from tests.fleet.planted import noise, shape
 
 
@@ -19,7 +20,7 @@ def pattern() -> Pattern:
 PATTERN = pattern()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 10_000))
 def test_the_files_that_differ_are_found(seed: int) -> None:
     """The pattern with the changes is what unpacking gives."""

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadCapture
@@ -16,6 +16,7 @@ from advisor.host import archive
 from advisor.host.archive import unpack
 from advisor.host.tree import Entry, Link, MemoryStore
 from tests.counting import calls
+from tests.examples import examples
 from tests.host.shelf import MACHINE, special, tar
 
 Squeeze = Callable[[bytes], bytes]
@@ -188,7 +189,7 @@ SEEDS = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 2**32), st.sampled_from(SEEDS))
 def test_mutations_raise_only_our_errors(seed: int, data: bytes) -> None:
     """A changed archive is read or refused in one line."""
@@ -196,7 +197,7 @@ def test_mutations_raise_only_our_errors(seed: int, data: bytes) -> None:
     survives(mutated(data, rng))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.binary(max_size=2000))
 def test_noise_raises_only_our_errors(data: bytes) -> None:
     """Bytes without meaning are refused in one line."""

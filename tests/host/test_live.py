@@ -271,6 +271,7 @@ def test_no_display_is_asked(host: LiveHost, tmp_path: Path, monkeypatch: pytest
     assert host.run(("tells",)).text == "HWLOC_COMPONENTS=-gl,-x86\nLC_ALL=C\n"
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_into_the_network(tmp_path: Path) -> None:
     """Of all that a capture starts, no call goes to an address of IPv4 or IPv6."""
     seen = tmp_path / "seen"

@@ -87,6 +87,7 @@ def test_a_table_of_the_firmware_keeps_its_length_and_no_password(tmp_path: Path
     assert (len(kept), b"Hunter2x" in kept, kept[22:] == table[22:]) == (len(table), False, True)
 
 
+@pytest.mark.slow
 def test_a_plain_capture_is_cleaned_afterwards_as_well(stuffed: Stuffed) -> None:
     """Read again with --anonymise it gives nothing away either."""
     plain = opened(record(RedactedHost(stuffed), ASKED, LATER, {}))

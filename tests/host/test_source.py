@@ -194,6 +194,7 @@ def test_mutated_captures_raise_only_our_errors(tmp_path: Path, cases: int) -> N
     assert [path.name for path in place.iterdir()] == ["x"]
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 def test_published_roots_open() -> None:
     """Every published root is opened, and its CPUs are seen."""

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadCapture
 from advisor.host.base import Reading, Why, expand
 from advisor.host.tree import DiskStore, Entry, Link, MemoryStore, TreeHost, top_of
+from tests.examples import examples
 from tests.host.shelf import CPUS, MACHINE, PCI, is_root, lay
 
 Maker = Callable[[dict[str, Entry]], TreeHost]
@@ -137,7 +138,7 @@ def test_top_is_the_highest_folder_with_sys_or_proc(paths: list[str], top: str |
 names = st.sampled_from(["a", "b", "c", "..", ".", "", "sys"])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.dictionaries(st.sampled_from(["/sys/a", "/sys/b", "/sys/c", "/a"]), st.lists(names, min_size=1, max_size=4).map("/".join)),
     st.lists(names, max_size=6).map("/".join),

@@ -166,6 +166,7 @@ def kind_of(figure: ImportedFigure) -> tuple[str, str]:
     return figure.what.partition(" at ")[0], figure.unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if all(run.refused is None for run in runs(name))])
 @given(cut_at=st.floats(0, 1), junk=st.binary(max_size=40))
 def test_a_file_cut_anywhere_is_read_or_refused(name: str, cut_at: float, junk: bytes) -> None:

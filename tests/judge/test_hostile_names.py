@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from advisor.cli.main import status
@@ -18,6 +18,7 @@ from advisor.model.audit.findings import Finding
 from advisor.model.audit.platform import Scope
 from advisor.model.hardware.machine import Machine
 from advisor.work.judgement import judged
+from tests.examples import examples
 from tests.language.words import SCOPE
 from tests.machines.read import machine
 
@@ -76,7 +77,7 @@ def test_a_name_is_one_word_of_a_shell_and_no_option(name: str) -> None:
 
 
 @given(HOSTILE)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None, print_blob=False)
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture], print_blob=False)
 def test_no_line_of_an_audit_is_told_anything_by_a_name(name: str) -> None:
     """Checks, ways back and advice of every rule: taken out as the one word it is, nothing of the name is left."""
     name = f"q7z{name}"

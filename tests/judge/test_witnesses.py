@@ -187,6 +187,7 @@ def test_every_fact_of_a_table_is_a_field_and_every_source_a_publication() -> No
     assert {each.source for each in (*registers(), *messages())} - {*publications()} == set()
 
 
+@pytest.mark.slow
 def test_a_setting_that_a_register_would_show_asks_for_the_module(tmp_path: Path) -> None:
     """Cheaper than a BMC: load the module. A setting that nothing shows still asks for the BIOS."""
     root = bare.ice_lake(tmp_path)

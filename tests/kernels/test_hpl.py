@@ -48,6 +48,7 @@ def test_operations_are_counted_as_hpl_counts_them() -> None:
     assert line["values"] == pytest.approx([counted / seconds for seconds in line["seconds"]], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_wrong_result_is_refused() -> None:
     """A build that spoils one number of the solution ends with status 1 and prints no result."""
     done = run("openmpi4", "hpl", 2, "--n", "200", flags=("-DBREAK_RESULT",))

@@ -15,6 +15,7 @@ def test_every_header_comment_is_whole() -> None:
     assert sorted(FOUND.sheets) == sorted(path.stem for path in kernels().glob("*.c"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [name for name, sheet in FOUND.sheets.items() if not sheet.mpi])
 def test_header_comment_and_list_say_the_same(kernel: str) -> None:
     """Summary, arguments, and every variant with its unit, bytes and flops."""

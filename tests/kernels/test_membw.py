@@ -93,6 +93,7 @@ def test_streams_limit_the_trials() -> None:
     assert (line["streams"], line["shape"].split("-")[0], line["trials"] > 3) == (4, "4", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_a_wrong_result_is_refused(name: str) -> None:
     """A build that forgets a block of each stream prints no result and ends with 1."""

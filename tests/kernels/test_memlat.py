@@ -74,6 +74,7 @@ def test_each_kind_of_load(kind: str) -> None:
     assert (line["load_kind"], line["load_cpus"], line["load_bytes"], line["load_rate"] >= 0) == (kind, [CPUS[-1]], 65536, True)
 
 
+@pytest.mark.slow
 @two_cpus
 @pytest.mark.parametrize(
     ("broken", "arguments", "complaint"),

@@ -110,6 +110,7 @@ def test_scalars_are_not_measured_twice() -> None:
     assert names(lines("--isa", "scalar", "--variants", "scalar-fma")) == ["scalar-fma"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["add", "mul", "muladd", "scalar-add", "clock"])
 def test_a_wrong_result_is_refused(variant: str) -> None:
     """A build that leaves out one step of 32768 ends with status 1 and prints no result."""
@@ -148,6 +149,7 @@ def test_sanitizers_are_content(sanitizer: str) -> None:
     assert lines("--cpus", cpus, program=built("gcc", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_is_content() -> None:
     """With the widest instructions that it knows; nothing uninitialised, nothing lost."""
@@ -155,6 +157,7 @@ def test_valgrind_is_content() -> None:
     assert lines("--variants", "add,muladd,scalar-mul", "--repeats", "1", program=built("cc", "-g"), under=under)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="qemu-user is not installed")
 @pytest.mark.parametrize(("cpu", "isa", "lanes_of_it"), [("cortex-a72", "neon", 2), ("max,sve256=on", "sve", 4)])
 def test_aarch64_calculates_the_same(cpu: str, isa: str, lanes_of_it: int) -> None:

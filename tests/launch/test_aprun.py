@@ -1,7 +1,7 @@
 """Lines of aprun: depth or a list of single CPUs where that is the plan, else the wrapper; others' as centres published them."""
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput, BadValue
@@ -11,6 +11,7 @@ from advisor.launch.lint.line import parse
 from advisor.launch.lint.lint import lint
 from advisor.launch.lint.predict import Prediction, predict
 from advisor.model.placement import Placement
+from tests.examples import examples
 from tests.launch.plan import bindings, node, planned
 from tests.launch.strategies import placements
 from tests.model.shapes import machine, shape
@@ -101,7 +102,7 @@ def test_what_goes_wrong_with_lines_of_aprun_is_said(line: str, said: list[str])
     assert [each.id for each in lint([line], EDISON).warnings] == said
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(placements())
 def test_every_written_line_is_told_and_is_the_plan(placement: Placement) -> None:
     """Depth and lists; hosts have the names of ALPS."""
@@ -113,7 +114,7 @@ def test_every_written_line_is_told_and_is_the_plan(placement: Placement) -> Non
     assert [rank.cpus for rank in done.ranks or ()] == [cpus for _, cpus in bindings(placement).values()]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(
         st.sampled_from(

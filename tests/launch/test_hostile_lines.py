@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
@@ -22,6 +22,7 @@ from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, ex
 from advisor.render.jinja import fill, probe_script, probe_words
 from advisor.work.job.allocation import expand, hostfile
 from advisor.work.job.folder import job_templates, located
+from tests.examples import examples
 from tests.launch.plan import node, planned
 from tests.launch.strategies import SHAPES, placements
 
@@ -48,7 +49,7 @@ HOSTILE = st.sampled_from(
     )
 )
 ANY = st.one_of(HOSTILE, st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40))
-FEW = settings(max_examples=20, deadline=None)
+FEW = examples(20)
 
 
 def read(lines: str, shell: str = "bash") -> list[str]:

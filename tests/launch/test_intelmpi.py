@@ -1,7 +1,7 @@
 """Intel MPI's lines: exactly one mask for each local rank, or a domain that is the same; never what it pins by itself."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.launch.launcher import LaunchRequest
@@ -18,7 +18,6 @@ APP = LaunchRequest(("./app",))
 EXACT = LaunchRequest(("./app",), exact=True)
 
 
-@settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command and files, and back, in both forms, with threads and with the wrapper."""

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from advisor.errors import BadValue
 from advisor.launch.launcher import LaunchRequest
@@ -15,6 +15,7 @@ from advisor.launch.launchers import likwid as launcher
 from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import predict
 from advisor.model.placement import Placement
+from tests.examples import examples
 from tests.fakenode import likwid
 from tests.launch.plan import bindings, node, planned
 from tests.launch.strategies import placements
@@ -25,7 +26,7 @@ SMT = shape(2, 2, 4, 8, threads=2)
 here = pytest.mark.skipif(not likwid.available(), reason="likwid is not installed")
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(placements())
 def test_every_written_line_is_predicted_and_is_the_plan(placement: Placement) -> None:
     """On one host and on several that are alike; elsewhere it is the wrapper's."""

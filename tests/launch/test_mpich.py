@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.launch.launcher import LaunchRequest
@@ -21,7 +21,6 @@ APP = LaunchRequest(("./app", "--size", "3"))
 EXACT = LaunchRequest(("./app",), exact=True)
 
 
-@settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command and files, and back, in both forms and with the wrapper."""
@@ -85,6 +84,7 @@ def test_hosts_that_differ_have_lists_of_their_own() -> None:
     assert list(made.files["hostfile"]()) == ["n1:2 binding=user:0-3,4-7", "n2:1 binding=user:0+2"]
 
 
+@pytest.mark.slow
 def test_a_line_too_long_for_hydras_buffer_is_not_written() -> None:
     """Then the wrapper binds."""
     wide = shape(1, 1, 1, 2000)

@@ -1,7 +1,7 @@
 """MVAPICH's lines, by its user guide: each means the plan it was made from."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from advisor.launch.launcher import LaunchRequest
 from advisor.launch.launchers import mvapich
@@ -14,7 +14,6 @@ from tests.model.shapes import shape
 ROME = shape(2, 4, 8, 32)
 
 
-@settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Of MVAPICH2 and of MVAPICH 4, by mapping, by Hydra's lists and with the wrapper."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
@@ -23,6 +22,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
 from advisor.place.place import place
 from advisor.work.bind import launch_or_wrap
+from tests.examples import examples
 from tests.launch.plan import bindings, topologies
 from tests.place.test_properties import jobs, machines
 
@@ -86,7 +86,7 @@ def told(made: Launch) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", [name for name in launchers() if name in READERS])
-@examples(max_examples=150, deadline=None)
+@examples(150)
 @given(one=machines(), job=jobs(), exact=st.booleans(), wrap=st.booleans(), data=st.data())
 def test_from_the_wish_to_the_ranks(
     name: str, one: Machine, job: JobShape, data: st.DataObject, *, exact: bool, wrap: bool

@@ -1,7 +1,7 @@
 """srun's lines: cores in blocks, lists by local task, the wrapper where hosts differ; each means the plan it was made from."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.launch.launcher import LaunchRequest
@@ -24,7 +24,6 @@ APP = LaunchRequest(("./app",))
 EXACT = LaunchRequest(("./app",), exact=True)
 
 
-@settings(deadline=None)
 @given(placements())
 def test_a_line_read_back_is_the_plan(placement: Placement) -> None:
     """Plan to command, files and variables, and back; with the hosts of the job and with hosts that are named."""

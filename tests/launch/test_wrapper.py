@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.launch.launcher import LaunchRequest
@@ -58,7 +58,6 @@ def run(
     )
 
 
-@settings(deadline=None)
 @given(placements())
 def test_the_table_is_the_plan(placement: Placement) -> None:
     """With and without a local rank from the launcher, on hosts that differ too."""

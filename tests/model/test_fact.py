@@ -189,6 +189,7 @@ def named_together(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
+@pytest.mark.slow
 def test_no_room_keeps_a_list_of_facts() -> None:
     """A list of facts by hand would lack the next one: know/benchmarks.py alone has one like it, of the topics of rules."""
     found = [place for path in sorted((ROOT / "advisor").rglob("*.py")) for place in named_together(path)]

@@ -69,6 +69,7 @@ def test_numbers_of_a_test_machine_are_those_of_hwloc(name: str, scratch: Path) 
     check(file)
 
 
+@pytest.mark.slow
 @needs_hwloc
 @pytest.mark.corpus
 @pytest.mark.skipif(not XMLS, reason="no published machines here (set ADVISOR_CORPUS)")

@@ -52,6 +52,7 @@ def of_order(vendor: str, platform: str, given: BiosInput, scope: Scope, *includ
     return [planned(checklist, wishes, words, given, include, order=True) for include in includes]
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.parametrize(("vendor", "platform", "capture", "registry"), CAPTURES, ids=[case[2] for case in CAPTURES])
 def test_the_script_of_a_capture_harms_nothing(vendor: str, platform: str, capture: str, registry: str | None) -> None:
@@ -76,6 +77,7 @@ def in_words(given: BiosInput, *, attributes: bool = False) -> Bios:
     return given.bios.model_copy(update={"attributes": found})
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.parametrize("attributes", [False, True], ids=["values", "attributes"])
 @pytest.mark.parametrize(("vendor", "platform", "capture", "registry"), [CAPTURES[0], CAPTURES[1]], ids=["dell", "hpe"])

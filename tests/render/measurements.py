@@ -1,6 +1,7 @@
 """Measurements for what is drawn of them. EVERY VALUE IS INVENTED: plausible for two EPYC 7702 at NPS4, measured nowhere."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -119,7 +120,8 @@ def round_trip(a: int, b: int) -> float:
     return (base + (7 * a + 3 * b) % 5) * 1e-9
 
 
-def map_of(cpus: Sequence[int]) -> tuple[Result, ...]:
+@cache
+def map_of(cpus: tuple[int, ...]) -> tuple[Result, ...]:
     """Return the round trips between CPUs."""
     more: dict[str, Any] = {"kernel": "c2c", "purpose": "map", "part": "pair", "isa": None, "page_kind": None}
     return tuple(result("round-trip", pair, round_trip(*pair), "seconds", **more) for pair in combinations(cpus, 2))
@@ -172,7 +174,7 @@ KERNELS = read_kernels().sheets
 
 def whole(cpus: Sequence[int] = tuple(range(CORES)), **more: Any) -> Measurements:
     """Return everything that can be measured, with the round trips of some CPUs."""
-    results = (*_bandwidth(), *_scaling(), *_matrices(), *_latencies(), *map_of(cpus), *peaks(), *_refused())
+    results = (*_bandwidth(), *_scaling(), *_matrices(), *_latencies(), *map_of(tuple(cpus)), *peaks(), *_refused())
     missing = (
         Missing(task="membw/part/numa/3/update", why="killed after 30 s"),
         *(Missing(task=f"membw/scaling/machine/{n}/update", why="stopped by Ctrl-C") for n in (1, 2, 4, 8, 16)),

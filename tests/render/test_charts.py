@@ -155,6 +155,7 @@ def outside(figure: Figure) -> list[str]:
     return [words for words, box in boxes(figure) if box.x0 < 0 or box.y0 < 0 or box.x1 > wide or box.y1 > high]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, each in MACHINES.items() for kind in charts_of(each)])
 def test_labels_are_readable(name: str, kind: str) -> None:
     """No text lies over another, none leaves the sheet."""
@@ -163,6 +164,7 @@ def test_labels_are_readable(name: str, kind: str) -> None:
         assert (overlapping(figure), outside(figure)) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intensity", [0.01, 1 / 12, 0.5, 4, 30, 1000])
 @pytest.mark.parametrize("name", ["rome", "delft", "small"])
 def test_the_users_code_is_readable(name: str, intensity: float) -> None:

@@ -61,6 +61,7 @@ CHECKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_pages_are_clean(checker: str, tmp_path: Path) -> None:
     """What formats or checks manual pages has nothing to say of any of them."""

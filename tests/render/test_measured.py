@@ -190,7 +190,7 @@ def test_a_clock_is_told_with_what_kept_the_cores_busy() -> None:
 
 def test_which_cpus_share_a_cache_is_told_by_round_trips_alone() -> None:
     """Without any topology the closest CPUs are found: the L3 groups of a machine whose firmware hides them."""
-    trips = round_trips(made.of(*made.map_of(range(16))))
+    trips = round_trips(made.of(*made.map_of(tuple(range(16)))))
     fast = nearest(trips) or 0.0
     groups = joined(pair for pair, time in trips.items() if time <= fast)
     assert [str(group) for group in groups] == ["0-3", "4-7", "8-11", "12-15"]
@@ -198,7 +198,7 @@ def test_which_cpus_share_a_cache_is_told_by_round_trips_alone() -> None:
 
 def test_alike_round_trips_tell_nothing() -> None:
     """Where all pairs are alike, no groups are made of noise."""
-    assert "All pairs are alike" in shown(*made.map_of(range(4)))
+    assert "All pairs are alike" in shown(*made.map_of(tuple(range(4))))
 
 
 @pytest.mark.parametrize(("value", "text"), [(21.437, "21.4"), (0.98765, "0.988"), (3838.2, "3840"), (99.97, "100"), (0, "0")])

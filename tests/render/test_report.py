@@ -85,6 +85,7 @@ def test_a_ticket_gets_verdict_fixes_figures_plan_and_launch_lines(rome: Report,
     golden("report.md", rome.markdown().partition("## Not seen")[0])
 
 
+@pytest.mark.slow
 def test_a_ticket_gets_what_a_change_brought(change: ChangeReport, golden: Golden) -> None:
     """Golden: the Markdown of the same before and after NPS4, but for how many checks there are."""
     golden("report-change.md", re.sub(r"\d+ checks", "some checks", change.markdown()))

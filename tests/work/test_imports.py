@@ -189,6 +189,7 @@ def imported(rome: str, folder: Path, name: str, rate: float) -> str:
     return must_have_results(import_files([folder / f"{name}.stream", folder / f"{name}.hpl"], rome)).model_dump_json()
 
 
+@pytest.mark.slow
 def test_a_fleet_s_imported_figures_show_the_slow_node(rome: str, tmp_path: Path) -> None:
     """Saved as NODE.measured.json; an HPL of a smaller matrix is not held against those of the others."""
     folder = tmp_path / "fleet"

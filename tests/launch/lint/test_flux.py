@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
@@ -22,6 +22,7 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.placement import Placement
 from advisor.work.machine import read_machine
+from tests.examples import examples
 from tests.launch.lint import shapes
 from tests.launch.plan import bindings
 from tests.launch.readers.flux import distributed
@@ -193,7 +194,7 @@ def test_what_flux_does_otherwise_than_it_sounds_is_said(line: str, said: list[s
     assert [each for each in warned(line) if each in own] == said
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(placements(), st.booleans())
 def test_every_written_line_is_told_and_is_the_plan(placement: Placement, exact: bool) -> None:
     """Maps, even division, host files."""
@@ -218,7 +219,7 @@ PARTS_OF_LINES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.lists(PARTS_OF_LINES, max_size=8), st.text(alphabet="ab\n ", max_size=12))
 def test_any_words_have_an_answer(words: list[str], hosts: str) -> None:
     """The whole page, not the prediction alone; every rank that is told has CPUs of the machine."""

@@ -4,7 +4,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.launch.lint.hydra.bind_to import atoi, bound
@@ -121,7 +121,6 @@ COUNTS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(WORDS, COUNTS, st.none() | WORDS, COUNTS, st.sampled_from(["uneven-l3", "job-cuts-l3-v2", "virtual", "knights-landing"]))
 def test_any_words_are_told_refused_or_left_open(bind: str, times: str, over: str | None, number: str, name: str) -> None:
     """No other end, and never a CPU that the job does not have."""

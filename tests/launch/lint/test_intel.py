@@ -1,7 +1,7 @@
 """Intel MPI: what was seen of 2021.18 is told, and what was not is left open."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
@@ -317,7 +317,6 @@ VALUES = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(NAMES, VALUES, max_size=4),
     st.integers(-1, 300),

@@ -1,7 +1,7 @@
 """Lines of jsrun are told as ranks on Summit printed where they were, and left open where nothing was published."""
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
@@ -15,6 +15,7 @@ from advisor.model.hardware.devices import Gpu, Locality
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.topology import Core, NumaNode, Package, Topology
 from advisor.model.placement import Placement
+from tests.examples import examples
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements
 from tests.model.shapes import machine
@@ -176,7 +177,7 @@ def test_what_jsrun_does_otherwise_than_it_sounds_is_said(line: str, said: list[
     assert [each.id for each in lint([line], SUMMIT).warnings] == said
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(placements(), st.booleans())
 def test_every_written_line_is_told_and_is_the_plan(placement: Placement, exact: bool) -> None:
     """Resource sets, and files with hosts by name; of sets the names of hosts are LSF's."""
@@ -196,7 +197,7 @@ KNOWN = ["cpu_index_using: physical", "rank: 0: { host: 1; cpu: {0} }", "app 0: 
 ROWS = st.one_of(st.sampled_from(KNOWN), st.text(max_size=30))
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.lists(WORDS, max_size=8), st.lists(ROWS, max_size=4))
 def test_any_words_have_an_answer(words: list[str], rows: list[str]) -> None:
     """The whole page, not the prediction alone."""

@@ -1,7 +1,7 @@
 """PALS's mpiexec and MVAPICH2's mpirun_rsh are told apart from others, and told as far as their guides go."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput, BadValue
@@ -13,6 +13,7 @@ from advisor.launch.lint.predict import Prediction, predict
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import NodePlan
+from tests.examples import examples
 from tests.launch.plan import node as plan_of
 from tests.launch.plan import planned, slot
 from tests.model.shapes import machine as machine_of
@@ -178,7 +179,7 @@ WORDS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.sampled_from(["mpiexec --no-transfer", "mpirun_rsh"]), st.lists(WORDS, max_size=8))
 def test_any_words_have_an_answer(launcher: str, words: list[str]) -> None:
     """The whole page, not the prediction alone."""

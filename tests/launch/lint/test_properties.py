@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
@@ -12,6 +12,7 @@ from advisor.launch.launchers import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.launch.lint.lint import lint
 from advisor.launch.registry import of_lines
 from advisor.model.placement import Lint, Placement
+from tests.examples import examples
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements
 from tests.model.shapes import machine, shape
@@ -97,7 +98,7 @@ def answer(words: list[str], version: str | None = None) -> Lint | BadInput:
         return error
 
 
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @given(
     st.sampled_from(["mpirun", "srun", "mpiexec.hydra", "prterun", "mpiexec"]),
     st.lists(WORDS, max_size=12),
@@ -122,7 +123,7 @@ PAIRS = st.tuples(st.sampled_from(OPEN.split()), st.sampled_from(VALUES.split())
 FLAGS = st.sampled_from(ALONE.split()).map(lambda word: [word])
 
 
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @given(
     st.sampled_from(["4.1.4", "5.0.11", "main", None]),
     st.lists(st.one_of(PAIRS, FLAGS), max_size=7),
@@ -141,7 +142,6 @@ def test_any_open_mpi_line_is_told_or_refused_or_left(version: str | None, words
     assert "\n" not in told.binding
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS, max_size=10))
 def test_lines_need_not_begin_with_a_launcher(words: list[str]) -> None:
     """Whatever comes first, the answer is a line or BadInput."""
@@ -164,7 +164,7 @@ def read_back(made: Launch, placement: Placement, name: str) -> Lint:
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(placements())
 def test_own_lines_are_read_as_the_plan(name: str, placement: Placement) -> None:
     """No warning that ranks are elsewhere than the line says; where ranks are told, they are those of the plan."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.launch.lint.line import parse
@@ -316,7 +316,6 @@ WORDS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(WORDS, max_size=8), st.sampled_from([None, PLAIN, f"{PLAIN}TaskPluginParam=autobind=cores\n"]), st.text(max_size=40)
 )

@@ -3,7 +3,7 @@
 from types import ModuleType
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from advisor.launch.launcher import LaunchRequest
 from advisor.launch.launchers import intelmpi, mpich, mvapich, srun
@@ -11,6 +11,7 @@ from advisor.launch.lint.line import parse
 from advisor.launch.lint.predict import predict
 from advisor.launch.lint.slurm.node import KEY
 from advisor.model.placement import Placement
+from tests.examples import examples
 from tests.launch.plan import bindings
 from tests.launch.strategies import placements
 from tests.model.shapes import machine
@@ -20,7 +21,7 @@ CONF = "TaskPlugin=task/affinity\nSelectType=select/cons_tres\nSelectTypeParamet
 
 
 @pytest.mark.parametrize("version", LAUNCHERS)
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(placements())
 def test_every_written_line_is_told_and_is_the_plan(version: str, placement: Placement) -> None:
     """Short forms, lists, host files, segments: nothing is left open but the wrapper, which binds by itself."""

@@ -55,6 +55,7 @@ def test_the_bound_is_three_times_the_spread(values: tuple[float, ...], wanted: 
     assert round(spare(one_result(values=values)), 3) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "status", "says"), [(1.0, 0, "0 failure(s)"), (0.9, 1, "socket0: 135.0 GB/s")])
 def test_reframe_holds_a_node_to_what_was_measured(factor: float, status: int, says: str, tmp_path: Path) -> None:
     """The same figures pass; a tenth less of a figure that hardly varies fails, and is named with its reference."""

@@ -86,6 +86,7 @@ def columns(said: Said) -> dict[str, tuple[list[float], str]]:
     return {each["state"]: (each["restarts"], each["says"]) for each in said.document["cells"]}
 
 
+@pytest.mark.slow
 def test_three_states_two_restarts_each_are_described(server: Any, admin: Admin) -> None:  # noqa: F811
     """Six restarts, the last in the state of the beginning: a table, no verdict, no p, and every setting as it was."""
     bmc = server()
@@ -120,6 +121,7 @@ def test_two_states_four_restarts_each_are_proven(server: Any, admin: Admin) -> 
     assert (admin.folder / "e").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_what_findings_wanted_and_what_was_published_stand_beside_it(server: Any, admin: Admin) -> None:  # noqa: F811
     """The audit of before wanted NPS4: its cost is measured here; the page shows the platform's published gain."""
     bmc = server()

@@ -110,6 +110,7 @@ def test_the_second_look_says_the_same_and_reads_no_capture(tmp_path: Path) -> N
     assert (audited(tmp_path), made.odd != set()) == (first, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"junk", b"(\xb5/\xfd" + bytes(40)], ids=["half", "junk", "zeros"])
 def test_an_index_that_is_damaged_is_made_again(tmp_path: Path, damage: bytes) -> None:
     """The captures are the truth."""

@@ -27,6 +27,7 @@ def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
         yield made
 
 
+@pytest.mark.slow
 def test_nodes_are_captured_anew_and_then_judged(nodes: Nodes, capsys: pytest.CaptureFixture[str]) -> None:
     """Into the folder fleet where none is named; a second look asks them again; the silent one is on the screen."""
     assert status(["fleet", "audit", "-w", "n[1-3]", "--json"]) == 0
