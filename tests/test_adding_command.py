@@ -47,6 +47,7 @@ def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], cwd=copy, env=own, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.slow
 def test_a_command_is_one_file(copy: Path) -> None:
     """It runs, stands in the help of its group and in the reference, and is gone with its file."""
     file = copy / SOCKETS

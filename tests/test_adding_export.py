@@ -40,6 +40,7 @@ def example() -> str:
     return EXAMPLE[1]
 
 
+@pytest.mark.slow
 def test_an_export_is_one_module(copy: Path) -> None:
     """The list has it with what it was proven with, and it writes the findings of a capture."""
     listed = run(copy, example(), "--list").stdout

@@ -132,6 +132,7 @@ def test_diff_shows_the_fact(answers: dict[str, str]) -> None:
     assert lines == ["sensors.k10temp Tctl.critical 95 °C -> 90 °C"]
 
 
+@pytest.mark.slow
 def test_audit_shows_the_fact(answers: dict[str, str]) -> None:
     """The verbose audit shows both, with where they were read."""
     text = answers["details"]

@@ -99,6 +99,7 @@ def test_it_can_be_asked_for(used: dict[str, Any]) -> None:
     assert [", hpcrun," in used["help"], used["completion"], used["alias"]] == [True, ["hpcrun"], "hpcrun"]
 
 
+@pytest.mark.slow
 def test_bind_writes_its_line(used: dict[str, Any]) -> None:
     """The plan is its list of CPUs; with the wrapper it is told to leave binding alone."""
     assert used["bound"]["command"] == ["hpcrun", "-n", "2", "--cpus", "0:64", "./app"]

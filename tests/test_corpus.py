@@ -16,6 +16,7 @@ from advisor.host.source import XmlHost
 from advisor.model.hardware.devices import Hca, Nic
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.hardware.topology import counts
+from tests.examples import a_third
 from tests.machines.read import published
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[2] / "shared" / "machines"))
@@ -120,7 +121,7 @@ def test_the_table_of_right_answers(row: dict[str, str]) -> None:
     } == {key: row[key] for key in ("cut", "nodes_per_socket", "numbering", "smt", "hca_node")}
 
 
-@pytest.mark.parametrize("path", [*XMLS, *ROOTS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", a_third([*XMLS, *ROOTS]), ids=lambda path: path.name)
 def test_no_machine_is_refused_without_a_reason(path: Path) -> None:
     """Every published machine is read, or refused in one line that names it."""
     refused = ""

@@ -34,6 +34,7 @@ from advisor.render.topology.terminal import draw
 from advisor.work.judgement import judged
 from advisor.work.machine import machine_from_json, read_machine
 from tests.collect import xmls
+from tests.examples import a_third
 from tests.host.shelf import tar
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import tree, write_root
@@ -474,7 +475,7 @@ SCHEMES: dict[str, tuple[Callable[[], bytes], str]] = {
 """What mutation does not find, and the words of the line that refuses it; none where it is read."""
 
 
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", a_third(SCHEMES))
 def test_what_an_enemy_would_send(name: str, tmp_path: Path) -> None:
     """It is read, or refused in one line, soon and in little memory."""
     make, words = SCHEMES[name]

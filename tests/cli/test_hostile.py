@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import a_third
+
 LIMIT = 512 << 10
 """KiB, as the kernel counts them."""
 
@@ -68,7 +70,7 @@ def peak(arguments: list[str], folder: Path) -> tuple[int, int, str]:
         return int(code), int(kib), said.read()
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("case", a_third(HOSTILE))
 def test_refused_in_one_line(case: str, tmp_path: Path) -> None:
     """A hostile document is refused in one line that says why, and took little memory."""
     command, text, why = HOSTILE[case]

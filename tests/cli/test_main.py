@@ -171,6 +171,7 @@ def test_closed_output(arguments: str) -> None:
     assert shell(f'exec "$0" -m advisor {arguments} >&-') == (2, "advisor: output: Bad file descriptor\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", ["<&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_not_needed_for_a_file(streams: str, tmp_path: Path) -> None:
     """A command that writes a file needs no stream, and none of its files takes a stream's number."""

@@ -118,6 +118,7 @@ def test_colours_say_nothing_that_words_do_not(name: str, archives: dict[str, Pa
     assert set(re.findall(r"\x1b\[([\d;]*)m", bare)) <= {"0", "1", "2"}, "bold and dim are no colours"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_an_ascii_terminal_loses_no_sign(name: str, archives: dict[str, Path], capsys: Capture) -> None:
     """In a locale that is not UTF-8 each sign has a letter that stands for it: no question mark takes its place."""

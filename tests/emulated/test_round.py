@@ -244,6 +244,7 @@ def changed(bmc: Emulated, admin: Admin, wanted: dict[str, str] | None = None) -
 L3 = ({"CcxAsNumaDomain": "Enabled"}, {"CcxAsNumaDomain": "Disabled", "NumaNodesPerSocket": "4"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "wanted", "cuts", "system"),
     [

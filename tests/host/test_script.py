@@ -140,6 +140,7 @@ def test_leaves_nothing_behind(shell: Shell, script: Path, tmp_path: Path) -> No
     assert list(tmp_path.glob("advisor-capture*")) == []
 
 
+@pytest.mark.slow
 def test_a_link_in_place_of_the_archive_is_replaced_not_followed(shell: Shell, script: Path, tmp_path: Path) -> None:
     """Also one under the name of the unfinished file; a folder of that name is refused."""
     (tmp_path / "victim").write_text("mine")

@@ -12,6 +12,7 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Plan
 from advisor.model.audit.platform import Scope
 from advisor.work.bios import BiosInput, firmware_from, must_fit
+from tests.examples import a_third
 from tests.plan.laws import broken
 from tests.plan.test_captures import INCLUDES, R6515, of_order
 
@@ -118,7 +119,7 @@ ODD: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", a_third(ODD))
 def test_the_script_of_an_odd_capture_harms_nothing(name: str, tmp_path: Path) -> None:
     """Of its own vendor and as another's, for every scope and include: no law of plans is broken."""
     attributes, others = ODD[name]

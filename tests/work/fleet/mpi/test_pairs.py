@@ -95,6 +95,7 @@ def test_a_pair_without_a_result_is_a_bad_link_and_a_node_without_any_a_bad_node
     assert f"mpirun ended with status 1: mbw_mr: no route to {' '.join(link)}" in group.whys.values()
 
 
+@pytest.mark.slow
 def test_where_all_is_well_nothing_is_named(fleet: Path, site: Path) -> None:
     """No pair meets twice."""
     planted(site, pairs_table(NAMES, {}))
