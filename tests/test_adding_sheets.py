@@ -661,6 +661,7 @@ def test_what_a_setting_lacks_is_said_with_its_line(copy: Copy) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_a_rule_is_one_entry(copy: Copy) -> None:
     """It is checked, tested, listed, asked of a machine that was ordered, and has its page."""
     copy.add("numa.yaml", RULE)

@@ -58,7 +58,7 @@ def hwloc_nodes(path: Path, device: str) -> str:
 
 
 @pytest.mark.skipif(not shutil.which("hwloc-calc"), reason="hwloc is not installed")
-@pytest.mark.parametrize("path", XMLS, ids=stem)
+@pytest.mark.parametrize("path", a_third(XMLS), ids=stem)
 def test_xml_counts_and_places_as_hwloc_does(path: Path) -> None:
     """Packages, nodes, L3 groups, cores, PUs and the place of every adapter are what lstopo and hwloc-calc say."""
     machine = published(path)

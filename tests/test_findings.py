@@ -18,6 +18,7 @@ from advisor.work.bios import BiosInput, plan_of
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import read_machine
 from tests.conftest import Golden
+from tests.examples import a_third
 from tests.judge.measuring import World, measured
 from tests.machines import hwloc_xml
 from tests.machines.catalogue import MACHINES
@@ -202,7 +203,7 @@ def first_screen(found: Judgement, width: int = 80) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [80, pytest.param(132, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", sorted(MACHINES))
+@pytest.mark.parametrize("name", a_third(sorted(MACHINES)))
 def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str, width: int) -> None:
     """At most 24 lines; after the machine comes how much there is to fix, as many things as rules found harm."""
     found = judgement(name)

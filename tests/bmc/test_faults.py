@@ -15,6 +15,7 @@ from tests.bmc.conftest import Imitated
 from tests.bmc.imitation import Bmc, Seen
 from tests.bmc.makers import MAKERS, Dell
 from tests.bmc.wire import AFTER, BEFORE, KINDS, Fault, Rack, Response
+from tests.examples import a_third
 
 COMMANDS = ("read", "stage", "restart", "undo", "status")
 ANSWERED = tuple(kind for kind in KINDS if kind not in (*BEFORE, *AFTER, "slow"))
@@ -161,7 +162,7 @@ def struck(clean: list[Seen], chance: random.Random, elsewhere: str) -> tuple[st
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.matrix])])
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("maker", a_third(MAKERS))
 def test_a_fault_loses_nothing_and_sends_nothing_twice(maker: str, command: str, count: int, rack: Rack, admin: Admin) -> None:
     """Wherever a connection is cut, and whatever is answered instead: the laws of staging hold."""
     thief = rack.add(MAKERS[maker]())

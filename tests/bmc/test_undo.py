@@ -16,6 +16,7 @@ from tests.bmc.imitation import PASSWORD, USER, Bmc
 from tests.bmc.machines import ABSENT, FILES, PRESENT, captured
 from tests.bmc.makers import MAKERS
 from tests.bmc.wire import Fault, Rack, Request
+from tests.examples import a_third
 
 every_maker = pytest.mark.parametrize("maker", MAKERS)
 
@@ -358,7 +359,7 @@ def test_a_plan_that_only_waits_is_not_proven(maker: str, imitated: Imitated, ad
 
 @every_maker
 @pytest.mark.parametrize(
-    "lie", ["applies nothing", "applies another", "stays pending", "another uuid", "another bios", "power lost"]
+    "lie", a_third(["applies nothing", "applies another", "stays pending", "another uuid", "another bios", "power lost"])
 )
 def test_the_bmcs_own_words_give_a_lie_away(maker: str, lie: str, imitated: Imitated, admin: Admin) -> None:
     """What a restart made wrong is found by the witness BMC: status 1."""
@@ -422,6 +423,7 @@ def test_why_it_was_not_applied_is_the_bmcs_to_say(imitated: Imitated, admin: Ad
     assert (said.status, any("applied." in line for line in why), "\x1b" in "".join(why)) == (1, True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PRESENT, reason=ABSENT)
 @pytest.mark.parametrize("maker", FILES)
 def test_the_whole_round_on_a_published_capture(maker: str, rack: Rack, admin: Admin) -> None:

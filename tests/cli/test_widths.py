@@ -9,6 +9,7 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.render.lines import STYLES
+from tests.examples import a_third
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]
@@ -44,7 +45,7 @@ def ends(page: str, width: int, archive: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("width", [1, pytest.param(11, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", a_third(PAGES))
 def test_narrow(page: str, width: int, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """A page ends on a terminal that is narrower than its indents."""
     assert ends(page, width, archive, monkeypatch, capsys)

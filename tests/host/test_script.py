@@ -26,7 +26,7 @@ Shell = tuple[list[str], dict[str, str]]
 SHELLS = ("dash", "busybox", "busybox alone", "bash")
 
 
-@pytest.fixture(params=SHELLS)
+@pytest.fixture(params=[pytest.param(shell, marks=[pytest.mark.slow] if shell == "busybox" else []) for shell in SHELLS])
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
     """Return how to start a script with one of the shells, and the environment for it."""
     name = request.param.split()[0]

@@ -181,6 +181,7 @@ def test_launch_lines_are_those_of_the_usual_shapes(rome: Report, folder: Path) 
     assert [line.shape for line in gpus][-1] == "One rank per GPU, 16 threads each"
 
 
+@pytest.mark.slow
 def test_a_report_asks_for_no_measurement_that_cannot_be(folder: Path) -> None:
     """On a laptop there is no second NUMA node and no adapter: neither a matrix nor messages are called not measured."""
     there, lacking = ({each.command for each in exhibits(None, None, made(name, folder).content.machine).missing}
