@@ -77,15 +77,12 @@ def _goes_on(words: Sequence[str], at: int) -> bool:
 
 
 def _kept(command: Sequence[str]) -> Sequence[str]:
-    """Return what of a command is no application: the wrapper that binds, and numactl or taskset."""
-    from advisor.launch.lint.command_line import bound
+    """Return what of a command is no application: the wrapper that binds, numactl or taskset, and env with its variables."""
+    from advisor.launch.lint.command_line import program_at
 
     if len(command) > 1 and command[0] == "sh" and command[1].rpartition("/")[2] == WRAPPER:
         return command[:2]
-    at = 0
-    for _, at in bound(command):  # noqa: B007 - the last counts
-        pass
-    return command[:at]
+    return command[: program_at(command)]
 
 
 def line_in(folder: Path) -> Line:

@@ -15,12 +15,14 @@ from advisor.work.verify import STANDS_FOR, line_in, line_of
         ("mpirun -np 1 ./a : -np 1 -x A=b ./c d e", "mpirun -np 1 {} : -np 1 -x A=b {}"),
         ("mpirun -np 2 --bind-to none sh /job/bind-wrapper.sh ./app", "mpirun -np 2 --bind-to none sh /job/bind-wrapper.sh {}"),
         ("mpirun -np 2 numactl -m 0 ./app", "mpirun -np 2 numactl -m 0 {}"),
+        ("mpirun -np 2 env -u A B=1 ./app C=2", "mpirun -np 2 env -u A B=1 {}"),
+        ("mpirun -np 2 env A=1 numactl -m 0 env B=2 ./app", "mpirun -np 2 env A=1 numactl -m 0 env B=2 {}"),
         ("srun -n 2 --cpu-bind=cores ./app --help", "srun -n 2 --cpu-bind=cores {}"),
         ("anything {} at all", "anything {} at all"),
     ],
 )
 def test_the_command_of_a_line_gives_way_to_the_probe(line: str, kept: str) -> None:
-    """Options, segments and what binds stay; the application is left out."""
+    """Options, segments, variables and what binds stay; the application is left out."""
     assert line_of(line.split()).argv == tuple(kept.split())
 
 

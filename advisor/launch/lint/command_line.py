@@ -221,11 +221,14 @@ def _passed(command: Sequence[str], at: int) -> int:
     return at
 
 
+def program_at(command: Sequence[str]) -> int:
+    """Return where the program itself stands in a command, behind what sets variables, binds or measures it."""
+    return max((at for _, at in bound(command)), default=_passed(command, 0))
+
+
 def binds_itself(command: Sequence[str]) -> str | None:
     """Return the program of a command that sets CPUs in a way that is not worked out here: likwid-pin, or another launcher."""
-    at = _passed(command, 0)
-    for _, at in bound(command):  # noqa: B007 - the last counts
-        pass
+    at = program_at(command)
     program, *rest = (command[at].rpartition("/")[2], *command[at + 1 :]) if at < len(command) else ("",)
     if program in _OTHER_BINDERS or (program == "likwid-perfctr" and any(word.startswith("-C") for word in rest)):
         return program
