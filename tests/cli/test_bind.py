@@ -10,6 +10,7 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadValue
+from advisor.model.hardware.operating_system import Slurm
 from advisor.work.job.allocation import expand
 from advisor.work.job.plan_file import plan_in
 from advisor.work.machine import read_machine
@@ -271,6 +272,18 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     script = (folder / "job.lsf").read_text()
     assert '#BSUB -n 16\n#BSUB -R "span[ptile=8]"\n#BSUB -x\n#BSUB -m "a b"\n' in script
     assert "affinity[core(1):cpubind=core:membind=localprefer:distribute=pack]" in script
+
+
+def test_a_machine_of_slurm_gets_its_job_script_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
+    """Where Slurm's files were read, scripts for others would be in the way; a launcher of one of those has its own."""
+    machine = read_machine(str(nodes / f"{NAPLES}.tar.gz")).model_copy(update={"slurm_conf": Slurm(task_plugins=("affinity",))})
+    file, written = tmp_path / "slurm.json", {}
+    file.write_text(machine.model_dump_json())
+    for launcher in ("openmpi", "jsrun"):
+        folder = tmp_path / launcher
+        printed(capsys, "--from", file, "--ranks", "4", "--launcher", launcher, "-o", folder, "--", "./app")
+        written[launcher] = sorted(each.name for each in folder.glob("job.*"))
+    assert written == {"openmpi": ["job.slurm"], "jsrun": ["job.lsf"]}
 
 
 def test_a_launcher_of_one_scheduler_gets_its_job_script_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from advisor.launch.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch
 from advisor.launch.registry import launchers
 from advisor.model.folded_plan import fold
 from advisor.model.placement import Placement
-from advisor.paths import template_files, template_text
+from advisor.paths import template_files, template_text, templates
 from advisor.render.binding.ranks import plan_lines
 from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, launch_script
 from advisor.render.jinja import fill
@@ -88,9 +88,9 @@ def write_job(folder: Path, made: "Binding") -> "BoundJob":
     about = f"{made.placement.size} ranks, {made.placement.strategy}: written by advisor bind"
     files = {SCRIPT: File(launch_script(launch.argv, launch.environment, about), program=True)}
     files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
-    values, job = script_values(made, place, command), launchers()[made.launch.launcher].JOB
+    values = script_values(made, place, command)
     for name, template in job_templates().items():
-        if name in JOB_SCRIPTS and name not in (job.schedulers or USUAL_SCRIPTS):
+        if not _is_wanted(name, made):
             continue  # it starts nothing there, as srun in a job of PBS
         text = fill(template, values, f"{FOLDER}/{name}.j2")
         files[f"job.{name}"] = File(text.splitlines(), program=True)
@@ -144,6 +144,19 @@ def _named(lines: Iterator[str], place: Path) -> Iterator[str]:
 def job_templates() -> dict[str, str]:
     """Return the templates of job scripts by name; a site's own come before ours."""
     return {name: template_text(path) for name, path in template_files(FOLDER).items()}
+
+
+def _is_wanted(name: str, made: "Binding") -> bool:
+    """Whether a job script is written: where its launcher starts ranks, and on machines with Slurm's files no other of ours."""
+    if name not in JOB_SCRIPTS:
+        return True
+    schedulers = launchers()[made.launch.launcher].JOB.schedulers
+    if schedulers is None:
+        schedulers = USUAL_SCRIPTS
+        slurm = any(each.slurm_conf or each.slurm_nodes for each in made.job_hosts.machines)
+        if slurm and template_files(FOLDER)[name].is_relative_to(templates()):
+            return name == "slurm"
+    return name in schedulers
 
 
 def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str, Any]:
