@@ -31,3 +31,4 @@ Into = Annotated[
     typer.Option("--output", "-o", metavar="FILE|DIR", help="Write there instead of to the terminal; several files into DIR."),
 ]
 Check = Annotated[str | None, typer.Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes.")]
+CheckJson = Annotated[bool, typer.Option("--json", help="With --check: print JSON, with a schema version in it.")]

@@ -1,11 +1,21 @@
 """The screen of ``advisor export slurm --check``: what differs, what it costs, the line to write."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import groupby
+from typing import Any, Final
 
 from advisor.language.units import plain
 from advisor.model.slurm_definition import hostlist
 from advisor.model.slurm_difference import CheckedConf, SlurmDifference
+
+SCHEMA: Final = "advisor-slurm-check/1"
+
+
+def check_document(found: CheckedConf) -> dict[str, Any]:
+    """Return a check as JSON; the nodes of a difference as Slurm writes them."""
+    differences = [{**asdict(each), "nodes": hostlist(each.nodes)} for each in found.differences]
+    return {"schema": SCHEMA, **asdict(found), "differences": differences}
 
 
 def check_page(found: CheckedConf) -> str:

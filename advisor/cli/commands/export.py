@@ -18,8 +18,9 @@ Example: advisor export ansible --from fleet/ -o inventory.sh
 
 from advisor.cli import export_options as own
 from advisor.cli import options as opt
-from advisor.cli.output import Terminal, say
+from advisor.cli.output import Form, Terminal, emit_json, say
 from advisor.errors import BadValue
+from advisor.host.files import write_file
 
 
 def run(
@@ -34,6 +35,7 @@ def run(
     include: own.Include = None,
     into: own.Into = None,
     check: own.Check = None,
+    as_json: own.CheckJson = False,
     fail_on: opt.AuditFailOn = "never",
     listed: own.List = False,
 ) -> int:
@@ -46,7 +48,9 @@ def run(
         say(listing(formats().values()))
         return 0
     if check is not None:
-        return _checked(name, check, source, fail_on)
+        return _checked(name, check, source, Form(into, as_json), fail_on)
+    if as_json:
+        raise BadValue("--json is of --check; a format is what it is", cure="leave it out, or see advisor export --list")
     if name is None:
         raise BadValue("no format is named", cure="advisor export --list has them")
     export_format(name)  # a format that is none, and a place that cannot be written, are refused before the machine is read
@@ -61,13 +65,21 @@ def run(
     return 0
 
 
-def _checked(name: str | None, file: str, source: str | None, fail_on: opt.AuditLimit) -> int:
-    """Print how a slurm.conf differs from the nodes; return the exit status."""
-    from advisor.render.slurm_check import check_page
+def _checked(name: str | None, file: str, source: str | None, form: Form, fail_on: opt.AuditLimit) -> int:
+    """Print or write how a slurm.conf differs from the nodes; return the exit status."""
+    from advisor.render.slurm_check import check_document, check_page
     from advisor.work.report.slurm_check import check_slurm
+    from advisor.work.values import must_be_writable
 
     if name != "slurm":
         raise BadValue("--check is of slurm alone", cure=f"advisor export slurm --check {file}")
+    if form.output is not None:
+        must_be_writable(form.output)
     found = check_slurm(file, source, Terminal())
-    say(check_page(found))
+    if form.json:
+        emit_json(check_document(found), form.output)
+    elif form.output is None:
+        say(check_page(found))
+    else:
+        write_file(form.output, check_page(found).encode())
     return int(fail_on != "never" and found.reaches(fail_on))

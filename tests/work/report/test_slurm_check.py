@@ -1,5 +1,6 @@
 """advisor export slurm: of a capture and of a fleet; --check with its exit status; what cannot be read is refused in one line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,30 @@ def test_the_status_goes_by_fail_on(node: str, tmp_path: Path, capsys: Capture) 
     page = capsys.readouterr().out
     assert "high    slurm.conf line 1, c6525: RealMemory=999999, the node has 262144 MiB" in page
     assert "  write:  NodeName=c6525 RealMemory=261120 CPUs=128 Feature=x Boards=1" in page
+
+
+def test_a_check_is_written_to_a_file_as_page_and_as_json(node: str, tmp_path: Path, capsys: Capture) -> None:
+    """-o takes either, the terminal nothing; --json of anything else is refused."""
+    file = written(tmp_path, f"NodeName=c6525 {ROME} RealMemory=999999\n")
+    base = ["export", "slurm", "--from", node]
+    page, document = tmp_path / "page", tmp_path / "document"
+    assert [
+        status([*base, "--check", file, "-o", str(page)]),
+        status([*base, "--check", file, "--json", "-o", str(document)]),
+    ] == [0, 0]
+    assert capsys.readouterr().out == ""
+    told = json.loads(document.read_text())
+    (first,) = told["differences"]
+    assert (told["schema"], told["file"], told["nodes"], first["severity"], first["nodes"]) == (
+        "advisor-slurm-check/1",
+        file,
+        1,
+        "high",
+        "c6525",
+    )
+    assert f"  write:  {first['write']}\n" in page.read_text()
+    assert status([*base, "--json"]) == 2
+    assert "--json is of --check" in capsys.readouterr().err
 
 
 def test_a_fleet_is_compared_node_by_node(fleet: Path, tmp_path: Path) -> None:
