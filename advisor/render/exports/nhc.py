@@ -2,8 +2,10 @@
 
 Every check reads files of the kernel, so it costs nothing and calls nothing. What NHC makes of a line (github.com/mej/nhc,
 scripts/common.nhc, lbnl_file.nhc, lbnl_hw.nhc): a target {n[001-400]} takes one range between brackets and no comma there, of
-numbers that are equally long; a match between slashes is a regular expression, any other a glob for the whole line.
-check_hw_ib compares its device with mlx5_0:1, and fails without the module ib_umad: the port's own files are read instead.
+numbers that are equally long; a match between slashes is a regular expression, any other a glob for the whole line. It reads
+lines by a read without -r: a backslash before a letter is gone, and one at a line's end, of a comment too, joins the next line to
+it. What is left of a check it gives to eval. check_hw_ib compares its device with mlx5_0:1, and fails without the module ib_umad:
+the port's own files are read instead.
 """
 
 import re
@@ -12,7 +14,7 @@ from itertools import groupby
 from shlex import quote
 from typing import Final
 
-from advisor.language.units import plain, slower
+from advisor.language.units import plain, printable, slower
 from advisor.model.audit.findings import Audit
 from advisor.model.cpuset import CpuSet
 from advisor.model.fleet import CAPTURE_SUFFIX, Kind
@@ -30,6 +32,11 @@ TAKES: Final = ("machine", "kinds")
 
 _NODES: Final = "NODES"
 """Stands for the nodes where a source has no host name: NHC finds no node of that name, and checks nothing."""
+_ALIKE: Final = "For all nodes like it write them in place of its name: {n[001-400],n[410-480]}"
+_HOST: Final = re.compile(r"[a-zA-Z0-9][-._a-zA-Z0-9]*", re.ASCII)
+"""A name of a host: none other is written."""
+_WORDS: Final = re.compile(r"[-\w./:,%^$*\[\]]+( [-\w./:,%^$*\[\]]+)*", re.ASCII)
+"""What a check may say, between its quotes: NHC runs it by eval, and a fact may be from anybody's capture."""
 _NAME: Final = re.compile(r"([-a-zA-Z0-9_]*[-a-zA-Z_])(\d+)([-.a-zA-Z]*)", re.ASCII)
 """A name that a range of NHC can hold."""
 _SPARE: Final = 3
@@ -44,20 +51,20 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     """Return the one file."""
     lines = [
         f"# Written by advisor {options.version}: nodes as they are now. What is wrong now is named, and not frozen.",
-        f"# Try it on a node of each kind before NHC may drain: nhc -c {options.prefix}.nhc.conf MARK_OFFLINE=0",
+        "# Try it on a node of each kind before NHC may drain; where it says of no check that it runs, no target is this node:",
+        _comment(f"  nhc -v -a -c {options.prefix}.nhc.conf MARK_OFFLINE=0 LOGFILE=-"),
     ]
     for kind, machine in subject.machines():
         names = (machine.name,) if kind is None and machine.name else expanded(kind.nodes) if kind else ()
-        about = (
-            f"# {plain(kind.hardware, 300)}"
-            if kind
-            else "# For all nodes like it write them in place of its name: {n[001-400],n[410-480]}"
-        )
-        lines += ["", about]
+        lines += ["", _comment(plain(kind.hardware, 300) if kind else _ALIKE)]
         if kind:
-            lines.append(f"# Its kernel settings: advisor export nhc --from {names[0]}{CAPTURE_SUFFIX}")
+            lines.append(_comment(f"Its kernel settings: advisor export nhc --from {names[0]}{CAPTURE_SUFFIX}"))
         lines += _of_machine(machine, target(names), subject.audit, _numa_is_wrong(subject, kind))
     return {f"{options.prefix}.nhc.conf": "".join(f"{line}\n" for line in lines)}
+
+
+def _comment(text: str) -> str:
+    return f"# {printable(text)}".replace("\\", "?")
 
 
 def target(names: Sequence[str]) -> str:
@@ -66,11 +73,13 @@ def target(names: Sequence[str]) -> str:
     >>> target(["n8", "n9", "n10", "n12"]), target(["login", "n1"]), target(["login"]), target([])
     ('{n[8-9],n10,n12}', '/^(login|n1)$/', 'login', 'NODES')
     """
-    if len(names) < 2:
-        return names[0] if names else _NODES
+    if not names or not all(map(_HOST.fullmatch, names)):
+        return _NODES
+    if len(names) == 1:
+        return names[0]
     parts = [_NAME.fullmatch(name) for name in names]
     if not all(parts):
-        return f"/^({'|'.join(map(re.escape, names))})$/".replace(r"\-", "-")
+        return f"/^({'|'.join(names)})$/".replace(".", "[.]")
     keyed = sorted({(match[1], match[3], len(match[2]), int(match[2])) for match in parts if match})
     return "{" + ",".join(_ranges(keyed)) + "}"
 
@@ -99,19 +108,32 @@ def _numa_is_wrong(subject: ExportSubject, kind: Kind | None) -> str | None:
 
 def _of_machine(machine: Machine, where: str, audit: Audit | None, wrong: str | None) -> Iterator[str]:
     if wrong:
-        yield f"# not frozen: NUMA nodes: {wrong}"
+        yield _comment(f"not frozen: NUMA nodes: {wrong}")
+    if _is_virtual(machine):
+        yield _comment("not checked: memory: of a virtual machine it is what the hypervisor lends now")
     for check in (*_hardware(machine), *(() if wrong else _numa(machine)), *_adapters(machine), *_gpus(machine)):
-        yield f"{where} || {' '.join(check)}"
+        yield _line(where, check)
     for setting, path, pattern in _settings(machine) if audit else ():
         row = next((each for each in audit.settings if each.name == setting), None) if audit else None
         if row is not None and row.met is False:
-            yield f"# not frozen: {plain(row.term, 80)} is {plain(row.current or '', 40)}, wanted {plain(row.wanted or '', 40)}"
+            now, wanted = plain(row.current or "", 40), plain(row.wanted or "", 40)
+            yield _comment(f"not frozen: {plain(row.term, 80)} is {now}, wanted {wanted}")
         else:
-            yield f"{where} || {' '.join(_contents(path, pattern))}"
+            yield _line(where, _contents(path, pattern))
+
+
+def _line(where: str, check: Check) -> str:
+    if not all(map(_WORDS.fullmatch, check)):
+        return _comment(f"not checked: {plain(' '.join(check), 120)}: NHC runs its lines, and this is no plain text")
+    return f"{where} || {' '.join(map(quote, check))}"
 
 
 def _contents(path: str, pattern: str) -> Check:
-    return ("check_file_contents", quote(path), quote(pattern))
+    return ("check_file_contents", path, pattern)
+
+
+def _is_virtual(machine: Machine) -> bool:
+    return machine.environment is not None and machine.environment.virtual not in (None, "none")
 
 
 def _hardware(machine: Machine) -> Iterator[Check]:
@@ -125,7 +147,7 @@ def _hardware(machine: Machine) -> Iterator[Check]:
     if machine.architecture == "x86_64" and len(per_socket) == 1 and seen.cores % seen.packages == 0:
         yield ("check_hw_cpuinfo", str(seen.packages), str(seen.cores), str(seen.pus))
     sizes = [node.memory for node in topology.nodes]
-    if sizes and None not in sizes:
+    if sizes and None not in sizes and not _is_virtual(machine):
         kib = sum(size or 0 for size in sizes) >> 10
         yield ("check_hw_physmem", f"{kib}kB", f"{kib}kB", f"{_SPARE}%")
 
@@ -172,7 +194,7 @@ def _port(folder: str, port: Port) -> Iterator[Check]:
 def _gpus(machine: Machine) -> Iterator[Check]:
     """Yield that each GPU is still on its bus: one that fell off is gone there."""
     addresses = {gpu.card or gpu.address for gpu in machine.gpus or ()}
-    yield from (("check_file_test", "-d", quote(f"/sys/bus/pci/devices/{address}")) for address in sorted(addresses))
+    yield from (("check_file_test", "-d", f"/sys/bus/pci/devices/{address}") for address in sorted(addresses))
 
 
 def _settings(machine: Machine) -> Iterator[tuple[str, str, str]]:
@@ -187,7 +209,7 @@ def _settings(machine: Machine) -> Iterator[tuple[str, str, str]]:
         if number is not None:
             yield setting, f"/proc/sys/{file}", f"/^{number}$/"
     if kernel is not None and kernel.thp:
-        yield "os.thp", "/sys/kernel/mm/transparent_hugepage/enabled", rf"/\[{kernel.thp}\]/"
+        yield "os.thp", "/sys/kernel/mm/transparent_hugepage/enabled", f"*[[]{kernel.thp}[]]*"
     if kernel is not None and kernel.clocksource:
         yield "os.clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource", kernel.clocksource
     if cpu is not None and cpu.governors and len(cpu.governors) == 1:
