@@ -88,11 +88,11 @@ def text_of(name: str, subject: ExportSubject, options: ExportOptions = OPTIONS)
     return "".join(built_in()[name].files(subject, options).values())
 
 
-def program(name: str) -> str:
+def program(name: str, how: str = "sh prepare.sh exports, or test-packages, brings it") -> str:
     """Return where a program is, on PATH or in the cache; skip the test where it is neither."""
     found = shutil.which(name) or next((str(each) for each in (CACHE / name, CACHE / "venv/bin" / name) if each.is_file()), None)
     if found is None:
-        pytest.skip(f"{name} is not there: sh prepare.sh exports, or test-packages, brings it")
+        pytest.skip(f"{name} is not there: {how}")
     return found
 
 

@@ -27,7 +27,7 @@ from advisor.render.export import ExportOptions, ExportSubject
 NAME: Final = "nhc"
 TITLE: Final = "NHC checks that hold nodes to what a good audit saw: cores, memory, NUMA nodes, links, kernel settings"
 ORDER: Final = 50
-PROVEN: Final = "functions retyped from the source of NHC 1.5; NHC itself was not run"
+PROVEN: Final = "NHC 1.5 and 1.4.2, its driver and these checks retyped from their source, ran it whole"
 TAKES: Final = ("machine", "kinds")
 
 _NODES: Final = "NODES"
