@@ -1,15 +1,15 @@
 """What a line asks for, in words that are the same for all launchers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.launch.lint.line import Line, Segment
 from advisor.launch.lint.openmpi.map_by import Mapped, bound, bound_by_parameter, counted, mapped, newer, number, ranked
+from advisor.launch.lint.openmpi.mca import heeded, true
 from advisor.launch.lint.openmpi.repeated import twice
 from advisor.launch.lint.outcome import OBJECTS
 from advisor.launch.registry import of_lines
 
-_TRUE = ("1", "true", "yes")
 _THREADS = "hwloc_base_use_hwthreads_as_cpus"
 _NO_LOCAL = "rmaps_base_no_schedule_local"
 _CPUS_PER_RANK = "rmaps_base_cpus_per_rank"
@@ -87,29 +87,6 @@ def _exports(line: Line) -> dict[str, str]:
     return found
 
 
-def parameters(line: Line) -> Iterator[tuple[str, str, str]]:
-    """Yield the parameters of an Open MPI line: their name, their value, and how they were written."""
-    for name, value in line.words.environment.items():
-        for prefix in ("OMPI_MCA_", "PRTE_MCA_"):
-            if name.startswith(prefix):
-                yield name.removeprefix(prefix), value, f"{name}={value}"
-    for said in line.options:
-        if said.name in ("--mca", "--gmca", "--omca", "--prtemca") and len(said.values) == 2:
-            yield said.values[0], said.values[1], " ".join(said.written)
-
-
-def heeded(line: Line) -> dict[str, str]:
-    """Return the parameters that this version's launcher reads."""
-    five = line.family == "openmpi5"
-    found: dict[str, str] = {}
-    for name, value, written in parameters(line):
-        own = written.startswith(("PRTE_MCA_", "--prtemca", "-prtemca"))
-        given = five and written.startswith(("--mca", "-mca")) and name.startswith(("rmaps_", "hwloc_"))
-        if own == five or given:  # 5 hands on what --mca says of PRRTE's own parts (5.0.11, observed)
-            found[name] = value
-    return found
-
-
 def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
     """Return the names of a list of hosts with their slots; a name given twice has the sum, one with ``*`` 0: all its cores."""
     found: dict[str, int | None] = {}
@@ -175,17 +152,18 @@ def _width(made: Mapped, segment: Segment, values: Mapping[str, str]) -> int | N
 
 def _allowed(told: Request, segment: Segment, *, four: bool) -> Request:
     """Return what a line wants with what it allows: more ranks than slots, hardware threads as cores, this host or not."""
-    over = segment.has("--oversubscribe") or (four and told.parameters.get("rmaps_base_oversubscribe", "0").lower() in _TRUE)
+    over = segment.has("--oversubscribe") or (four and true(told.parameters, "rmaps_base_oversubscribe"))
     if not four and (over or "oversubscribe" in told.modifiers) and not (segment.has("--bind-to") or _old_bind(segment)):
         told = replace(told, bind=None)  # 5 asks whether ranks may be more than slots before it asks the parameter
+    threads = segment.has("--use-hwthread-cpus") or (four and true(told.parameters, _THREADS))
     return replace(
         told,
-        hwthreads=segment.has("--use-hwthread-cpus") or "hwtcpus" in told.modifiers,
-        hwthread_slots=segment.has("--use-hwthread-cpus") or (four and told.parameters.get(_THREADS, "").lower() in _TRUE),
+        hwthreads=threads or "hwtcpus" in told.modifiers,
+        hwthread_slots=threads,
         oversubscribe=over or "oversubscribe" in told.modifiers,
         oversubscribe_option=over,
         no_oversubscribe=segment.has("--nooversubscribe") or "nooversubscribe" in told.modifiers,
-        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers or (four and told.parameters.get(_NO_LOCAL) in _TRUE),
+        no_local=segment.has("--nolocal") or "nolocal" in told.modifiers or (four and true(told.parameters, _NO_LOCAL)),
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from advisor.language.units import count as counted
+from advisor.launch.lint.openmpi.mca import parameters
 from advisor.launch.lint.predict import Prediction, ranks_here
-from advisor.launch.lint.request import parameters
 from advisor.launch.lint.rewrite import missing, rebound, rewrite, shown, swapped, written
 from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet, union

@@ -50,3 +50,36 @@ def test_4_takes_no_host_by_its_number_even_where_its_rank_is_not_started() -> N
     assert [len(each.ranks or ()) for each in made] == [0, 1, 1]
     odd = predict(parse([line], "5.0.11"), machine("b-c6525-2x7702-nps4"), {"rf": rows.format("n1", "1:64")})
     assert "5 may pass over" in str(odd.unclear)
+
+
+NAPLES_SMT = "a-r7425-2x7601-dell-smt"
+
+
+def _seen(version: str, line: str) -> list[str]:
+    made = predict(parse([f"{line} ./a"], version), machine(NAPLES_SMT), {})
+    return [str(rank.cpus) for rank in made.ranks or ()] or [made.unclear or "FAIL"]
+
+
+@pytest.mark.parametrize("words", ["", "--map-by node", "--bind-to core", "--map-by core", "--cpu-set 0-5", "-N 2"])
+def test_4s_parameter_of_hardware_threads_is_as_good_as_its_option(words: str) -> None:
+    """Two ranks without other words go to the two threads of one core."""
+    line = f"mpirun -np 2 {words}"
+    said = _seen("4.1.4", f"OMPI_MCA_hwloc_base_use_hwthreads_as_cpus=1 {line}")
+    assert said == _seen("4.1.4", f"{line} --use-hwthread-cpus")
+
+
+@pytest.mark.parametrize(
+    ("value", "taken"), [("1", True), ("-1", True), ("t", True), ("enabled", True), ("True", False), ("on", False)]
+)
+def test_what_4_takes_for_true_is_in_small_letters(value: str, taken: bool) -> None:
+    """Numbers but 0 are true, and what it cannot read is passed over."""
+    line = f"OMPI_MCA_hwloc_base_use_hwthreads_as_cpus={value} mpirun -np 2"
+    assert _seen("4.1.4", line) == (["0", "64"] if taken else ["0,64", "16,80"])
+
+
+def test_a_list_of_5_counts_cores_whatever_ranks_are_bound_to_unless_it_is_ordered() -> None:
+    """--bind-to hwthread reads single threads of an ordered list alone; of the development branch it is left open."""
+    line = "mpirun -np 1 --bind-to hwthread --map-by pe-list=1,2"
+    assert _seen("5.0.11", line) == ["16,32,80,96"]
+    assert _seen("5.0.11", f"{line}:ordered") == ["64"]
+    assert "development branch" in _seen("main", line)[0]

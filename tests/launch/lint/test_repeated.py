@@ -96,6 +96,7 @@ def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
         (FIVE, "--prtemca rmaps_default_mapping_policy ppr:8:node --cpu-list 0,1"),
         (FOUR, "--host n1:1,n2:2 --map-by core --npernode 1"),
         (FOUR, "--cpus-per-proc 2 --mca hwloc_base_use_hwthreads_as_cpus 1"),
+        (FOUR, "--use-hwthread-cpus --mca hwloc_base_use_hwthreads_as_cpus 0"),
     ],
 )
 def test_parameters_that_choose_who_maps_and_words_that_change_each_other_are_left_open(version: str, words: str) -> None:

@@ -183,6 +183,25 @@ def test_more_gpus_than_nodes_are_known_to_have_leave_a_line_open() -> None:
         assert "is not known" in str(made(f"srun {words} --cpu-bind=cores ./a", PLAIN).unclear)
 
 
+def test_fewer_gpus_than_nodes_are_refused() -> None:
+    """Of the nodes that tasks go to (22.05.8: the step wants one of each); not beside --gres=none, which asks for none."""
+    refused = [bool(made(f"srun {words} ./a", PLAIN).refused) for words in ("-N 3 -n 4 -G 2", "-N 3 -n 4 -G 3", "-N 3 -n 2 -G 2")]
+    assert refused == [True, False, False]
+    assert "--gres=none" in str(made("srun -N 3 -n 3 -G 2 --gres=none ./a", PLAIN).unclear)
+
+
+@pytest.mark.parametrize("words", ["--exclusive --overlap", "--quiet --verbose", "--pty -o out", "--pty -e err", "-i in --pty"])
+def test_options_that_srun_does_not_take_together_are_refused(words: str) -> None:
+    """As srun 22.05.8 says itself; nothing starts."""
+    assert "srun takes one of" in str(made(f"srun -n 2 {words} ./a", PLAIN).refused)
+
+
+def test_an_exclusive_step_has_its_own_cpus_where_no_word_stands_behind_it() -> None:
+    """--exclusive=user gives a step whole nodes, was seen; beside others it is left open."""
+    assert cpus(made("srun -n 1 --exclusive --cpu-bind=sockets ./a", PLAIN)) == ["0"]
+    assert "--exclusive=user" in str(made("srun -n 1 --exclusive=user --cpu-bind=sockets ./a", PLAIN).unclear)
+
+
 def test_tasks_are_counted_by_gpus() -> None:
     """--ntasks-per-gpu, of the GPUs of the whole line or of its one node; not where that is not said."""
     assert len(cpus(made("srun --gpus=4 --ntasks-per-gpu=2 --cpu-bind=cores ./a", PLAIN))) == 8

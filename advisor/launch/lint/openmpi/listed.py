@@ -8,8 +8,9 @@ from advisor.errors import BadValue
 from advisor.launch.lint.line import Line
 from advisor.launch.lint.openmpi.host_file import NAME, rows
 from advisor.launch.lint.openmpi.mapper import Host, NodeParts, Proc, hosts_with_slots, ranks_in_order
+from advisor.launch.lint.openmpi.mca import parameters
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear, bounded
-from advisor.launch.lint.request import Request, parameters
+from advisor.launch.lint.request import Request
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
@@ -270,7 +271,10 @@ def listed5(want: Request, topology: Topology, hosts: Sequence[Host], *, expande
         raise Unclear("a list with other directives beside it is not worked out here")
     if want.bind not in (None, "core", "hwthread"):
         raise Refused(f"a pe-list needs --bind-to core or hwthread, and {want.bind} is asked for; nothing starts")
-    ground = NodeParts(topology, threads=want.bind == "hwthread" or (want.hwthreads and want.bind is None))
+    single = want.bind == "hwthread" or (want.hwthreads and want.bind is None)
+    if expanded and single != want.hwthreads:
+        raise Unclear("what the numbers of a list count beside such a binding, is not worked out for the development branch")
+    ground = NodeParts(topology, threads=single if want.ordered else want.hwthreads)  # 5.0.11: the binding counts in order alone
     try:
         numbers = CpuSet.parse(want.cpus)
         whole = union(ground.units[number] for number in numbers)

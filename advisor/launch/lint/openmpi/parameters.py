@@ -3,9 +3,10 @@
 import re
 
 from advisor.launch.lint.line import Line
+from advisor.launch.lint.openmpi.mca import parameters
 from advisor.launch.lint.openmpi.repeated import BY
 from advisor.launch.lint.outcome import Refused, Unclear
-from advisor.launch.lint.request import Request, parameters
+from advisor.launch.lint.request import Request
 
 _SELECTED = ("rmaps", "ras", "orte_set_default_slots", "prte_set_default_slots", "rmaps_rank_file_path")
 """Parameters that choose who maps, or count slots."""
@@ -31,12 +32,10 @@ def unclear_parameters(want: Request, line: Line, *, five: bool) -> None:
     default = want.parameters.get(name) or ""
     if five and want.parameters.get("rmaps_base_cpus_per_rank"):  # observed in 5.0.11: beside some others it did not hold
         raise Unclear("rmaps_base_cpus_per_rank, which does not hold beside all others, is not worked out here")
-    if "pe=" not in default.lower():
-        return
-    if five:  # observed in 5.0.11: ppr:4:node:PE=2 starts nothing; beside another mapping each rank took slots for its PE=
+    if (
+        five and "pe=" in default.lower()
+    ):  # observed in 5.0.11: ppr:4:node:PE=2 starts nothing; beside another mapping each rank took slots for its PE=
         raise Unclear(f"PE= in {name}, which is not taken everywhere, is not worked out here")
-    if not five and want.map_text == default and want.hwthread_slots and not want.hwthreads:  # 4.1.4: PE= counted threads
-        raise Unclear(f"PE= in {name} where hardware threads count as CPUs is not worked out here")
 
 
 def _beside(want: Request, line: Line, *, five: bool) -> None:
@@ -62,6 +61,9 @@ def _beside4(want: Request, line: Line, text: str) -> None:
     segment = line.first
     if want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
         raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
+    said_threads = any(name == _THREADS and "_MCA_" not in written for name, _, written in parameters(line))
+    if said_threads and segment.has("--use-hwthread-cpus"):
+        raise Unclear(f"--use-hwthread-cpus beside {_THREADS}: which of them counts, is not worked out here")
     if (segment.value("--map-by") or "").lower().startswith("ppr") and (want.per_node or want.per_socket):
         raise Unclear("-N and the like beside --map-by ppr are not worked out here")
     other = want.parameters.get("rmaps_base_mapping_policy")

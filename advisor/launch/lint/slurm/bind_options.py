@@ -18,6 +18,16 @@ Shaped = tuple[int | None, int | None, int | None]
 _NONE = frozenset({"none", "no", "off", "n"})
 
 
+def number_of(said: Mapping[str, str], option: str) -> int | None:
+    """Return the number of an option, None where it is not said."""
+    text = said.get(option)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,8}", text, re.ASCII) or not int(text):
+        raise Unclear(f"{option} {text[:40]} is not a number")
+    return int(text)
+
+
 def cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
     """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries."""
     kind, listed = "", ""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from advisor.errors import BadValue
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.slurm.bind_options import ENTITIES, mem_bind
+from advisor.launch.lint.slurm.gpus import gpus_of_a_node
 from advisor.launch.lint.slurm.node import Setup, Shape, setups, shape
-from advisor.launch.lint.slurm.step import StepRequest, gpus_of_a_node, options, step_request
+from advisor.launch.lint.slurm.step import StepRequest, options, step_request
 from advisor.launch.lint.slurm.task_affinity import Step, available, masks
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
@@ -38,7 +39,9 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
         wish = replace(wish, each=wish.each * node.threads, step=replace(wish.step, each=wish.each * node.threads))
     where = _places(node, wish)
     counts = Counter(where)
-    if wish.gpus and (most := gpus_of_a_node(said, len(wish.nodes), max(counts.values()))) > (len(made.machine.gpus or ()) or 4):
+    if wish.gpus and (most := gpus_of_a_node(said, min(len(wish.nodes), wish.total), max(counts.values()))) > (
+        len(made.machine.gpus or ()) or 4
+    ):
         raise Unclear(f"whether a node has the {most} GPUs that the line asks of it, is not known")
     possible: Sequence[Setup] | None = setups(made.files, made.machine, node)
     local: dict[int, int] = {}

@@ -7,81 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear
-from advisor.launch.lint.slurm.bind_options import BY_CORE, Shaped, cpu_bind, hint, hinted, levels
+from advisor.launch.lint.slurm.bind_options import BY_CORE, Shaped, cpu_bind, hint, hinted, levels, number_of
+from advisor.launch.lint.slurm.gpus import asks, of_gpus
 from advisor.launch.lint.slurm.node import names_of
 from advisor.launch.lint.slurm.task_affinity import Step
 
 if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
     from advisor.launch.lint.predict import Prediction
-
-
-_COUNTS = ("--gpus", "--gpus-per-node", "--gpus-per-task")
-
-
-def number_of(said: Mapping[str, str], option: str) -> int | None:
-    """Return the number of an option, None where it is not said."""
-    text = said.get(option)
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d{1,8}", text, re.ASCII) or not int(text):
-        raise Unclear(f"{option} {text[:40]} is not a number")
-    return int(text)
-
-
-def asks(said: Mapping[str, str], release: tuple[int, ...] | None) -> bool:
-    """Return whether a line asks for GPUs; raise Unclear where what that does to its CPUs was not seen."""
-    if "--cpus-per-gpu" in said and (release is None or release[:2] != (22, 5)):
-        raise Unclear("--cpus-per-gpu changes nothing in a step of Slurm 22.05; what other versions do was not seen")
-    if "--ntasks-per-gpu" in said and "--gpus-per-task" in said:
-        raise Refused("--gpus-per-task and --ntasks-per-gpu exclude each other")
-    if "--ntasks-per-gpu" in said and "--ntasks" in said:
-        raise Unclear("how many GPUs --ntasks-per-gpu asks for beside --ntasks, and whether nodes have them, is not known")
-    return any(_count(said, option) for option in _COUNTS) or bool(_gres(said))
-
-
-def of_gpus(said: Mapping[str, str], nodes: int) -> int | None:
-    """Return the tasks that a line without --ntasks starts for its GPUs; None where they are not what it counts by."""
-    each = number_of(said, "--ntasks-per-gpu")
-    if each is None:
-        if "--gpus" in said and "--gpus-per-task" in said:
-            raise Unclear("how many tasks --gpus and --gpus-per-task start, depends on whether a job runs already")
-        return None
-    if "--ntasks-per-node" in said:
-        raise Unclear("--ntasks-per-node beside --ntasks-per-gpu is not worked out here")
-    total = _count(said, "--gpus")
-    if total is None and nodes == 1:
-        total = _count(said, "--gpus-per-node") or _gres(said)
-    if not total:
-        raise Unclear("how many tasks --ntasks-per-gpu starts, is only predicted with --gpus, and of the GPUs of one node")
-    return total * each
-
-
-def _count(said: Mapping[str, str], option: str) -> int | None:
-    """Return a number of GPUs; raise Unclear where their kind is named, for whether nodes have it is not known."""
-    text = said.get(option)
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d{1,5}", text, re.ASCII):
-        raise Unclear(f"whether nodes have the GPUs of {option} {text[:40]}, is not known here")
-    return int(text)
-
-
-def _gres(said: Mapping[str, str]) -> int | None:
-    """Return the GPUs of each node that --gres asks for."""
-    text = said.get("--gres")
-    if text is None or text == "none":
-        return None
-    match = re.fullmatch(r"gpu(?::(\d{1,5}))?", text, re.ASCII)
-    if not match:
-        raise Unclear(f"what CPUs --gres={text[:40]} gives, is not worked out here")
-    return int(match[1] or 1)
-
-
-def gpus_of_a_node(said: Mapping[str, str], nodes: int, tasks: int) -> int:
-    """Return the GPUs that a line asks of a node with so many tasks."""
-    whole, each = -(-(_count(said, "--gpus") or 0) // nodes), (_count(said, "--gpus-per-task") or 0) * tasks
-    return max(whole, each, _count(said, "--gpus-per-node") or 0, _gres(said) or 0)
 
 
 _VARIABLES = {
@@ -150,6 +83,8 @@ def options(line: "Line") -> dict[str, str]:
             raise Unclear(f"what CPUs {said.name} gives, is not worked out here")
         if said.name == "--extra-node-info" and said.name in found:
             raise Unclear("what several -B bind to together, is not worked out here")
+        if said.name == "--exclusive" and said.values:
+            raise Unclear(f"what --exclusive={said.values[-1][:40]} gives a step, is not worked out here")
         found.pop(said.name, None)  # the order is that of what counts: the last of each
         found[said.name] = said.values[-1] if said.values else ""
     known = {*_VARIABLES, *_HARMLESS, "SLURM_CPUS_PER_TASK", "SLURM_HOSTFILE"}
@@ -162,9 +97,16 @@ def options(line: "Line") -> dict[str, str]:
     _inherited(line, found)
     if not line.first.command:
         raise Refused("no command given to execute")
-    if "--quiet" in found and "--verbose" in found:
-        raise Refused("srun takes one of --quiet and --verbose; nothing starts")
+    _exclude_each_other(found)
     return found
+
+
+def _exclude_each_other(found: Mapping[str, str]) -> None:
+    """Raise Refused where two options are there that srun 22.05 does not take together."""
+    beside_pty = tuple(("--pty", option) for option in ("--output", "--error", "--input"))
+    for one, other in (("--quiet", "--verbose"), ("--exclusive", "--overlap"), *beside_pty):
+        if one in found and other in found:
+            raise Refused(f"srun takes one of {one} and {other}; nothing starts")
 
 
 def _inherited(line: "Line", found: dict[str, str]) -> None:
