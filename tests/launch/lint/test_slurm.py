@@ -297,6 +297,13 @@ def test_a_task_for_each_core_with_more_cpus_than_a_core_has_is_refused() -> Non
     assert "nothing starts" in str(made(line.format(3), PLAIN, NAPLES_SMT).refused)
 
 
+def test_tasks_that_fit_all_nodes_together_and_not_each_are_left_open() -> None:
+    """128 cores a node: 76 tasks of five cores on three nodes start (16 of 3 on nodes of 16 were seen), 77 do not."""
+    line = "srun -N 3 -n {} -c 5 -m cyclic --cpu-bind=cores ./a"
+    assert "on all nodes together" in str(made(line.format(76), PLAIN).unclear)
+    assert "nothing starts" in str(made(line.format(77), PLAIN).refused)
+
+
 def test_a_slurm_conf_that_includes_others_is_not_read_alone() -> None:
     """What is included may say anything."""
     assert "includes other files" in str(made("srun -n 2 ./a", PLAIN + "  Include nodes.conf\n").unclear)

@@ -73,6 +73,8 @@ def _places(node: Shape, wish: StepRequest) -> list[int]:
         raise Unclear("what --overcommit makes of more threads than cores have, was not seen often")
     if (wish.step.used or 1) > node.threads:
         raise Refused(f"--threads-per-core={wish.step.used}, and cores here have {node.threads}; nothing starts")
+    if total > sum(room) and not wish.overcommit and total * wish.each <= width * count:  # srun counts all nodes' CPUs together
+        raise Unclear("tasks that have room on all nodes together and not on each are not worked out here")
     if total > sum(room) and not wish.overcommit:
         raise Refused("more processors requested than permitted; nothing starts")
     if wish.outer == "cyclic":
