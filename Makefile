@@ -17,9 +17,10 @@ audit: packages $(VENV)/.installed
 test: packages $(VENV)/.installed-test
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
 
-# What CI runs: all but the full matrix of launchers and MPI between emulated servers, which take longer than it has.
+# What CI runs beside `make test`: the slow tests, and those that are tried more often there. Not the full matrix of launchers, and
+# not MPI between emulated servers: they take longer than it has.
 test-ci: packages test-packages $(VENV)/.installed-test $(VENV)/.installed-package
-	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated and not matrix" $(ARGS)
+	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "(slow or hypothesis or often) and not emulated and not matrix" $(ARGS)
 	$(BIN)/pytest -q -m "emulated and not matrix" $(ARGS)
 
 test-all: packages test-packages $(VENV)/.installed-test $(VENV)/.installed-package

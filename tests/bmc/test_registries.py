@@ -113,6 +113,7 @@ def test_a_registry_is_read_as_an_independent_evaluation_reads_it(name: str) -> 
     assert (differ[:3], min(told["allowed"], told["forbidden"]) > 20) == ([], True), told
 
 
+@pytest.mark.often
 @pytest.mark.skipif(not PRESENT, reason=ABSENT)
 @pytest.mark.parametrize("count", [400 if ALL else 100, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.matrix])])
 @pytest.mark.parametrize(("name", "rules"), REAL.items())

@@ -32,9 +32,8 @@ def unclear_parameters(want: Request, line: Line, *, five: bool) -> None:
     default = want.parameters.get(name) or ""
     if five and want.parameters.get("rmaps_base_cpus_per_rank"):  # observed in 5.0.11: beside some others it did not hold
         raise Unclear("rmaps_base_cpus_per_rank, which does not hold beside all others, is not worked out here")
-    if (
-        five and "pe=" in default.lower()
-    ):  # observed in 5.0.11: ppr:4:node:PE=2 starts nothing; beside another mapping each rank took slots for its PE=
+    # Observed in 5.0.11: ppr:4:node:PE=2 starts nothing; beside another mapping each rank took slots for its PE=.
+    if five and "pe=" in default.lower():
         raise Unclear(f"PE= in {name}, which is not taken everywhere, is not worked out here")
 
 
