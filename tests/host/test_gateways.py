@@ -55,7 +55,7 @@ def test_a_node_that_hangs_and_a_gateway_that_is_gone_are_named(site: Path) -> N
     does = {"n1": "good", "n2": "hangs"}
     with sshd(site, {**does, "gw1": "real", "gw2": "refuses"}) as nodes:
         gateways(nodes)
-        done = capture_fleet(tuple(does), site / "fleet", CaptureOptions(Way(timeout=20)))
+        done = capture_fleet(tuple(does), site / "fleet", CaptureOptions(Way(timeout=60)))
         outcomes = {each.node: each.outcome for each in done.answers}
         assert outcomes == {"n1": Outcome.ANSWERED, "n2": Outcome.TIMED_OUT}, done.answers
         assert nodes.left_behind() == []

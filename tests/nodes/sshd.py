@@ -189,7 +189,7 @@ def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> 
     known = [f"{name} ssh-ed25519 {strange if does == 'other-key' else key}" for name, does in nodes.items()]
     (folder / "known_hosts").write_text("\n".join(known) + "\n")
     closed = _port()
-    lines = ["IdentitiesOnly yes", "ConnectTimeout 2", f"UserKnownHostsFile {folder}/known_hosts", "GlobalKnownHostsFile none"]
+    lines = ["IdentitiesOnly yes", f"UserKnownHostsFile {folder}/known_hosts", "GlobalKnownHostsFile none"]
     for name, does in nodes.items():
         at = {"no-banner": mute, "refuses": closed}.get(does, port)
         who = "stranger" if does == "no-entry" else "user"
@@ -197,8 +197,9 @@ def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> 
         lines += [f"Host {name}", f"  HostName {where}", f"  Port {at}", f"  HostKeyAlias {name}"]
         lines += [f"  IdentityFile {folder / who}", f"  SetEnv ADVISOR_NODE={name}"]
     # What stands first counts: what holds for all comes last, under a Host of its own.
-    (folder / "ssh_config").write_text("\n".join([*lines[4:], "Host *", *lines[:4]]) + "\n")
-    (folder / "clush.conf").write_text(f"[Main]\nssh_options: -F {folder / 'ssh_config'}\nconnect_timeout: 2\n")
+    (folder / "ssh_config").write_text("\n".join([*lines[3:], "Host *", *lines[:3]]) + "\n")
+    # A machine that halts for some seconds while sixty shake hands does not make nodes unreachable.
+    (folder / "clush.conf").write_text(f"[Main]\nssh_options: -F {folder / 'ssh_config'}\nconnect_timeout: 30\n")
 
 
 def _port() -> int:

@@ -166,8 +166,12 @@ def test_two_hundred_names_of_all_kinds(site: Path) -> None:
     kinds = ["good"] * 20 + list(BECOMES)
     does = {f"n{number:03d}": kinds[number % len(kinds)] for number in range(200)}
     with sshd(site, does) as nodes:
-        done = capture_fleet(nodes.names, site / "fleet", CaptureOptions(Way(timeout=30)))
+        done = capture_fleet(nodes.names, site / "fleet", CaptureOptions(Way(timeout=90)))
         fits = {each: {outcome} for each, outcome in BECOMES.items()} | {"endless": {Outcome.FAILED, Outcome.TIMED_OUT}}
-        wrong = {name: (does[name], str(got)) for name, got in outcomes(done).items() if got not in fits[does[name]]}
+        wrong = {
+            each.node: (does[each.node], each.outcome, each.why)
+            for each in done.answers
+            if each.outcome not in fits[does[each.node]]
+        }
         assert (wrong, len(done.answers), nodes.left_behind()) == ({}, 200, [])
     assert len(kept(nodes, site / "fleet")) == sum(each in ("good", "slow") for each in does.values())

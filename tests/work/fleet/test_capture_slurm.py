@@ -25,7 +25,7 @@ def test_nodes_of_a_partition_are_captured_by_jobs(tmp_path: Path, monkeypatch: 
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("SLURM_JOB_ID", raising=False)
         subprocess.run(["scontrol", "update", "nodename=n3", "state=down", "reason=test"], check=True)
-        done = capture_fleet(None, tmp_path / "fleet", CaptureOptions(Way(partition="main", timeout=30)))
+        done = capture_fleet(None, tmp_path / "fleet", CaptureOptions(Way(partition="main", timeout=60)))
         outcomes = {each.node: each.outcome for each in done.answers}
         assert outcomes == {"n1": Outcome.ANSWERED, "n2": Outcome.ANSWERED, "n3": Outcome.TIMED_OUT}, done.answers
         assert "waiting for resources" in (done.silent[0].why or "")
