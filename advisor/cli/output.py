@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,11 +71,7 @@ def show_lines(lines: "Lines", form: Form) -> int:
 
     if form.output is not None:
         lines = write_benchmark(form.output, lines)
-    show(
-        Form(None, form.json, form.width, form.color),
-        lines.document,
-        lambda: benchmark_page(lines.steps, lines.notes, form.width),
-    )
+    show(replace(form, output=None), lines.document, lambda: benchmark_page(lines.steps, lines.notes, form.width))
     return 0
 
 
@@ -193,13 +189,19 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def emit_json(document: object, output: Path | None, *, private: bool = False, indent: int | None = 1) -> None:
-    """Print a document as JSON, or write it to a file; a private one is readable for its owner alone."""
-    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)) + "\n"
+def emit_text(text: str, output: Path | None, *, private: bool = False) -> int:
+    """Print a text as it is, or write it to a file, a private one for its owner alone; return the exit status."""
     if output is None:
         say(text)
     else:
         write_file(output, text.encode(), private=private)
+    return 0
+
+
+def emit_json(document: object, output: Path | None, *, private: bool = False, indent: int | None = 1) -> None:
+    """Print a document as JSON, or write it to a file."""
+    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)) + "\n"
+    emit_text(text, output, private=private)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -213,18 +215,15 @@ def emit(renderables: "list[RenderableType]", output: Path | None, *, color: boo
 
     from rich.console import Console
 
-    if output is None:
-        if _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding="ascii", errors="replace")
-        console = Console(no_color=not color or None, highlight=False, width=width, soft_wrap=False)
-        for renderable in renderables:
-            console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
-        return
-    buffer = StringIO()
-    console = Console(file=buffer, no_color=True, highlight=False, width=width or 120)
+    file = None if output is None else StringIO()
+    if file is None and _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="ascii", errors="replace")
+    width = width if file is None else width or 120
+    console = Console(file=file, no_color=not (color and file is None) or None, highlight=False, width=width)
     for renderable in renderables:
-        console.print(renderable, crop=False)
-    write_file(output, buffer.getvalue().encode())
+        console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
+    if output is not None and file is not None:
+        write_file(output, file.getvalue().encode())
 
 
 def _plain_locale() -> bool:

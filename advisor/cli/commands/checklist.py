@@ -21,9 +21,8 @@ from pathlib import Path
 
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
-from advisor.cli.output import Form, Terminal, emit, emit_json, say
+from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say
 from advisor.errors import BadValue
-from advisor.host.files import write_file
 from advisor.work.checklist import Ordered, TuningChecklist, checklist, formats_told, template_of
 
 
@@ -87,11 +86,7 @@ def _show(found: TuningChecklist, name: str, form: Form, *, verbose: bool) -> No
     from advisor.render.checklist.page import checklist_page
 
     if template_of(name) is not None:  # a site's own may be called as one that is built in
-        text = found.text(name)
-        if form.output is None:
-            say(text)
-        else:
-            write_file(form.output, text.encode())
+        emit_text(found.text(name), form.output)
         for line in remarks(name, found.plan, found.vendor, form.output):
             Terminal().say(line)
     elif name == "txt":

@@ -18,9 +18,8 @@ Example: advisor export ansible --from fleet/ -o inventory.sh
 
 from advisor.cli import export_options as own
 from advisor.cli import options as opt
-from advisor.cli.output import Form, Terminal, emit_json, say
+from advisor.cli.output import Form, Terminal, emit_json, emit_text, say
 from advisor.errors import BadValue
-from advisor.host.files import write_file
 
 
 def run(
@@ -78,8 +77,6 @@ def _checked(name: str | None, file: str, source: str | None, form: Form, fail_o
     found = check_slurm(file, source, Terminal())
     if form.json:
         emit_json(check_document(found), form.output)
-    elif form.output is None:
-        say(check_page(found))
     else:
-        write_file(form.output, check_page(found).encode())
+        emit_text(check_page(found), form.output)
     return int(fail_on != "never" and found.reaches(fail_on))

@@ -24,8 +24,7 @@ import typer
 
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
-from advisor.cli.output import Terminal, say
-from advisor.host.files import write_file
+from advisor.cli.output import Terminal, emit_text
 
 Two = Annotated[
     list[str] | None, typer.Argument(metavar="[BEFORE AFTER]", help="Two captures, or two reports as JSON; '-' is this machine.")
@@ -72,11 +71,11 @@ def run(
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if names:
         _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
-        return _put(change_report(*names, scope, **files).text(kind), output)
+        return emit_text(change_report(*names, scope, **files).text(kind), output)
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
     given = bios.read(watcher, here=source is None)
     made = report(source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), **files)
-    _put(made.text(kind), output)
+    emit_text(made.text(kind), output)
     return 130 if made.audited.measured.interrupted else 0
 
 
@@ -85,11 +84,3 @@ def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
     for name, given in some.items():
         for other, is_other in others.items():
             opt.at_most_one({other: is_other, name: given})
-
-
-def _put(text: str, output: Path | None) -> int:
-    if output is None:
-        say(text)
-    else:
-        write_file(output, text.encode())
-    return 0

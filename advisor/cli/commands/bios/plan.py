@@ -19,7 +19,7 @@ import typer
 
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import Asked, answer, asks_bmcs
-from advisor.cli.output import Terminal, emit_json, say
+from advisor.cli.output import Terminal, emit_json, emit_text
 from advisor.errors import BadValue
 from advisor.host.files import write_file
 from advisor.work import SILENT
@@ -85,8 +85,7 @@ def _many(asked: Asked, plan: "Callable[[Door], PlannedBios]") -> int:
 def _write(found: "PlannedBios", output: "Path | None", *, json: bool) -> None:
     if json:
         emit_json(found.document(), output)
-    elif output is None:
-        say(found.text())
-    else:
-        write_file(output, found.text().encode())
+        return
+    emit_text(found.text(), output)
+    if output is not None:
         Terminal().say(found.summary(output))
