@@ -85,10 +85,12 @@ class FirmwareState:
         known = self.registry.attributes.get(attribute) if self.registry else None
         return known is None or known.takes(value) or _chosen(known, value) is not None
 
-    def takes_again(self, attribute: str, now: Scalar) -> bool:
-        """Return whether a present value can be written again to the letter, as the way back does; True without a registry."""
+    def no_way_back(self, attribute: str, now: Scalar) -> str | None:
+        """Return why a present value cannot be written again to the letter, as the way back does; None without a registry."""
         known = self.registry.attributes.get(attribute) if self.registry else None
-        return known is None or known.takes(now)
+        if known is None or known.takes(now):
+            return None
+        return f"is set to {now}, which the attribute registry does not allow: it could not be undone"
 
     def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
         """Return what changes along with a profile, as the vendor's sheet has it, of what this machine has and sees otherwise."""

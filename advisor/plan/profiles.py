@@ -137,9 +137,8 @@ class _Profile:
         """Return what is written where only held settings are wanted, or the free value itself."""
         if wanted is None and self._is(self.now, self.lock.value):
             return held
-        if self.now is not None and not self.ground.takes_again(self.name, self.now):
-            stands = f"{self.name}, which holds it, is set to {self.now}, which the attribute registry does not allow"
-            self._refuse(held, lambda _: f"{stands}: it could not be undone")
+        if self.now is not None and (why := self.ground.no_way_back(self.name, self.now)):
+            self._refuse(held, lambda _: f"{self.name}, which holds it, {why}")
             return []
         if self.now is None and not self.ground.order and "unknown" not in self.ground.include:
             self.lists.look_up += [each.left(f"{self.name} may hold it, whose present value is not known") for each in held]

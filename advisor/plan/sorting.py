@@ -50,8 +50,8 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
 
 def _no_way_back(place: Place, now: Scalar, ground: FirmwareState) -> str | None:
     """Return why a present value could not be written again; None where it could."""
-    if not ground.takes_again(place.attribute or "", now):
-        return f"it is set to {now}, which the attribute registry does not allow: it could not be undone"
+    if why := ground.no_way_back(place.attribute or "", now):
+        return f"it {why}"
     if ground.nameless(place.attribute or "", place.spoken.values()):
         cure = "give the attribute registry with a further --bios"
         return f"it is set to {now}, the menu's words; what the tools call that is not known: {cure}"
