@@ -109,6 +109,11 @@ class Environment(Value):
     virtual: str | None = Field(default=None, description="kvm, vmware, qemu, ...; 'none' on real hardware")
     container: str | None = Field(default=None, description="docker, podman, apptainer, ...; 'none' outside")
 
+    @property
+    def is_virtual(self) -> bool:
+        """Return whether this is known to be a virtual machine."""
+        return self.virtual not in (None, "none")
+
 
 class Tool(Value):
     """A launcher, scheduler or library on PATH."""

@@ -66,7 +66,7 @@ def _processor(machine: Machine, seen: Picture) -> str:
 
 def _size(machine: Machine, layout: Layout) -> Iterator[str]:
     topology = machine.topology
-    if machine.environment and machine.environment.virtual not in (None, "none"):
+    if machine.environment and machine.environment.is_virtual:
         yield f"a virtual machine ({plain(str(machine.environment.virtual), 40)})"
     if topology is None:
         return

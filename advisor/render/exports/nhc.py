@@ -133,7 +133,7 @@ def _contents(path: str, pattern: str) -> Check:
 
 
 def _is_virtual(machine: Machine) -> bool:
-    return machine.environment is not None and machine.environment.virtual not in (None, "none")
+    return machine.environment is not None and machine.environment.is_virtual
 
 
 def _hardware(machine: Machine) -> Iterator[Check]:
