@@ -89,9 +89,7 @@ def write_job(folder: Path, made: "Binding") -> "BoundJob":
     files = {SCRIPT: File(launch_script(launch.argv, launch.environment, about), program=True)}
     files |= {name: File(_named(lines(), place)) for name, lines in made.launch.files.items()}
     values = script_values(made, place, command)
-    for name, template in job_templates().items():
-        if not _is_wanted(name, made):
-            continue  # it starts nothing there, as srun in a job of PBS
+    for name, template in _wanted_templates(made).items():
         text = fill(template, values, f"{FOLDER}/{name}.j2")
         files[f"job.{name}"] = File(text.splitlines(), program=True)
     if len(values["hosts"]) > _MOST_NAMED:
@@ -146,17 +144,17 @@ def job_templates() -> dict[str, str]:
     return {name: template_text(path) for name, path in template_files(FOLDER).items()}
 
 
-def _is_wanted(name: str, made: "Binding") -> bool:
-    """Whether a job script is written: where its launcher starts ranks, and on machines with Slurm's files no other of ours."""
-    if name not in JOB_SCRIPTS:
-        return True
-    schedulers = launchers()[made.launch.launcher].JOB.schedulers
-    if schedulers is None:
-        schedulers = USUAL_SCRIPTS
-        slurm = any(each.slurm_conf or each.slurm_nodes for each in made.job_hosts.machines)
-        if slurm and template_files(FOLDER)[name].is_relative_to(templates()):
-            return name == "slurm"
-    return name in schedulers
+def _wanted_templates(made: "Binding") -> dict[str, str]:
+    """Return the job scripts' templates whose scheduler starts the launcher's ranks, and a site's own of other names.
+
+    A launcher that runs under all has the usual ones; on machines with Slurm's files ours of other schedulers are left out.
+    """
+    own, files = launchers()[made.launch.launcher].JOB.schedulers, template_files(FOLDER)
+    wanted = {name for name in files if name not in JOB_SCRIPTS or name in (USUAL_SCRIPTS if own is None else own)}
+    if own is None and any(each.slurm_conf or each.slurm_nodes for each in made.job_hosts.machines):
+        ours = {name for name, path in files.items() if name in JOB_SCRIPTS and path.is_relative_to(templates())}
+        wanted -= ours - {"slurm"}
+    return {name: text for name, text in job_templates().items() if name in wanted}
 
 
 def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str, Any]:
