@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from advisor.tune.interval import median_interval
 from benchmarks.quiet import by_turns, conditions
 
 ROOT = Path(__file__).parents[1]
@@ -83,10 +84,10 @@ def rows(races: int, folder: Path) -> Iterator[str]:
 
 
 def _ratio(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median of the rounds' ratios, and between which of them it lies: 95 %, by the sign test."""
-    ratios = sorted(each / beside for each, beside in zip(one, other, strict=True))
-    away = int(len(ratios) / 2 - 0.98 * len(ratios) ** 0.5)
-    return ratios[away], statistics.median(ratios), ratios[-1 - away]
+    """Return the median of the rounds' ratios, and between which of them it lies."""
+    ratios = [each / beside for each, beside in zip(one, other, strict=True)]
+    least, most = median_interval(ratios) or (min(ratios), max(ratios))
+    return least, statistics.median(ratios), most
 
 
 def _measures(line: str, folder: Path) -> Any:
