@@ -129,9 +129,9 @@ class _Adapter(HTTPAdapter):
     def send(  # noqa: PLR0917 - as requests calls it
         self,
         request: Any,
-        stream: bool = False,  # noqa: FBT001, FBT002
+        stream: bool = False,  # noqa: FBT001, FBT002 - likewise
         timeout: Any = None,
-        verify: Any = True,  # noqa: FBT002
+        verify: Any = True,  # noqa: FBT002 - likewise
         cert: Any = None,
         proxies: Any = None,
     ) -> Any:

@@ -256,7 +256,7 @@ def asks_the_network(name: str, program: str) -> bool:
         return not os.path.isfile(named)  # noqa: PTH113 - beside the texts below
     prefix = os.path.dirname(os.path.dirname(os.path.realpath(program)))  # noqa: PTH120 - likewise
     places = (*SLURM_CONF, f"{prefix}/etc/slurm.conf", f"{prefix}/etc/slurm/slurm.conf")
-    return not any(os.path.isfile(place) for place in places)  # noqa: PTH113
+    return not any(os.path.isfile(place) for place in places)  # noqa: PTH113 - likewise
 
 
 def quiet_environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -113,7 +113,7 @@ def one_each(drafts: Iterable[Draft], lists: LeftOut) -> list[Draft]:
     kept = []
     for found in by_attribute.values():
         if len({(type(each.value), each.value) for each in found}) > 1:
-            lists.refuse(found, lambda each, found=found: _both(each, found))  # type: ignore[misc]
+            lists.refuse(found, lambda each, found=found: _both(each, found))  # type: ignore[misc] # mypy infers no lambda with a default
             continue
         joined = found[0]
         for each in found[1:]:
