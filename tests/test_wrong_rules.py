@@ -246,7 +246,7 @@ def test_the_program_shows_no_traceback(tmp_path: Path) -> None:
         [sys.executable, "-m", "advisor", "rules", "check", "--rules", str(tmp_path / "pipe")],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -120,7 +120,7 @@ def test_ctrl_c_shows_what_is_done(kernels: Path, tmp_path: Path) -> None:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(120) == 130
     kept = read_measurements([file])
     assert (kept.results[0].kernel, {each.why for each in kept.missing}) == ("membw", {"stopped by Ctrl-C"})
 

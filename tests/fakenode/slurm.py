@@ -197,7 +197,7 @@ def _port() -> int:
 
 def _wait(made: Cluster) -> None:
     """Wait until every node is idle."""
-    for _ in range(60):
+    for _ in range(240):
         asked = ["sinfo", "--Node", "--noheader", "-o", "%N %T"]
         done = subprocess.run(asked, env=made.environment, capture_output=True, text=True, check=False, timeout=30)
         states = done.stdout.split()[1::2]

@@ -60,7 +60,7 @@ def _ended(running: "subprocess.Popen[bytes]") -> None:
 
 
 def _until(log: Path, pattern: str) -> None:
-    for _ in range(300):
+    for _ in range(900):
         if re.search(pattern, log.read_text()):
             return
         time.sleep(0.05)
@@ -69,7 +69,7 @@ def _until(log: Path, pattern: str) -> None:
 def _looked(folder: Path, variables: Mapping[str, str]) -> Registered:
     """Return the node once its state is settled; of a slurmctld that ended, its last words."""
     state = reason = ""
-    for _ in range(100):
+    for _ in range(300):
         done = subprocess.run(
             ["scontrol", "--oneliner", "show", "node", "n1"],
             env=dict(variables),

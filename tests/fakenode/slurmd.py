@@ -115,13 +115,13 @@ def started(xml: Path, parameters: str = "") -> tuple[tuple[int, int, int, int, 
                     return None
             finally:
                 running.kill()
-                running.wait(10)
+                running.wait(60)
     return _shape(text), {int(mine): int(kernels) for mine, kernels in _MAP.findall(text)}
 
 
 def _until_known(log: Path, running: "subprocess.Popen[bytes]") -> str:
     """Return what was logged once slurmd knows its node: it says it a second time with what slurm.conf has."""
-    for _ in range(200):
+    for _ in range(1200):
         text = log.read_text()
         if "CPUs=" in text or running.poll() is not None:
             return text

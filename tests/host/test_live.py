@@ -101,9 +101,9 @@ def test_time_limit_ends_the_whole_group(host: LiveHost, tmp_path: Path) -> None
     start = time.monotonic()
     ran = host.run(("sh", "-c", f"sleep 60 & echo $! > {note}; wait"), timeout=0.5)
     assert ran.why == Why.TIMEOUT
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 50
     child = Path(f"/proc/{note.read_text().strip()}/stat")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while child.exists() and child.read_text().split()[2] not in "ZX" and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not child.exists() or child.read_text().split()[2] in "ZX"
@@ -112,8 +112,8 @@ def test_time_limit_ends_the_whole_group(host: LiveHost, tmp_path: Path) -> None
 def test_child_that_keeps_the_output_open_ends_in_time(host: LiveHost) -> None:
     """A daemon that holds the pipe cannot make the tool wait."""
     start = time.monotonic()
-    assert host.run(("setsid", "sh", "-c", "sleep 3 & exit 0"), timeout=0.5).why == Why.TIMEOUT
-    assert time.monotonic() - start < 3
+    assert host.run(("setsid", "sh", "-c", "sleep 20 & exit 0"), timeout=0.5).why == Why.TIMEOUT
+    assert time.monotonic() - start < 15
 
 
 def test_output_is_bounded(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +123,11 @@ def test_output_is_bounded(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_prefetch_runs_all_at_once(host: LiveHost, tmp_path: Path) -> None:
-    """Commands started ahead run side by side and once; a later run gets their answer."""
-    slow = [("sh", "-c", f"echo {n} >> {tmp_path}/{n}; sleep 0.6; echo {n}") for n in range(4)]
-    start = time.monotonic()
+    """Commands started ahead run side by side and once, each until all have begun; a later run gets their answer."""
+    wait = f"until [ -e {tmp_path}/0 -a -e {tmp_path}/1 -a -e {tmp_path}/2 -a -e {tmp_path}/3 ]; do sleep 0.1; done"
+    slow = [("sh", "-c", f"echo {n} >> {tmp_path}/{n}; {wait}; echo {n}") for n in range(4)]
     host.prefetch(slow)
     assert [host.run(argv).out for argv in slow] == [b"0\n", b"1\n", b"2\n", b"3\n"]
-    assert time.monotonic() - start < 2
     assert host.run(slow[3]).out == b"3\n"
     assert (tmp_path / "3").read_text() == "3\n"
 
@@ -206,14 +205,14 @@ def test_what_a_launcher_leaves_behind_is_ended(host: LiveHost, tmp_path: Path) 
     """A rank in a group of its own that outlives the launcher is neither waited for nor left."""
     start = time.monotonic()
     ran, _ = launched(host, "bash", "-c", f"set -m; sleep 60 & echo $! > {tmp_path}/pid; exit 0")
-    assert (ran.status, ran.why, time.monotonic() - start < 10) == (0, None, True)
+    assert (ran.status, ran.why, time.monotonic() - start < 50) == (0, None, True)
     assert gone(tmp_path / "pid")
 
 
 def gone(note: Path) -> bool:
     """Return whether the process whose number a file holds ends soon."""
     stat = Path(f"/proc/{note.read_text().strip()}/stat")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         try:
             if stat.read_text().rpartition(")")[2].split()[0] in "ZX":

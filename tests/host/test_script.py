@@ -177,7 +177,7 @@ def test_interrupt_cleans_up(tmp_path: Path, shell: Shell) -> None:
         while b"sleep" not in process.stderr.readline():
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
     assert (list(tmp_path.glob("advisor-capture*")), (tmp_path / "node.tar.gz").exists()) == ([], False)
 
 

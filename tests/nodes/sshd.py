@@ -161,7 +161,7 @@ def sshd(folder: Path, nodes: Mapping[str, str], seen: Mapping[str, str] | None 
             yield Nodes(folder, tuple(nodes))
         finally:
             server.terminate()
-            server.wait(10)
+            server.wait(60)
 
 
 def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> None:
