@@ -49,6 +49,7 @@ LINES = Dialect(
     which=late("rewrite:which_open_mpi"),
     lists=late("cpu_lists:open_mpi_lists"),
     spellings=late("option_tables:long_or_short"),
+    equals=True,
     settle=late("openmpi.repeated:settled5"),
 )
 

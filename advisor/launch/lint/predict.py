@@ -16,7 +16,7 @@ from advisor.launch.lint.openmpi.parameters import unclear_parameters
 from advisor.launch.lint.openmpi.prrte import adapters, homes_of_devices
 from advisor.launch.lint.outcome import Refused, Unclear
 from advisor.launch.lint.request import Request, hosts, request_of
-from advisor.launch.lint.rewrite import BINDING, missing
+from advisor.launch.lint.rewrite import BINDING, apart, missing
 from advisor.launch.registry import launchers, of_lines
 from advisor.model.cpuset import CpuSet, union
 from advisor.model.hardware.machine import Machine
@@ -64,7 +64,11 @@ def _said_twice(line: Line, begin: str) -> None:
     for name in ("--rank-by", "--bind-to"):
         if line.family == "openmpi5" and line.release and sum(segment.has(name) for segment in line.segments) > 1:
             raise Refused(f"5.0 takes {name} once in a line, and it is there for several programs; nothing starts")
-    if any(said.name in BINDING for segment in line.segments[1:] for said in segment.options):
+    first = {(said.name, said.values) for said in line.first.options if said.name in _OWN}
+    later = [said for segment in line.segments[1:] for said in segment.options if said.name in BINDING]
+    if line.family == "openmpi4" and all((said.name, said.values) in first for said in later):
+        return  # the same words again change nothing (4.1.4, observed)
+    if later:
         raise Unclear(f"{begin}another than the first says where its ranks go")
 
 
@@ -180,6 +184,9 @@ def _understood(made: Prediction) -> None:
         if made.line.known_from.startswith("nothing"):
             raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and which launcher is meant is not known")
         raise Refused(f"it does not know {word.word[:80]}")
+    joined = (said for said in made.line.options if said.known and "=" in said.written[0] and apart(said))
+    if said := next(joined, None):
+        raise Unclear(f"5.0.11 refuses {said.written[0][:60]}, and whether this release takes it was not seen")
     if made.want.fault:
         raise Refused(f"{made.want.fault}; nothing starts")
 

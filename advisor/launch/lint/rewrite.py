@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from advisor.launch.lint.command_line import HYPHENS, Words
 from advisor.launch.lint.line import Line, Said, release_of
+from advisor.launch.lint.option_tables import OPENMPI
 from advisor.launch.lint.request import Request
 from advisor.model.hardware.operating_system import Tool
 
@@ -111,10 +112,28 @@ class Missing:
 def missing(line: Line, want: Request) -> Iterator[Missing]:
     """Yield what this version of Open MPI does not know; nothing starts then."""
     for said in line.options:
-        if line.family == "openmpi5":
+        if said.known and "=" in said.written[0]:
+            yield from _joined(said, line)
+        elif line.family == "openmpi5":
             yield from _gone(said, want)
         elif line.family == "openmpi4":
             yield from _new(said)
+
+
+def apart(said: Said) -> bool:
+    """Whether 5.0.11 takes no sign of equality behind an option: of these, and where it has no value (observed)."""
+    short = said.written[0].lstrip("-").startswith("c=")
+    return short or said.name in ("--map-by", "--bind-to", "--rank-by") or not OPENMPI[said.name][0]
+
+
+def _joined(said: Said, line: Line) -> Iterator[Missing]:
+    """Yield an option that is one word with its value, where its version does not take that."""
+    word, better = " ".join(said.written), " ".join((said.name, *said.values))
+    if line.family == "openmpi4":
+        yield Missing("value-apart", word, "4.x takes the value of an option as the next word, never after =", better)
+    elif line.family == "openmpi5" and line.release == (5, 0, 11) and apart(said):
+        better = better if OPENMPI[said.name][0] else said.name
+        yield Missing("value-apart", word, f"5.0.11 takes no = after {said.name} (seen: an error, nothing starts)", better)
 
 
 def _gone(said: Said, want: Request) -> Iterator[Missing]:

@@ -82,6 +82,8 @@ LINES: tuple[tuple[str, str | None, str, str], ...] = (
     (ROME, "5.0.6", "mpirun -np 4 --bind-to cpu-list:ordered --cpu-list 0,2,4,6 ./a", "gone-in-5"),
     (ROME, "5.0.6", "mpirun -np 8 --map-by socket --rank-by core --bind-to core ./a", "gone-in-5"),
     (ROME, "5.0.6", "mpirun -np 8 -map-by numa -bind-to core ./a", "single-hyphen"),
+    (ROME, "5.0.11", "mpirun -np=8 --map-by=numa --bind-to core ./a", "value-apart"),
+    (ROME, "4.1.4", "mpirun -np 8 --bind-to=none --report-bindings ./a", "value-apart"),
     (ROME, "5.0.6", "mpirun --novm -np 4 --map-by core --bind-to core ./a", "gone-in-5"),
     (ROME, "5.0.6", "mpirun -np 4 --map-by numa,PE=2 ./a", "comma"),
     (ROME, "4.1.4", "mpirun -np 8 --map-by ppr:1:package --bind-to core ./a", "only-in-5"),
@@ -461,6 +463,13 @@ def test_words_of_4_that_5_refuses_are_named(words: str) -> None:
     found = told(ROME, "5.0.11", f"mpirun -np 2 {words} ./a")
     assert found.ranks is None
     assert {each.id for each in found.warnings} & {"gone-in-5", "single-hyphen"}
+
+
+def test_a_value_behind_a_sign_of_equality_is_left_open_where_no_release_was_asked() -> None:
+    """5.0.11 takes -np=2 and refuses --bind-to=core; of other releases nothing is known."""
+    lines = (("5.0.11", "-np=2 --bind-to core"), ("5.0.11", "-np=2 --bind-to=core"), ("5.0.6", "-np=2 --bind-to=core"))
+    said = [told(ROME, version, f"mpirun {words} ./a").binding.split(":")[0] for version, words in lines]
+    assert said == ["2 ranks, each bound to one core of its own (rank", "The launcher refuses", "Not predicted rank by rank"]
 
 
 @pytest.mark.parametrize("text", ["x", "-4", "2.5", "1e3"])

@@ -223,13 +223,17 @@ def _qualifiers5(words: Sequence[str], others: Sequence[str] = _QUALIFIERS) -> M
     return Mapped(None, None, pe, None, file, frozenset(found), fault, devices_each=devices)
 
 
+_OF_BINDING = {False: ("if-supported", "overload-allowed", "ordered"), True: ("overload-allowed", "no-overload", "if-supported")}
+"""Modifiers of --bind-to, of Open MPI 4 and 5 (4.1.4 and 5.0.11, observed)."""
+
+
 def bound(text: str | None, *, five: bool) -> Bound:
     """Return what a --bind-to says."""
     if not text:
         return Bound()
     head, _, rest = text.partition(":")
     flags = [word.lower() for word in re.split("[:,]", rest) if word]
-    known = ("overload-allowed", "if-supported", "no-overload", "ordered", "report")
+    known = _OF_BINDING[five]
     odd = next((flag for flag in flags if _alike(flag, known) is None), None)
     fault = f"--bind-to has no modifier {odd[:40]}" if odd else None
     overload = any(_alike(flag, known) == "overload-allowed" for flag in flags)
