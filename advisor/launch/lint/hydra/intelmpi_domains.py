@@ -44,7 +44,7 @@ def counted(tree: Tree, number: int, order: str, count: int) -> int:
     if order in APART and kind in ("cache3", "cache2") and len(tree.level("numa")) >= number * count:
         kind = "core"
     if number >= len(tree.level(kind)):
-        return len(tree.topology.inside.pus)
+        return len(tree.topology.inside.pus) + (kind == "socket" or number > len(tree.level(kind)))
     tree.even((kind,))
     if len(set(tree.level(kind))) < len(tree.level(kind)):
         raise Unclear("a number with a layout counts NUMA nodes here, of which some are memory alone: that was not seen often")
@@ -78,9 +78,9 @@ def domains(tree: Tree, domain: str, order: str, count: int, pins: Pins) -> Give
 def _sized(tree: Tree, size: int, order: str, count: int) -> Given:
     """Return domains of so many hardware threads."""
     everything = tree.topology.inside.pus
-    if size >= len(everything):
-        return (everything,) * count
     order = "compact" if tree.partial else order
+    if size > len(everything) or (size == len(everything) and (count > 1 or order not in ("bunch", "range"))):
+        return (everything,) * count  # one rank of as many as there are has a socket: the homes of ranks say which (observed)
     blocks, pus = _blocks(tree, size, everything), [cpus.first or 0 for cpus in tree.level("pu")]
     if order in APART and count <= len(blocks):
         found = [[first_of(part, pus, size) for part in parts] for parts in tree.spread(count)]

@@ -71,8 +71,13 @@ def _parts(allowed: CpuSet, tree: Tree, count: int, *, cell: str) -> tuple[CpuSe
 
 
 def masks(text: str, topology: Topology, count: int) -> Given | None:
-    """Return the masks of I_MPI_PIN_DOMAIN; None where Intel MPI passes them over, silently: too many, too few, or without 0x."""
-    entries = text.strip("[]").split(",")
+    """Return the masks of I_MPI_PIN_DOMAIN; None where Intel MPI passes them over, silently: too many, too few, or without 0x.
+
+    Commas with nothing between them are one, and of the last word its last letter is left out, bracket or not (observed).
+    """
+    if "]" in text[:-1] and text[-1] != "]":
+        raise Unclear("what follows the masks in I_MPI_PIN_DOMAIN ends Intel MPI, or not: it was not seen often")
+    entries = [entry for entry in text[1:-1].split(",") if entry]
     fitting = len(entries) == count <= MASKS
     if not fitting or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
         return None
