@@ -15,7 +15,7 @@ ENTITIES: dict[str, Entity | None] = {"": None, "threads": "threads", "cores": "
 BY_CORE = ("compute_bound", "memory_bound")
 Shaped = tuple[int | None, int | None, int | None]
 """Sockets of a node, cores of a socket and threads of a core, None where they are not said."""
-_NONE = frozenset({"none", "no", "off", "n"})
+_NONE = frozenset({"none", "no"})
 
 
 def number_of(said: Mapping[str, str], option: str) -> int | None:

@@ -129,7 +129,10 @@ def step_request(made: "Prediction", said: dict[str, str]) -> StepRequest:
     per_node, each = number_of(said, "--ntasks-per-node"), number_of(said, "--cpus-per-task")
     by_shape = _shape(said)
     each_node = math.prod(number or 1 for number in by_shape) if None not in by_shape else per_node or 1
-    total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes)) or each_node * len(nodes)
+    total = number_of(said, "--ntasks") or len(listed) or of_gpus(said, len(nodes))
+    if not total and each and not per_node and None in by_shape:
+        raise Unclear("srun -c without -n starts as many tasks as its job has CPUs for, and how many it has is not known")
+    total = total or each_node * len(nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
     if listed and len(listed) != total:
