@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from advisor.launch.lint.line import Line
     from advisor.launch.lint.predict import Prediction
 
-_ELSEWHERE = frozenset({"-configfile", "-hosts-group", "-nolocal", "-cpu-bind", "-rmk", "-gtool", "-grr", "-localhost"})
+_ELSEWHERE = frozenset({"-configfile", "-hosts-group", "-nolocal", "-cpu-bind", "-rmk", "-gtool", "-localhost"})
 _FOREIGN = frozenset(
     {"-umask", "-topolib", "-output-from", "-gpus-per-proc", "-gpu-subdevs-per-proc", "-memory-alloc-kinds", "-timeout"}
     | {"-report-bindings", "-disable-hostname-propagation", "-enable-hostname-propagation", "-hybrid-hosts", "-pmi-port"}
@@ -28,7 +28,13 @@ _FOREIGN = frozenset(
 )
 """Options of other Hydras that 2021.18 ends at: "unrecognized argument"."""
 _ONCE = (
-    *(("-ppn", "-rr"), ("-prepend-rank", "-prepend-pattern", "-prepend-timestamp"), ("-usize",), ("-launcher",), ("-iface",)),
+    *(
+        ("-ppn", "-rr", "-grr"),
+        ("-prepend-rank", "-prepend-pattern", "-prepend-timestamp"),
+        ("-usize",),
+        ("-launcher",),
+        ("-iface",),
+    ),
     *(("-outfile-pattern",), ("-errfile-pattern",), ("-s",), ("-nameserver",), ("-print-all-exitcodes",)),
     *(("-verbose",), ("-enable-auto-cleanup", "-disable-auto-cleanup")),
 )
@@ -119,7 +125,10 @@ def _unsaid(made: "Prediction") -> int:
         return each or _cores(made.topology)
     if each is None or named.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
         raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
-    return each * len(listed(made, named.name, named.values[-1]))
+    hosts = listed(made, named.name, named.values[-1])
+    if len(set(hosts)) < len(hosts):
+        raise Unclear("without -n, how often Intel MPI counts a host that is listed twice, was not seen")
+    return each * len(hosts)
 
 
 def _cores(topology: Topology) -> int:
@@ -146,8 +155,12 @@ _ON = frozenset({"1", "yes", "on", "enable"})
 _READ = frozenset({"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_CELL"})
 _WORDS = ("I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_CELL", "I_MPI_PIN_PROCESSOR_LIST")
 _HARMLESS = re.compile(
-    r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER)"
+    r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER"
+    r"|(?:FALLBACK|DEVICE|MALLOC|PMI_LIBRARY|JOB_TIMEOUT|SPIN_COUNT|WAIT_MODE|CBWR|LIBRARY_KIND|THREAD_SPLIT|HARD_FINALIZE"
+    r"|DYNAMIC_CONNECTION|SCALABLE_OPTIMIZATION|MPIRUN_CLEANUP|COMPATIBILITY|REMOVED_VAR_WARNING|VAR_CHECK_SPELLING|TMPDIR"
+    r"|SILENT_ABORT|PRINT_VERSION|OUTPUT_CHUNK_SIZE|HYDRA_(?:BRANCH_COUNT|PMI_CONNECT|CLEANUP))$|(?:DAPL|TMI|OFA|RDMA|COLL|LUSTRE)_)"
 )
+"""Variables beside which ranks were bound as without them (2021.18, sixty of them on three machines)."""
 
 
 def _known(pins: Pins) -> None:
