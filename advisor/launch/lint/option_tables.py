@@ -167,6 +167,7 @@ SRUN: Options = {
     "--network": (1, "uses the network {0}"),
     "--jobid": (1, "inside the job {0}"),
     "--wait": (1, "waits {0} seconds for the last rank"),
+    "--cpu-freq": (1, "sets the CPUs to the frequency {0}"),
 }
 SRUN_ALIASES: Mapping[str, str] = {
     "-n": "--ntasks",

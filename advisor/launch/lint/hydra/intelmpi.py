@@ -70,7 +70,16 @@ def ranks(made: "Prediction") -> tuple[LintRank, ...]:
     return tuple(found)
 
 
+def _heard(line: "Line") -> None:
+    """Raise Refused of a line that asks for the version alone, Unclear of versions that were never asked."""
+    if any(said.written[0].lstrip("-") == "V" for said in line.options):  # of MPICH it is -verbose
+        raise Refused("it prints its version, and ends")
+    if line.release is not None and line.release < (2019, 0, 0):
+        raise Unclear("Intel MPI before 2019 pinned in other ways")
+
+
 def _odd(line: "Line") -> None:
+    _heard(line)
     for said in line.options:
         if not said.known:
             raise Unclear(f"{said.written[0][:40]} of mpiexec.hydra is not known here")
@@ -88,8 +97,6 @@ def _odd(line: "Line") -> None:
                 "what is said before and after the hosts may be said twice (observed); which counts was not"
             ) from refusal
         raise
-    if line.release is not None and line.release < (2019, 0, 0):
-        raise Unclear("Intel MPI before 2019 pinned in other ways")
     if not all(segment.command for segment in line.segments):
         raise Refused("no executable provided")
 

@@ -117,7 +117,9 @@ def _odd(line: "Line") -> None:
 
 
 def once(line: "Line", whole: Iterable[tuple[str, ...]], each: Iterable[tuple[str, ...]]) -> None:
-    """Refuse a line that says one of some options twice, in the whole of it or in one of its programs."""
+    """Refuse a line that says one of some options twice, in the whole of it or in one of its programs; or asks for no ranks."""
+    if any(said.name == "-info" for said in line.options):
+        raise Refused("it prints what it was built with, and ends")
     programs = [[said.name for said in segment.options] for segment in line.segments]
     every = [name for names in programs for name in names]
     for scopes, groups in (([every], whole), (programs, each)):
