@@ -26,6 +26,11 @@ from advisor.model.placement import LintRank
 
 _HOSTS = frozenset({"--host", "--hostfile"})
 _OWN = frozenset({"--map-by", "--rank-by", "--bind-to"})
+_OLD = frozenset(
+    {"--tag-output", "--timestamp-output", "--merge-stderr-to-stdout", "--report-bindings", "--display-map", "--cpus-per-proc"}
+    | {"--display-allocation", "--oversubscribe", "--nooversubscribe", "--use-hwthread-cpus", "--cpus-per-rank"}
+)
+"""Old words that 5.0.11 turns into new ones: behind --npernode beside a --map-by it then passes over that they contradict."""
 
 
 def _says(segment: Segment) -> bool:
@@ -187,6 +192,9 @@ def _understood(made: Prediction) -> None:
     joined = (said for said in made.line.options if said.known and "=" in said.written[0] and apart(said))
     if said := next(joined, None):
         raise Unclear(f"5.0.11 refuses {said.written[0][:60]}, and whether this release takes it was not seen")
+    old = made.five and (made.want.fault or "").startswith("both ") and any(said.name in _OLD for said in made.line.options)
+    if old:
+        raise Unclear(f"{made.want.fault}: 5.0.11 passes over that where another old word is behind it")
     if made.want.fault:
         raise Refused(f"{made.want.fault}; nothing starts")
 
