@@ -12,6 +12,9 @@ from advisor.model.hardware.platform_traits import Maker, traits
 _ENOUGH = 4
 """Attributes of another's sheet that tell whose a file is; a few names are everybody's."""
 
+_TELLING = 2 * _ENOUGH
+"""Attributes of a sheet that tell whose a file is where nothing else does; a Cisco UCS server has four of Supermicro's names."""
+
 _MANY = 20
 """Attributes of a whole resource, and of a sheet that has more than a few names."""
 
@@ -71,7 +74,7 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
     """Yield that the attributes are another vendor's: many of that sheet, hardly any of this one."""
     if vendor is None or not vendor.match:
         most, likest = max(((_hits(_stems(each), names), each) for each in vendors().values()), key=lambda scored: scored[0])
-        if most >= _ENOUGH:
+        if most >= _TELLING:
             text = f"the BIOS attributes are {likest.name}'s, and who made this machine is not known"
             yield BiosMismatch(f"{text}: advisor checklist --vendor {likest.id}", sure=False)
         return

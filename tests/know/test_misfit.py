@@ -33,6 +33,14 @@ def test_where_no_maker_is_known_the_file_tells_it() -> None:
     assert found == (text, False)
 
 
+def test_a_few_names_that_another_maker_has_too_do_not_tell_the_maker() -> None:
+    """A Cisco UCS server with a Xeon has some of Supermicro's names: nobody is sent to Supermicro's words for that."""
+    names = ("SNC", "KTIPrefetch", "LLCPrefetch", "PatrolScrub", "XPTPrefetch", "IntelVT", "NUMAOptimize", "CPUPerformance")
+    found = [bios_mismatch(Bios(attributes=dict.fromkeys(names, "Enabled")), None, vendor, "cascade-lake", None) for vendor in
+             (None, vendors()["generic"])]  # fmt: skip
+    assert found == [None, None]
+
+
 @pytest.mark.parametrize(
     ("product", "sure"), [("PowerEdge XE8640", True), ("PowerEdge R750", False), ("PowerEdge R750xa", False), (None, False)]
 )
