@@ -22,7 +22,7 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         _content(wish, ground, lists)
         return None
     if wish.value is None or place is None or place.attribute is None or place.vendor_value is None or not place.exact:
-        lists.by_hand.append(_left(wish, _nameless(wish)))
+        _list_nameless(wish, ground, lists)
         return None
     if lacks := ground.lacks(place.attribute):
         lists.absent.append(_left(wish, lacks))
@@ -148,9 +148,17 @@ def _left(wish: WantedSetting, reason: str) -> NotWritten:
     )
 
 
-def _nameless(wish: WantedSetting) -> str:
+def _list_nameless(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> None:
+    """List a wish without an attribute: as absent where the BIOS was given and has none of that beginning."""
+    stem = wish.place.attribute if wish.place and wish.place.vendor_value is not None else None
     if wish.value is None:
-        return "the machine decides the value"
-    if wish.place and wish.place.attribute and wish.place.vendor_value is not None:
-        return f"the attribute's name is not certain here ({wish.place.attribute}...): give the BIOS attributes with --bios"
-    return "its name or value is not known here"
+        lists.by_hand.append(_left(wish, "the machine decides the value"))
+    elif stem is None:
+        lists.by_hand.append(_left(wish, "its name or value is not known here"))
+    elif ground.bios is None:
+        why = f"the attribute's name is not certain here ({stem}...): give the BIOS attributes with --bios"
+        lists.by_hand.append(_left(wish, why))
+    elif any(name.startswith(stem.partition("{n}")[0]) for name in ground.present):
+        lists.by_hand.append(_left(wish, f"which of the attributes {stem.replace('{n}', 'N')}... is meant is not certain here"))
+    else:
+        lists.absent.append(_left(wish, f"the BIOS attributes given have no {stem.replace('{n}', 'N')}..."))

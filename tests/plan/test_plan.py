@@ -286,6 +286,15 @@ def test_names_that_are_not_certain_are_left_to_hands() -> None:
     assert written(plan([asks("l3", "cpu.prefetch", "on")], platform=None, bios=DELL)) == []
 
 
+def test_nobody_is_asked_for_attributes_that_were_given() -> None:
+    """Where the BIOS was given, what it has not is not on this machine; where several may be meant, that is said."""
+    nothing = plan([asks("smt", "cpu.smt", "off")], vendor="supermicro", platform="sapphire-rapids", bios={"SNC_1A2B": "Auto"})
+    assert reasons(nothing.absent) == [("off", "the BIOS attributes given have no Hyper_Threading_ALL_...")]
+    two = {"Hyper_Threading_ALL__F27F": "Enable", "Hyper_Threading_ALL__F280": "Enable"}
+    several = plan([asks("smt", "cpu.smt", "off")], vendor="supermicro", platform="sapphire-rapids", bios=two)
+    assert reasons(several.by_hand) == [("off", "which of the attributes Hyper_Threading_ALL_... is meant is not certain here")]
+
+
 def test_a_page_gives_the_line_of_the_makers_tool_with_what_goes_first() -> None:
     """Where the tool takes several attributes in one line, what must be set first stands in it."""
     bios = Bios(attributes={"WorkloadProfile": "GeneralPowerEfficientCompute", "NumaMemoryDomainsPerSocket": "Auto"})
