@@ -176,10 +176,28 @@ def _refusal(draft: Draft, after: Settled, active: list[Draft], ground: Firmware
     if after.values.get(draft.attribute) != named(registry, draft.attribute, draft.value):
         return f"the attribute registry sets it to {after.word(draft.attribute)}{beside}"
     upset = moved(registry, ground.present, {draft.attribute: draft.value})
+    wanted = {each.attribute for each in active}
     for attribute, value in upset.items():
         mine = next((each for each in active if each.attribute == attribute and each is not draft), None)
         if mine is not None and draft.kind == "wanted" and mine.serious and not draft.serious:
             return f"it would set {attribute} to {_word(value)}, and {mine.told()} is wanted"
+    lost = _lost(draft, upset.keys() - wanted, ground, registry)
+    return f"it would change {lost}, which could not be put back" if lost else None
+
+
+def _lost(draft: Draft, upset: Iterable[str], ground: FirmwareState, registry: Registry) -> str | None:
+    """Return what changes along with a write, does not go back with it, and could not be written back after it.
+
+    What is read-only once the write is taken back is the firmware's to bring back: a profile has its own settings.
+    """
+    present = {name: value for name in sorted(upset) if (value := ground.present.get(name)) is not None}
+    if draft.now is None or not present:
+        return None
+    after = settle(registry, ground.present, {draft.attribute: draft.value}).values
+    again = settle(registry, after, {draft.attribute: draft.now})
+    for name, own in present.items():
+        if ground.no_way_back(name, own) and again.values.get(name) != own and not again.refuses(name):
+            return f"{name} from {own} to {_word(after.get(name))}"
     return None
 
 
@@ -194,14 +212,22 @@ def _by_registry(drafts: list[Draft], ground: FirmwareState, registry: Registry,
     while left:
         flags = settle(registry, values, {})
         free = [draft for draft in left if not flags.refuses(draft.attribute)]
-        ready = next((draft for draft in free if not _moved_by_others(draft, free, values, registry)), next(iter(free), None))
-        if ready is None:
+        ready = [draft for draft in free if not _moved_by_others(draft, free, values, registry)]
+        stands = ((draft, after) for draft in (ready or free) if (after := _standing(draft, values, registry)))
+        found = next(stands, None)
+        if found is None:
             lists.refuse(left, lambda each: f"the attribute registry keeps {each.attribute} from being written")
             return consistent(done, lists)
-        values = dict(settle(registry, values, {ready.attribute: ready.value}).values)
-        done.append(ready)
-        left.remove(ready)
+        values = found[1]
+        done.append(found[0])
+        left.remove(found[0])
     return done
+
+
+def _standing(draft: Draft, values: Mapping[str, Scalar | None], registry: Registry) -> dict[str, Scalar | None] | None:
+    """Return the values once a write was made; None where a dependency takes it back at once."""
+    after = dict(settle(registry, values, {draft.attribute: draft.value}).values)
+    return after if after.get(draft.attribute) == named(registry, draft.attribute, draft.value) else None
 
 
 def _moved_by_others(draft: Draft, free: list[Draft], values: Mapping[str, Scalar | None], registry: Registry) -> bool:

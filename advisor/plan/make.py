@@ -252,13 +252,25 @@ def _back(draft: Draft, moves: dict[str, Scalar | None], ground: FirmwareState) 
     for name in moves:
         value = ground.now(name)
         if value is not None and again.values.get(name) != named(ground.registry, name, value) and not again.refuses(name):
-            yield Back(attribute=name, value=value)
+            target = Target(name, value, _group(ground.vendor, name))
+            yield Back(attribute=name, value=value, command=_line(target, ground.vendor))
+
+
+def _group(vendor: Vendor, attribute: str) -> str | None:
+    """Return the group under which the vendor's tool has an attribute, as the sheet says; None where it does not."""
+    entries = (entry for entries in vendor.settings.values() for entry in entries)
+    groups = (entry.group for entry in entries if entry.attribute == attribute)
+    return next((group for group in groups if group), None)
 
 
 def _command(draft: Draft, value: VendorValue, vendor: Vendor) -> str | None:
     """Return the line that stages one attribute, of a tool that takes one a line."""
-    lines = [line for line in vendor.tools.set if one_a_line([line])]
-    target = Target(draft.attribute, value, draft.group, draft.label, draft.menu)
+    return _line(Target(draft.attribute, value, draft.group, draft.label, draft.menu), vendor)
+
+
+def _line(target: Target, vendor: Vendor) -> str | None:
+    """Return the line of the vendor's tool for one attribute; None where it takes all at once, or the group is not known."""
+    lines = [line for line in vendor.tools.set if one_a_line([line]) and (target.group or "{group}" not in line)]
     return filled_lines(lines[:1], (target,))[0] if lines else None
 
 

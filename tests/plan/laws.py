@@ -75,6 +75,8 @@ def _legal(plan: Plan, present: Mapping[str, Scalar | None], registry: Registry)
         if flags := settle(registry, values, {}).refuses(change.attribute):
             yield f"{change.attribute} is {flags} when its turn comes"
         values = dict(settle(registry, values, {change.attribute: change.value}).values)
+        if values[change.attribute] != named(registry, change.attribute, change.value):
+            yield f"{change.attribute} is taken back at once when its turn comes"
     after = settle(registry, present, plan.attributes)
     for change in plan.writes:
         if after.refuses(change.attribute) or after.values[change.attribute] != named(registry, change.attribute, change.value):

@@ -2,7 +2,9 @@ from itertools import permutations
 
 import pytest
 
+from advisor.know.vendors import vendors
 from advisor.plan.registry import moved, settle, static
+from advisor.render.checklist.exports import undo_lines
 from tests.know.listed import asks
 from tests.plan.made import DELL, PROFILE, change, choice, depends, plan, registry, written
 
@@ -123,3 +125,45 @@ def test_what_moves_along_is_named_and_goes_back() -> None:
         ("SubNumaCluster=Disabled",),
         [("NodeInterleave", "Enabled"), ("SubNumaCluster", "2-Way")],
     )
+
+
+def test_the_way_back_of_what_moves_along_is_a_line_of_the_makers_tool() -> None:
+    """Every line of the way back can be pasted: also that of an attribute which the registry alone changed."""
+    known = registry(
+        [choice("NodeInterleave", "Enabled", "Disabled"), choice("SubNumaCluster", "2-Way", "Disabled"), choice("Odd", "A", "B")],
+        [
+            depends("SubNumaCluster", "CurrentValue", "Disabled", ("NodeInterleave", "EQU", "Disabled")),
+            depends("Odd", "CurrentValue", "B", ("NodeInterleave", "EQU", "Disabled")),
+        ],
+    )
+    bios = {"NodeInterleave": "Enabled", "SubNumaCluster": "2-Way", "Odd": "A"}
+    made = plan([asks("n", "memory.node_interleave", "off")], {"memory.node_interleave": "on"}, bios=bios, registry=known)
+    assert list(undo_lines(made, vendors()["dell"])) == [
+        "racadm set BIOS.MemSettings.NodeInterleave Enabled",
+        "racadm set BIOS.ProcSettings.SubNumaCluster 2-Way",
+        "# in the setup menus, for what the tool calls it is not known: Odd=A",
+    ]
+
+
+def test_what_would_change_something_that_cannot_be_put_back_is_not_written() -> None:
+    """A value that the registry does not allow stays as it is: a change that moves it along has no way back."""
+    known = registry(
+        [choice("NodeInterleave", "Enabled", "Disabled"), choice("MemOpMode", "MirrorMode")],
+        [depends("MemOpMode", "CurrentValue", "MirrorMode", ("NodeInterleave", "EQU", "Disabled"))],
+    )
+    bios = {"NodeInterleave": "Enabled", "MemOpMode": "OptimizerMode"}
+    made = plan([asks("n", "memory.node_interleave", "off")], {"memory.node_interleave": "on"}, bios=bios, registry=known)
+    why = "it would change MemOpMode from OptimizerMode to MirrorMode, which could not be put back"
+    assert (written(made), made.refused[0].reason) == ([], why)
+
+
+def test_no_write_is_taken_back_before_the_next_one() -> None:
+    """While nodes are interleaved the registry puts the clusters back to Disabled: interleaving goes off first."""
+    known = registry(
+        [choice("NodeInterleave", "Enabled", "Disabled"), choice("SubNumaCluster", "2-Way", "Disabled")],
+        [depends("SubNumaCluster", "CurrentValue", "Disabled", ("NodeInterleave", "EQU", "Enabled"))],
+    )
+    findings = [asks("snc", "cpu.snc", "snc2", severity="high"), asks("nodes", "memory.node_interleave", "off", severity="low")]
+    bios = {"NodeInterleave": "Enabled", "SubNumaCluster": "Disabled"}
+    made = plan(findings, {"cpu.snc": "off", "memory.node_interleave": "on"}, bios=bios, registry=known)
+    assert written(made) == [("NodeInterleave", "Disabled"), ("SubNumaCluster", "2-Way")]

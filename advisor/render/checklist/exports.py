@@ -9,7 +9,7 @@ from typing import Final
 
 from advisor.language.units import count, plain, printable
 from advisor.model.audit.checklist import CERTIFICATE, CURL, Mark
-from advisor.model.audit.plan import Back, Keeper, NotWritten, Plan, System, value_text
+from advisor.model.audit.plan import Back, Keeper, NotWritten, Plan, System, one_a_line, value_text
 from advisor.model.audit.vendor import Redfish, Vendor
 from advisor.render.checklist.details import compared, facts, published_value
 from advisor.render.checklist.order import NO_MENU, bios_rows, left_out, order_verdict, to_come
@@ -132,16 +132,19 @@ def system_left(system: System, keepers: tuple[Keeper, ...] = ()) -> Iterator[st
 def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
     """Yield how to undo every change that is written, the last one first; of what was not known, the saved file."""
     backs = [back for change in reversed(plan.writes) for back in change.back]
-    yield from (_undo(back) for back in backs if back.value is not None)
+    yield from (_undo(back, vendor) for back in backs if back.value is not None)
     unknown = [back.attribute for back in backs if back.value is None]
     if unknown:
         way = vendor.tools.restore or "the file that was saved first"
         yield f"{', '.join(unknown)}: {way}"
 
 
-def _undo(back: Back) -> str:
-    """Return the line that writes a value back, quoted as a shell takes it."""
-    return back.command or shlex.quote(printable(f"{back.attribute}={value_text(back.value if back.value is not None else '')}"))
+def _undo(back: Back, vendor: Vendor) -> str:
+    """Return the line that writes a value back, quoted as a shell takes it; a comment where the tool's own name is not known."""
+    told = printable(f"{back.attribute}={value_text(back.value if back.value is not None else '')}")
+    if back.command is None and one_a_line(vendor.tools.set):
+        return f"# in the setup menus, for what the tool calls it is not known: {told}"
+    return back.command or shlex.quote(told)
 
 
 def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Iterator[str]:
