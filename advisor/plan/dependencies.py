@@ -126,6 +126,20 @@ def _both(draft: Draft, found: list[Draft]) -> str:
     return f"{' and '.join(each.told() for each in found if each is not draft)} is wanted of the same attribute"
 
 
+def unclaimed(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
+    """Return the drafts without those of attributes for which somebody else's value waits: it would be lost unseen."""
+    waiting = ground.bios.changed() if ground.bios else {}
+    others = {name: value for name, value in waiting.items() if value is not None}
+    lost = [
+        each
+        for each in drafts
+        if each.attribute in others and not ground.same(each.attribute, others[each.attribute], each.value)
+    ]
+    why = "waits for the next restart already: let it take effect, or clear it, first"
+    lists.refuse(lost, lambda each: f"{each.attribute}={others[each.attribute]} {why}")
+    return consistent([each for each in drafts if each not in lost], lists)
+
+
 _KINDS = ("first", "wanted", "again")
 
 

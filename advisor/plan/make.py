@@ -21,7 +21,7 @@ from advisor.model.audit.plan import (
 )
 from advisor.model.audit.vendor import Vendor, VendorValue
 from advisor.model.hardware.firmware import Scalar
-from advisor.plan.dependencies import consistent, one_each, ordered, with_needs
+from advisor.plan.dependencies import consistent, one_each, ordered, unclaimed, with_needs
 from advisor.plan.draft import Draft, FirmwareState, LeftOut
 from advisor.plan.profiles import reconcile
 from advisor.plan.registry import moved, named, settle
@@ -122,7 +122,8 @@ def plan_of(
     lists = LeftOut()
     drafts = sort(wishes, ground, lists)
     drafts = with_needs(one_each(drafts, lists), ground, lists)
-    drafts = ordered(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
+    drafts = unclaimed(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
+    drafts = ordered(drafts, ground, lists)
     drafts = consistent(accompanied(drafts, lists), lists)
     vendor = ground.vendor
     lists.look_up = _moved_anyway(lists.look_up, drafts, ground)

@@ -306,3 +306,16 @@ def test_a_page_gives_the_line_of_the_makers_tool_with_what_goes_first() -> None
         "ilorest set WorkloadProfile=Custom NumaMemoryDomainsPerSocket=FourMemoryDomainsPerSocket --select Bios. --commit",
     )
     assert item.undo == "set it back to Auto"
+
+
+def test_what_waits_already_is_not_written_over() -> None:
+    """Somebody else's value for the next restart would be lost unseen; the very value that is wanted may be staged again."""
+    now, finding = {"LogicalProc": "Enabled", "SubNumaCluster": "Disabled"}, [asks("snc", "cpu.snc", "snc2")]
+    checklist, wishes = wished(finding, {"cpu.snc": "off"}, "ice-lake", vendor="dell", bios=Bios(attributes=now))
+    found = []
+    for waiting in ("4-Way", "2-Way"):
+        bios = Bios(attributes=now, pending={"SubNumaCluster": waiting})
+        made = planned(checklist, wishes, vendors()["dell"], BiosInput(bios))
+        found.append((written(made), [each.reason for each in made.refused]))
+    why = "SubNumaCluster=4-Way waits for the next restart already: let it take effect, or clear it, first"
+    assert found == [([], [why]), ([("SubNumaCluster", "2-Way")], [])]
