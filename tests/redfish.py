@@ -1,6 +1,7 @@
 """BIOS exports as --bios reads them, from a text."""
 
-from advisor.collect.firmware.redfish import bios_of, is_registry, registry_of, resource_of
+from advisor.collect.firmware.redfish import bios_of, is_registry, registry_of
+from advisor.collect.firmware.resource import resource_of
 from advisor.model.hardware.firmware import Bios, Registry
 
 

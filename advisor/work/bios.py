@@ -44,10 +44,10 @@ def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
         in_menu_words,
         is_registry,
         registry_of,
-        resource_of,
         with_other_names,
         with_pending,
     )
+    from advisor.collect.firmware.resource import resource_of
 
     paths = tuple(files)
     if len(paths) > _MOST_BIOS:
@@ -106,7 +106,22 @@ def _present_first(read: "dict[Path, dict[str, Any]]") -> "list[tuple[Path, dict
     if found and is_settings(found[0][1]):
         cure = "give the answer of GET .../Bios, and this one after it"
         raise BadInput("values that wait for the next restart, not the present ones", file=str(found[0][0]), cure=cure)
+    if len(found) == 2:
+        _must_be_one_servers(found[0][1], found[1][1], str(found[1][0]))
     return found
+
+
+def _must_be_one_servers(now: "dict[str, Any]", later: "dict[str, Any]", file: str) -> None:
+    """Refuse a second resource that is not what waits on the server of the first: of what it is, its address tells."""
+    from advisor.collect.firmware.redfish import is_settings, system_of
+
+    cure = "give one server's Bios, and its own Settings"
+    if later.get("@odata.id") and not is_settings(later):
+        raise BadInput("present values, and another file has such: of two servers, or of two days", file=file, cure=cure)
+    registries = [each.get("AttributeRegistry") for each in (now, later)]
+    for mine, theirs in ([system_of(each) for each in (now, later)], registries):
+        if mine and theirs and mine != theirs:
+            raise BadInput(f"waiting values of {theirs}, and the present ones are of {mine}", file=file, cure=cure)
 
 
 def _too_many(paths: Sequence[Path]) -> BadInput:

@@ -51,3 +51,28 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     given = firmware_from([file])
     assert given.bios is not None
     assert given.bios.attributes == {"ProcTurbo": "Disabled"}
+
+
+@pytest.mark.parametrize(
+    ("later", "why"),
+    [
+        (NOW, "present values, and another file has such"),
+        ({**HPE, "@odata.id": "/redfish/v1/Systems/2/Bios/Settings"}, "waiting values of /systems/2"),
+        ({**HPE, "AttributeRegistry": "BiosAttributeRegistryH10.v1_1_40"}, "waiting values of BiosAttributeRegistryH10"),
+    ],
+    ids=["two present", "another node", "another ROM"],
+)
+def test_files_of_two_servers_are_refused(later: dict[str, Any], why: str, tmp_path: Path) -> None:
+    """One server's values are not what waits on another, and which of the two is meant nobody knows."""
+    now = {**NOW, "AttributeRegistry": "BiosAttributeRegistryH11.v1_1_11"}
+    files = [saved(tmp_path, "bios.json", now), saved(tmp_path, "later.json", {**later, "Other": 1})]
+    with pytest.raises(BadInput, match=why):
+        firmware_from(files)
+
+
+def test_a_name_with_two_values_is_refused(tmp_path: Path) -> None:
+    """Two captures in one file: the last would win, and the way back could be the other's."""
+    file = tmp_path / "bios.json"
+    file.write_text('{"Attributes": {"SubNumaCluster": "2-Way", "SubNumaCluster": "Disabled"}}')
+    with pytest.raises(BadInput, match="'SubNumaCluster' is there twice, with different values"):
+        firmware_from([file])

@@ -1,6 +1,5 @@
 """Reads Bios resources and attribute registries of Redfish, of every vendor's make: no serial numbers, addresses or secrets."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -10,7 +9,6 @@ from pydantic import ValidationError
 from advisor.errors import BadCapture
 from advisor.model.hardware.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 
-_LARGEST: Final = 4 << 20
 _MOST: Final = 5000
 """Attributes of one resource; the largest seen has 700."""
 _LONGEST: Final = 200
@@ -32,6 +30,7 @@ _NAMED_BY_ADDRESS = re.compile(r"(?<![0-9A-Z])(?=[0-9A-F]*[0-9])(?=[0-9A-F]*[A-F
 """Lenovo puts an adapter's address into the attribute's name."""
 
 _SETTINGS = re.compile(r"/bios/(settings|sd|pending)/?$", re.IGNORECASE)
+_SYSTEM = re.compile(r"/systems/[^/]+", re.IGNORECASE)
 _ILO4 = re.compile(r"^(Hp)?Bios\.|^#?HpBios")
 
 
@@ -49,24 +48,15 @@ def with_pending(bios: Bios, pending: Bios) -> Bios:
     return bios.model_copy(update={"pending": dict(pending.attributes)})
 
 
-def resource_of(text: str, file: str) -> dict[str, Any]:
-    """Return a resource of a management controller: one JSON object."""
-    if len(text) > _LARGEST:
-        raise BadCapture(f"a Bios resource of {len(text)} letters", file=file, cure=f"at most {_LARGEST}")
-    try:
-        resource = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
-        cure = "write it with advisor bios read --bmc HOST -o FILE"
-        raise BadCapture("not JSON", file=file, place=place, cure=cure) from error
-    if not isinstance(resource, dict):
-        raise BadCapture("no Bios resource: an object is expected", file=file)
-    return resource
-
-
 def is_settings(resource: Mapping[str, Any]) -> bool:
     """Return whether a resource holds what takes effect at the next restart, by its address: Settings, SD or Pending."""
     return bool(_SETTINGS.search(str(resource.get("@odata.id", ""))))
+
+
+def system_of(resource: Mapping[str, Any]) -> str | None:
+    """Return the system whose BIOS a resource is, by its address, in small letters: /systems/node0."""
+    found = _SYSTEM.search(str(resource.get("@odata.id", "")))
+    return found[0].lower() if found else None
 
 
 def apply_times(resource: Mapping[str, Any]) -> frozenset[str] | None:
