@@ -1,5 +1,6 @@
 """What a plan is drafted from and of: the firmware as it is, the writes that may become changes, and what is not written."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -21,6 +22,9 @@ _NOT_THERE: Final = {
     "not supported",
 }
 """What a BIOS says in place of the value of an option that this machine has not."""
+
+CODE: Final = re.compile(r"[A-Za-z]{2,}\d{3,4}")
+"""AMI calls an attribute by a code, of each board's own: FBO001 is its boot order, Rome0075 the NUMA nodes of a socket."""
 
 _FLAG_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
 
@@ -79,6 +83,17 @@ class FirmwareState:
             if flags := static(self.registry, attribute):
                 return f"the attribute registry says it is {_FLAG_WORDS[flags[0]]}"
         return None
+
+    def unsaid(self, attribute: str, label: str) -> str | None:
+        """Return why it is not certain that an attribute of a code is what a sheet takes it for; None where it is."""
+        if not CODE.fullmatch(attribute):
+            return None
+        if self.registry is None:
+            return f"what {attribute} is, only this board's attribute registry says: give it with a further --bios"
+        known = self.registry.attributes.get(attribute)
+        if known is None or known.shown is None or _plain(known.shown) == _plain(label):
+            return None
+        return f"the attribute registry calls {attribute} {known.shown} here, and not {label}"
 
     def takes(self, attribute: str, value: Scalar) -> bool:
         """Return whether the registry allows a value; True where none was given."""

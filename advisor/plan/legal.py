@@ -1,6 +1,5 @@
 """Whether attributes may be written as somebody edited them: each that may not, with the reason and the cure."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -8,7 +7,7 @@ from advisor.errors import did_you_mean
 from advisor.model.audit.bios_change import out_of_reach
 from advisor.model.audit.vendor import VendorValue
 from advisor.model.hardware.firmware import FLAGS, Attribute, Dependency, Registry, Scalar
-from advisor.plan.draft import FirmwareState
+from advisor.plan.draft import CODE, FirmwareState
 from advisor.plan.registry import Settled, holds, named, settle
 
 Wanted = Mapping[str, VendorValue]
@@ -17,8 +16,6 @@ _WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hi
 _FREE: Final = ("custom", "custommode", "manual")
 """What vendors call the value of a profile that lets go of what it holds."""
 _TRIES: Final = 12
-_CODE: Final = re.compile(r"[A-Za-z]{2,}\d{3,4}")
-"""AMI calls an attribute by a code, of each board's own: FBO001 is its boot order, Rome0075 the NUMA nodes of a socket."""
 
 
 def refusals(wanted: Wanted, ground: FirmwareState) -> dict[str, str]:
@@ -40,7 +37,7 @@ def _alone(name: str, value: VendorValue, ground: FirmwareState) -> str | None:
         return f"{what}: out of reach of any plan"
     if known is not None and known.kind == "Password":
         return "passwords and keys: out of reach of any plan"
-    if ground.registry is None and _CODE.fullmatch(name):
+    if ground.registry is None and CODE.fullmatch(name):
         return f"what {name} is, only its attribute registry says, and there is none: nothing is changed blindly"
     if ground.bios is not None and name not in ground.present:
         near = did_you_mean(name, ground.present, "see advisor bios read", cutoff=0.8)

@@ -97,6 +97,9 @@ def _weighed(
     elif wish.contested and "contested" not in ground.include:
         lists.contested.append(_left(wish, dissent(wish)).model_copy(update={"now": now}))
         return None
+    if unsaid := ground.unsaid(place.attribute or "", place.label):
+        lists.by_hand.append(_left(wish, unsaid))
+        return None
     return Draft(
         attribute=place.attribute or "",
         value=value,

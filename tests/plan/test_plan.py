@@ -319,3 +319,19 @@ def test_what_waits_already_is_not_written_over() -> None:
         found.append((written(made), [each.reason for each in made.refused]))
     why = "SubNumaCluster=4-Way waits for the next restart already: let it take effect, or clear it, first"
     assert found == [([], [why]), ([("SubNumaCluster", "2-Way")], [])]
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        (None, ([], ["what Rome0075 is, only this board's attribute registry says: give it with a further --bios"])),
+        ("NUMA nodes per socket", ([("Rome0075", "NPS4")], [])),
+        ("SVM Mode", ([], ["the attribute registry calls Rome0075 SVM Mode here, and not NUMA nodes per socket"])),
+    ],
+)
+def test_a_code_is_written_only_where_its_registry_says_what_it_is(shown: str | None, found: tuple[Any, Any]) -> None:
+    """AMI's codes are of each board's own: the next BIOS may have another option under the same one."""
+    known = registry([choice("Rome0075", "NPS1", "NPS4") | {"DisplayName": shown}]) if shown else None
+    wanted, bios = [asks("nps", "numa.nps", "4")], {"Rome0075": "NPS1"}
+    made = plan(wanted, {"numa.nps": "1"}, "gigabyte", "rome", bios=bios, registry=known)
+    assert (written(made), [each.reason for each in made.by_hand]) == found
