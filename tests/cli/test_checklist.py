@@ -316,11 +316,19 @@ def test_the_page_fits(capsys: Capture) -> None:
     assert "[ ] NPS" in "\n".join(lines)
 
 
-def test_redfish_says_beside_the_body_where_it_goes(capsys: Capture) -> None:
-    """Standard output is the body alone; path, headers and restart are told on standard error."""
-    assert status(["checklist", "--platform", "rome", "--vendor", "gigabyte", "--as", "redfish"]) == 0
+def test_redfish_says_beside_the_body_where_it_goes(tmp_path: Path, capsys: Capture) -> None:
+    """Standard output is the body alone, with codes that a registry names; where it goes is told on standard error."""
+    attribute = {"AttributeName": "Rome0059", "DisplayName": "SMT Control", "Type": "Enumeration"}
+    known = {"RegistryEntries": {"Attributes": [{**attribute, "Value": [{"ValueName": "Auto"}, {"ValueName": "Disable"}]}]}}
+    (tmp_path / "bios.json").write_text(json.dumps({"Attributes": {"Rome0059": "Auto"}}))
+    (tmp_path / "registry.json").write_text(json.dumps(known))
+    words = ["checklist", "--platform", "rome", "--vendor", "gigabyte", "--as", "redfish"]
+    given = ("--bios", str(tmp_path / "bios.json"), "--bios", str(tmp_path / "registry.json"))
+    wished = ("--include", "unknown", "--include", "contested")
+    assert (status(words), json.loads(capsys.readouterr().out)) == (0, {"Attributes": {}})
+    assert status([*words, *given, *wished]) == 0
     said = capsys.readouterr()
-    assert set(json.loads(said.out)) == {"Attributes"}
+    assert json.loads(said.out) == {"Attributes": {"Rome0059": "Disable"}}
     assert (
         "-X PATCH -H 'Content-Type: application/json' -H 'If-Match: *' -d @FILE https://BMC/redfish/v1/Systems/Self/Bios/SD"
         in said.err
