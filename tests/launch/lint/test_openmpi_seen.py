@@ -71,3 +71,17 @@ def test_whether_mpirun_runs_on_a_named_host_is_not_known() -> None:
     """So what --nolocal leaves out is not told; alone it leaves nothing."""
     assert _told("4", "mpirun --host n1:4,n2:4 -np 4 --nolocal") == "not told"
     assert _told("4", "mpirun -np 4 --nolocal") is None
+
+
+def test_open_mpi_4_starts_nothing_where_so_many_for_each_host_beside_map_by_do_not_fill_its_slots() -> None:
+    """It starts as many ranks as there are slots, in turns of -N for each host, and the last turn is too many."""
+    line = "mpirun --host n1:4,n2:4 --bind-to core --map-by"
+    refused = [_told("4", f"{line} {said}") for said in ("core -N 3", "slot -N 2", "core -N 3 -np 8")]
+    assert refused == [None] * 3
+    assert _told("4", f"{line} core -N 4") == ["n1:0", "n1:1", "n1:2", "n1:3", "n2:0", "n2:1", "n2:2", "n2:3"]
+
+
+def test_a_file_of_hosts_that_a_parameter_names_leaves_a_line_open() -> None:
+    """Only where the line names no hosts itself."""
+    said = "mpirun -np 2 --bind-to core -mca orte_default_hostfile h"
+    assert (_told("4", said), _told("4", f"{said} --host n2:2")) == ("not told", ["n2:0", "n2:1"])

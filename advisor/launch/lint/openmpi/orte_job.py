@@ -28,20 +28,40 @@ class Job:
         self.slots = sum(host.slots for host in self.hosts)
         self.total = bounded(whole or self._counted(), len(ground.known.cores))
         self.program = self.total
-        beside = want.level not in (None, "ppr") or (want.map_text or "").startswith(":")
-        self.pass_limit = self._per_host() if want.ranks and beside else None
-        """What -N beside --map-by allows a host in each turn."""
-        if want.ranks is None and beside and self._per_host() and len({host.slots for host in self.hosts}) > 1:
-            raise Unclear("how many ranks -N beside --map-by starts on hosts of unlike slots, is not worked out here")
-        turns = self.pass_limit is not None and self.total > self.pass_limit * (1 if want.level == "node" else len(self.hosts))
-        if turns and want.level not in (None, "slot", "core", "hwthread"):
-            raise Unclear("how ranks go on after a turn of -N beside --map-by, is not worked out here")
         self.few = self.total <= 2
         self.level = want.level or default_level(want, five=False, few=self.few)
+        self.pass_limit = self._limit()
+        """What -N beside --map-by allows a host in each turn."""
         self.mapped: list[Host] = []
         """The hosts in the order in which they got ranks."""
         self.known: set[int] = set()
         self.next_part = 0
+
+    def _limit(self) -> int | None:
+        want, each = self.want, self._per_host()
+        if not each or not (want.level not in (None, "ppr") or (want.map_text or "").startswith(":")):
+            return None
+        if want.ranks is None:
+            self._full(each)
+            return None
+        if "span" in want.modifiers and len(self.hosts) > 1:
+            raise Unclear("how -N beside --map-by shares ranks with span over several hosts, is not worked out here")
+        turns = self.total > each * (1 if want.level == "node" else len(self.hosts))
+        if turns and want.level not in (None, "slot", "core", "hwthread"):
+            raise Unclear("how ranks go on after a turn of -N beside --map-by, is not worked out here")
+        return each
+
+    def _full(self, each: int) -> None:
+        """Raise Refused or Unclear where -N beside --map-by does not fill the slots of several hosts in whole turns."""
+        slots = {host.slots for host in self.hosts}
+        if len(slots) > 1:
+            raise Unclear("how many ranks -N beside --map-by starts on hosts of unlike slots, is not worked out here")
+        slot = max(slots)
+        if len(self.hosts) == 1 or slot == each or (self.level != "slot" and not slot % each):
+            return
+        if self.want.oversubscribe or (self.level == "slot" and each > slot):
+            raise Unclear("where ranks go that -N beside --map-by puts beyond the slots of a host, is not worked out here")
+        raise Refused(f"{each} ranks for each host beside --map-by do not fill {slot} slots in turns, and no -np; nothing starts")
 
     def _counted(self) -> int:
         """Return the number of ranks of a line that does not say it: ppr is counted for hosts and sockets only."""
@@ -99,6 +119,8 @@ class Job:
         self._enough()
         left = self.program
         for host in self.hosts:
+            if self.pass_limit and min(left, self.pass_limit) > host.free:
+                raise Unclear("where ranks go that -N beside --map-by puts beyond the slots of a host, is not worked out here")
             for _ in range(min(left, host.free, self.pass_limit or host.free)):
                 self._add(host, self.ground.all)
                 left -= 1
@@ -144,7 +166,7 @@ class Job:
         left, second = self.program, False
         while left:
             for host in self.hosts:
-                start, number = self.next_part, min(host.free, self.pass_limit or host.free)
+                start, number = self.next_part, self._turn(host)
                 if number < 1:
                     if not second:
                         continue
@@ -159,6 +181,12 @@ class Job:
                     self.next_part = (at + 1) % len(parts)
                     return
             second = True
+
+    def _turn(self, host: Host) -> int:
+        """Return how many ranks a host gets in one turn: what -N allows, be there room for them or not."""
+        if self.pass_limit and self.program < self.total and self.pass_limit > host.free:
+            raise Unclear("where a later program's ranks go beside -N and --map-by, is not worked out here")
+        return self.pass_limit or host.free
 
     def _span(self, parts: Sequence[CpuSet]) -> None:
         """Share ranks evenly over the parts of all hosts; inside a host they are placed in turn."""

@@ -10,6 +10,8 @@ from advisor.launch.lint.request import Request
 
 _SELECTED = ("rmaps", "ras", "orte_set_default_slots", "prte_set_default_slots", "rmaps_rank_file_path")
 """Parameters that choose who maps, or count slots."""
+_HOSTS = ("orte_default_hostfile", "prte_default_hostfile")
+"""Those that name a file of hosts, which --host and --hostfile go before."""
 _OF_FOUR = re.compile(
     r"(rmaps|hwloc)_\w*(_policy|_verbose|_cpu_list|_cpu_set|_cpus_per_rank|_hwthreads_as_cpus|_bindings|_map|_action|_file|dist_device)"
     r"|rmaps_base_(oversubscribe|no_schedule_local|inherit)|rmaps_rank_file_physical"
@@ -25,6 +27,8 @@ def unclear_parameters(want: Request, line: Line, *, five: bool) -> None:
     mappers = [name for name in names if not five and name.startswith(("rmaps_", "hwloc_")) and not _OF_FOUR.fullmatch(name)]
     if odd := next((name for name in (*mappers, *names) if name in (*mappers, *_SELECTED)), None):
         raise Unclear(f"what the parameter {odd[:60]} changes, is not worked out here")
+    if not want.hosts and not want.hostfile and (odd := next((name for name in names if name in _HOSTS), None)):
+        raise Unclear(f"what hosts the file of the parameter {odd} names, is not worked out here")
     _beside(want, line, five=five)
     if five:
         _old_names(want)

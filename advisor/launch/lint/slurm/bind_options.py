@@ -37,6 +37,8 @@ def cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
         if name in ("q", "quiet", "v", "verbose", ""):
             continue
         name = name.replace("mapcpu", "map_cpu").replace("maskcpu", "mask_cpu")
+        if name == "one_thread":
+            raise Unclear("which thread of each core --cpu-bind=one_thread gives, is not worked out here")
         if colon:
             kind, listed = name, ",".join((rest, *words[position + 1 :]))
             break
