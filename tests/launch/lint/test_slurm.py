@@ -363,3 +363,22 @@ def test_cores_that_share_a_cache_of_level_2_are_in_slurms_order() -> None:
     package = Package(os_index=0, cpuset=CpuSet(range(4)))
     made = Topology(packages=(package,), cores=cores, shared_l2=shared, pus=CpuSet(range(4)), allowed=CpuSet(range(4)))
     assert shape(made, Machine(topology=made), {}).cpus == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [("map_cpu:4,5,verbose", ["4", "5"]), ("rank,cores", ["0", "1"]), ("map_cpu=4,5", ["4", "5"]), ("map_cpu:4,,5", ["4", "5"])],
+)
+def test_the_words_of_cpu_bind_are_told_apart_as_slurm_does(said: str, wanted: list[str]) -> None:
+    """A word after a list is a word of its own, and one that is no level counts before a level."""
+    assert cpus(made(f"srun -n 2 --cpu-bind={said} ./a", PLAIN)) == wanted
+
+
+def test_a_word_of_cpu_bind_that_takes_no_list_is_refused_with_one() -> None:
+    """Also with an empty one, behind a comma."""
+    assert [bool(made(f"srun -n 2 --cpu-bind={said} ./a", PLAIN).refused) for said in ("rank:3", "cores,")] == [True, True]
+
+
+def test_which_thread_one_thread_gives_is_not_told() -> None:
+    """Slurm knows the word, and its manual does not."""
+    assert "one_thread" in str(made("srun -n 2 --cpu-bind=one_thread ./a", PLAIN).unclear)

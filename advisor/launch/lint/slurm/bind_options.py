@@ -15,7 +15,10 @@ ENTITIES: dict[str, Entity | None] = {"": None, "threads": "threads", "cores": "
 BY_CORE = ("compute_bound", "memory_bound")
 Shaped = tuple[int | None, int | None, int | None]
 """Sockets of a node, cores of a socket and threads of a core, None where they are not said."""
-_NONE = frozenset({"none", "no"})
+_SPELT = {"no": "none", "mapcpu": "map_cpu", "maskcpu": "mask_cpu", "mapldom": "map_ldom", "maskldom": "mask_ldom"}
+_PLAIN = frozenset({"none", "rank", "rank_ldom"})
+_LISTS = frozenset({"map_cpu", "mask_cpu", "map_ldom", "mask_ldom"})
+_VALUE = re.compile("[0-9].*|[0-9a-fA-F]*")
 
 
 def number_of(said: Mapping[str, str], option: str) -> int | None:
@@ -29,29 +32,47 @@ def number_of(said: Mapping[str, str], option: str) -> int | None:
 
 
 def cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries."""
-    kind, listed = "", ""
-    words = text.split(",")
-    for position, word in enumerate(words):
-        name, colon, rest = word.lower().partition(":")
+    """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries.
+
+    Of several words the last counts, and an entity only where nothing else says which CPUs.
+    """
+    entity, other, listed = "", "", ""
+    for word in _words(text):
+        name, colon, rest = _cut(word)
+        name = _SPELT.get(name.lower(), name.lower())
         if name in ("q", "quiet", "v", "verbose", ""):
             continue
-        name = name.replace("mapcpu", "map_cpu").replace("maskcpu", "mask_cpu")
         if name == "one_thread":
             raise Unclear("which thread of each core --cpu-bind=one_thread gives, is not worked out here")
-        if colon:
-            kind, listed = name, ",".join((rest, *words[position + 1 :]))
-            break
-        kind = "none" if name in _NONE else name
-    kind = f"{kind}s" if f"{kind}s" in ENTITIES else kind
-    if kind not in ("none", "rank", "rank_ldom", "map_cpu", "mask_cpu", "map_ldom", "mask_ldom", *ENTITIES):
-        raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
-    return kind, tuple(_repeated(listed)) if listed else ()
+        name = f"{name}s" if f"{name}s" in ENTITIES else name
+        if name in ENTITIES and not colon:
+            entity = name
+        elif name in _LISTS or (name in _PLAIN and not colon):
+            other, listed = name, rest
+        else:
+            raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
+    return other or entity, tuple(_repeated(listed)) if listed else ()
+
+
+def _cut(word: str) -> tuple[str, str, str]:
+    """Return the name, the sign and the list of a word; = is a sign too."""
+    return word.partition(min(":=", key=lambda sign: word.find(sign) % (len(word) + 1)))
+
+
+def _words(text: str) -> list[str]:
+    """Return the words between commas; what looks like a number, or is empty, goes on the word before."""
+    found: list[str] = []
+    for word in text.split(","):
+        if found and _VALUE.fullmatch(word):
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _repeated(listed: str) -> Iterator[str]:
     made = 0
-    for word in listed.split(","):
+    for word in filter(None, listed.split(",")):
         entry, star, times = word.partition("*")
         if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
             raise Refused(f"{word[:40]!a} is not an entry of a list")
