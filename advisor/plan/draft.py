@@ -89,7 +89,7 @@ class FirmwareState:
         if not CODE.fullmatch(attribute):
             return None
         if self.registry is None:
-            return f"what {attribute} is, only this board's attribute registry says: give it with a further --bios"
+            return f"no registry: what {attribute} is, is each board's own; give its attribute registry with a further --bios"
         known = self.registry.attributes.get(attribute)
         if known is None or known.shown is None or _plain(known.shown) == _plain(label):
             return None

@@ -324,7 +324,7 @@ def test_what_waits_already_is_not_written_over() -> None:
 @pytest.mark.parametrize(
     ("shown", "found"),
     [
-        (None, ([], ["what Rome0075 is, only this board's attribute registry says: give it with a further --bios"])),
+        (None, ([], ["no registry: what Rome0075 is, is each board's own; give its attribute registry with a further --bios"])),
         ("NUMA nodes per socket", ([("Rome0075", "NPS4")], [])),
         ("SVM Mode", ([], ["the attribute registry calls Rome0075 SVM Mode here, and not NUMA nodes per socket"])),
     ],

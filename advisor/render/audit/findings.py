@@ -127,6 +127,10 @@ def lead(number: int, head: Finding) -> Span:
     return f"{number:>2} {head.severity.upper():<{ROOM - 3}}", head.severity
 
 
+_CODED = re.compile(r" \([A-Za-z]{2,}\d{3,4}=[^()]{1,60}\)")
+"""A code of AMI's and its value, which no menu shows."""
+
+
 def fix_rows(head: Finding, planned: Planned, vendor: str | None, asker: Asker) -> Iterator[tuple[str, str]]:
     """Yield how to fix it: the vendor's line that a script would hold, else why it is done by hand; then the way by the menus."""
     then = f", then {restart(head)}" if restart(head) else ""
@@ -146,7 +150,8 @@ def fix_rows(head: Finding, planned: Planned, vendor: str | None, asker: Asker) 
     caveat = _caveat(head, vendor)
     why = "" if caveat else f", {re.split(r'[:(;]', planned.by_hand)[0].strip()}"
     hand = f"by hand{why}: " if planned.by_hand else ""
-    yield "fix", f"{hand}{menus}{f' ({caveat})' if caveat else ''}{then}"
+    shown = _CODED.sub("", menus) if planned.by_hand else menus
+    yield "fix", f"{hand}{shown}{f' ({caveat})' if caveat else ''}{then}"
 
 
 def _caveat(head: Finding, vendor: str | None) -> str:
