@@ -18,6 +18,7 @@ _OF_FOUR = re.compile(
 )
 """Those of 4.1's mapper that are read here, or change no placement."""
 _LISTS = ("hwloc_base_cpu_list", "hwloc_base_cpu_set")
+_BINDING = "hwloc_base_binding_policy"
 _THREADS = "hwloc_base_use_hwthreads_as_cpus"
 
 
@@ -67,6 +68,9 @@ def _beside4(want: Request, line: Line, text: str) -> None:
     said_threads = any(name == _THREADS and "_MCA_" not in written for name, _, written in parameters(line))
     if said_threads and segment.has("--use-hwthread-cpus"):
         raise Unclear(f"--use-hwthread-cpus beside {_THREADS}: which of them counts, is not worked out here")
+    bound = any(name == _BINDING and "_MCA_" not in written for name, _, written in parameters(line))
+    if bound and want.pe and segment.value("--bind-to") not in (None, want.parameters.get(_BINDING)):
+        raise Unclear(f"PE= beside --bind-to and another {_BINDING} is not worked out here")
     if (segment.value("--map-by") or "").lower().startswith("ppr") and (want.per_node or want.per_socket):
         raise Unclear("-N and the like beside --map-by ppr are not worked out here")
     other = want.parameters.get("rmaps_base_mapping_policy")
