@@ -18,6 +18,7 @@ _OF_FOUR = re.compile(
 )
 """Those of 4.1's mapper that are read here, or change no placement."""
 _LISTS = ("hwloc_base_cpu_list", "hwloc_base_cpu_set")
+_MAPPING = "rmaps_base_mapping_policy"
 _BINDING = "hwloc_base_binding_policy"
 _THREADS = "hwloc_base_use_hwthreads_as_cpus"
 
@@ -33,7 +34,7 @@ def unclear_parameters(want: Request, line: Line, *, five: bool) -> None:
     _beside(want, line, five=five)
     if five:
         _old_names(want)
-    name = "rmaps_default_mapping_policy" if five else "rmaps_base_mapping_policy"
+    name = "rmaps_default_mapping_policy" if five else _MAPPING
     default = want.parameters.get(name) or ""
     if five and want.parameters.get("rmaps_base_cpus_per_rank"):  # observed in 5.0.11: beside some others it did not hold
         raise Unclear("rmaps_base_cpus_per_rank, which does not hold beside all others, is not worked out here")
@@ -73,9 +74,10 @@ def _beside4(want: Request, line: Line, text: str) -> None:
         raise Unclear(f"PE= beside --bind-to and another {_BINDING} is not worked out here")
     if (segment.value("--map-by") or "").lower().startswith("ppr") and (want.per_node or want.per_socket):
         raise Unclear("-N and the like beside --map-by ppr are not worked out here")
-    other = want.parameters.get("rmaps_base_mapping_policy")
-    if other and other != text and (want.pe or ":" in other):
-        raise Unclear("what another rmaps_base_mapping_policy adds to PE= or to --map-by, is not worked out here")
+    other = want.parameters.get(_MAPPING)
+    on_line = any(name == _MAPPING and "_MCA_" not in written for name, _, written in parameters(line))
+    if other and other != text and (want.pe or ":" in other or (on_line and not want.rank_by)):
+        raise Unclear(f"what another {_MAPPING} changes beside --map-by, as how ranks are counted, is not worked out here")
     if want.ranks is None and any(map(segment.has, BY)) and (want.per_node or want.per_socket):
         raise Unclear("how many ranks an old word of mapping starts beside -N, is not worked out here")
     lists = [name for name in ("--cpu-set", "--cpu-list") if segment.has(name)]
