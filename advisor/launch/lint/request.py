@@ -204,7 +204,7 @@ def _conflict(line: Line, said: str | None, old: str | None, made: Mapped) -> st
     bind = (segment.value("--bind-to") or "").lower()
     odd_list = bind.startswith("cpu") and (not segment.has("--cpu-set", "--cpu-list") or (not five and bind.endswith("ordered")))
     level = made.level if said and (not five or segment.has("--map-by")) else None
-    if not five and _width(made, segment, values) and bind.startswith("board"):
+    if not five and _width(made, segment, values) and bind.startswith("board") and "rmaps_base_mapping_policy" not in values:
         return "PE= needs --bind-to core, and board is asked for"
     if five and old and said and not said.startswith(":"):
         return f"both {old} and --map-by {said[:60]} say what ranks are placed over"

@@ -91,6 +91,8 @@ def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
         (FOUR, "--map-by numa:PE=2 --mca rmaps_base_mapping_policy socket"),
         (FOUR, "--map-by numa --mca rmaps_base_mapping_policy socket:oversubscribe"),
         (FOUR, "--map-by core --mca rmaps_base_mapping_policy node"),
+        (FOUR, "--map-by socket:PE=10 --mca rmaps_base_mapping_policy ppr:1:core -bind-to board"),
+        (FIVE, "--prtemca rmaps_default_mapping_policy ppr:2:node:NOOVERSUBSCRIBE"),
         (FOUR, "--map-by node:PE=3 --mca hwloc_base_binding_policy core --bind-to socket"),
         (FOUR, "--map-by numa --cpu-list 0,1 --bind-to cpu-list:ordered"),
         (FOUR, "--map-by numa --npernode 1"),

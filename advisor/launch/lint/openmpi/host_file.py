@@ -2,8 +2,10 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from advisor.launch.lint.outcome import Refused, Unclear
+from advisor.launch.lint.request import Request
 
 Hosts = tuple[tuple[str, int | None], ...]
 MOST_ROWS = 65_536
@@ -46,3 +48,14 @@ def rows(text: str) -> list[tuple[str, str]]:
         raise Unclear(f"the host file has more than the {MOST_ROWS} rows that are read")
     plain = (" ".join(line.partition("#")[0].split()).partition(" ") for line in lines)
     return [(name, rest) for name, _, rest in plain if name]
+
+
+def must_have_slots(want: Request, ranks: Mapping[str | None, int]) -> None:
+    """Raise Refused or Unclear where a rankfile puts more ranks on a host than the line gives it slots (5.0.11, observed)."""
+    for name, slots in want.hosts:
+        room = (None if want.from_file else 1) if slots is None else slots
+        if not room or ranks.get(name, 0) <= room:
+            continue
+        if want.oversubscribe or want.oversubscribe_option:
+            raise Unclear("how 5.x binds where a rankfile has more ranks on a host than slots, is not worked out here")
+        raise Refused(f"the rankfile has {ranks[name]} ranks on {name}, more than its slots ({room}); nothing starts")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
 from advisor.launch.lint.line import Line
-from advisor.launch.lint.openmpi.host_file import NAME, rows
+from advisor.launch.lint.openmpi.host_file import NAME, must_have_slots, rows
 from advisor.launch.lint.openmpi.mapper import Host, NodeParts, Proc, hosts_with_slots, ranks_in_order
 from advisor.launch.lint.openmpi.mca import parameters
 from advisor.launch.lint.outcome import MOST_RANKS, Refused, Unclear, bounded
@@ -116,6 +116,8 @@ def _whole(want: Request, found: dict[int, LintRank], reader: "_Reader", *, five
     named = {name for name, _ in want.hosts}
     if named and not hosts <= named:
         raise Unclear("the rankfile names a host that the line does not")
+    if five:
+        must_have_slots(want, Counter(found[rank].host for rank in range(total)))
     local = hosts == {"localhost"} and not named
     taken: dict[str | None, CpuSet] = {}
     for rank in range(total):

@@ -39,6 +39,8 @@ def unclear_parameters(want: Request, line: Line, *, five: bool) -> None:
     if five and want.parameters.get("rmaps_base_cpus_per_rank"):  # observed in 5.0.11: beside some others it did not hold
         raise Unclear("rmaps_base_cpus_per_rank, which does not hold beside all others, is not worked out here")
     # Observed in 5.0.11: ppr:4:node:PE=2 starts nothing; beside another mapping each rank took slots for its PE=.
+    if five and default.lower().startswith("ppr") and "oversub" in default.lower():
+        raise Unclear(f"what {name} does with oversubscribing beside ppr, is not worked out here")  # nothing started, in places
     if five and "pe=" in default.lower():
         raise Unclear(f"PE= in {name}, which is not taken everywhere, is not worked out here")
 
