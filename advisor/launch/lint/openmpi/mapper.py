@@ -148,7 +148,7 @@ def default_level(want: Request, *, five: bool, few: bool) -> str:
         return "slot" if bind == "none" else unit
     if want.modifiers or (want.map_text or "").startswith(":"):
         return "package"
-    if want.pe:
+    if want.pe and want.pe > 1:
         return "numa"
     return unit if few else "numa"
 
