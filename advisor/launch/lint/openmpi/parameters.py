@@ -66,24 +66,22 @@ def _beside(want: Request, line: Line, *, five: bool) -> None:
 def _beside4(want: Request, line: Line, text: str) -> None:
     """Raise Unclear where 4.1 was not often seen with two words that are both there."""
     segment = line.first
+    on_line = [name for name, _, written in parameters(line) if "_MCA_" not in written]
     if want.parameters.get(_THREADS, "0") != "0" and (want.pe or want.rank_by or want.rankfile):
         raise Unclear(f"{_THREADS} beside PE=, --rank-by or a rankfile is not worked out here")
-    said_threads = any(name == _THREADS and "_MCA_" not in written for name, _, written in parameters(line))
-    if said_threads and segment.has("--use-hwthread-cpus"):
+    if _THREADS in on_line and segment.has("--use-hwthread-cpus"):
         raise Unclear(f"--use-hwthread-cpus beside {_THREADS}: which of them counts, is not worked out here")
-    bound = any(name == _BINDING and "_MCA_" not in written for name, _, written in parameters(line))
-    if bound and want.pe and segment.value("--bind-to") not in (None, want.parameters.get(_BINDING)):
+    if _BINDING in on_line and want.pe and segment.value("--bind-to") not in (None, want.parameters.get(_BINDING)):
         raise Unclear(f"PE= beside --bind-to and another {_BINDING} is not worked out here")
     if (segment.value("--map-by") or "").lower().startswith("ppr") and (want.per_node or want.per_socket):
         raise Unclear("-N and the like beside --map-by ppr are not worked out here")
     other = want.parameters.get(_MAPPING)
-    on_line = any(name == _MAPPING and "_MCA_" not in written for name, _, written in parameters(line))
-    if other and other != text and (want.pe or ":" in other or (on_line and not want.rank_by)):
+    if other and other != text and (want.pe or ":" in other or (_MAPPING in on_line and not want.rank_by)):
         raise Unclear(f"what another {_MAPPING} changes beside --map-by, as how ranks are counted, is not worked out here")
     if want.ranks is None and any(map(segment.has, BY)) and (want.per_node or want.per_socket):
         raise Unclear("how many ranks an old word of mapping starts beside -N, is not worked out here")
     lists = [name for name in ("--cpu-set", "--cpu-list") if segment.has(name)]
-    if len(lists + [name for name, _, written in parameters(line) if name in _LISTS and "_MCA_" not in written]) > 1:
+    if len(lists + [name for name in on_line if name in _LISTS]) > 1:
         raise Unclear("several lists of cores are not worked out here")
 
 
