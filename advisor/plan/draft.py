@@ -1,10 +1,10 @@
 """What a plan is drafted from and of: the firmware as it is, the writes that may become changes, and what is not written."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from advisor.model.audit.bios_change import CODE
 from advisor.model.audit.plan import Include, Mark, NotWritten, WantedSetting
 from advisor.model.audit.rule import SEVERITIES
 from advisor.model.audit.vendor import Lock, Vendor, VendorValue, is_named
@@ -22,9 +22,6 @@ _NOT_THERE: Final = {
     "not supported",
 }
 """What a BIOS says in place of the value of an option that this machine has not."""
-
-CODE: Final = re.compile(r"[A-Za-z]{2,}\d{3,4}")
-"""AMI calls an attribute by a code, of each board's own: FBO001 is its boot order, Rome0075 the NUMA nodes of a socket."""
 
 _FLAG_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from advisor.errors import did_you_mean
-from advisor.model.audit.bios_change import out_of_reach
+from advisor.model.audit.bios_change import CODE, out_of_reach
 from advisor.model.audit.vendor import VendorValue
 from advisor.model.hardware.firmware import FLAGS, Attribute, Dependency, Registry, Scalar
-from advisor.plan.draft import CODE, FirmwareState
+from advisor.plan.draft import FirmwareState
 from advisor.plan.registry import Settled, holds, named, settle
 
 Wanted = Mapping[str, VendorValue]

@@ -24,6 +24,10 @@ _OUT_OF_REACH: Final = {
 """What no plan may touch, however it was edited: each can lock an owner out, or cannot be undone."""
 
 
+CODE: Final = re.compile(r"[A-Za-z]{2,}\d{3,4}")
+"""AMI calls an attribute by a code, of each board's own: FBO001 is its boot order, Rome0075 the NUMA nodes of a socket."""
+
+
 def out_of_reach(attribute: str, shown: str | None = None) -> str | None:
     """Return what an attribute is that no plan may touch, by its name or the menu's words for it; None for any other."""
     names = [attribute, *([shown] if shown else [])]

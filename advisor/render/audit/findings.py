@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from advisor.language.units import count, plain
+from advisor.model.audit.bios_change import CODE
 from advisor.model.audit.findings import Audit, Cost, Evidence, Finding, Want
 from advisor.model.audit.planned import Planned
 from advisor.render.lines import Span
@@ -127,7 +128,7 @@ def lead(number: int, head: Finding) -> Span:
     return f"{number:>2} {head.severity.upper():<{ROOM - 3}}", head.severity
 
 
-_CODED = re.compile(r" \([A-Za-z]{2,}\d{3,4}=[^()]{1,60}\)")
+_CODED = re.compile(rf" \({CODE.pattern}=[^()]{{1,60}}\)")
 """A code of AMI's and its value, which no menu shows."""
 
 
