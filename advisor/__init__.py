@@ -7,29 +7,29 @@ asked for, so that `advisor --help` answers at once.
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from advisor.bios.door import Door as Door
+    from advisor.bios.experiment import ExperimentOptions as ExperimentOptions
+    from advisor.bios.experiment import experiment_status as experiment_status
+    from advisor.bios.experiment import resume_experiment as resume_experiment
+    from advisor.bios.experiment import run_experiment as run_experiment
+    from advisor.bios.experiment_plan import experiment_plan as experiment_plan
+    from advisor.bios.plan import plan_bios as plan_bios
+    from advisor.bios.prove import prove_bios as prove_bios
+    from advisor.bios.reading import bios_input as bios_input
+    from advisor.bios.reading import read_bios as read_bios
+    from advisor.bios.restart import restart_server as restart_server
+    from advisor.bios.stage import bios_status as bios_status
+    from advisor.bios.stage import stage_bios as stage_bios
+    from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
+    from advisor.exports.export import export as export
     from advisor.work import Observer as Observer
     from advisor.work import document as document
-    from advisor.work.audit import MeasureNow as MeasureNow
     from advisor.work.audit import audit as audit
     from advisor.work.bind import bind as bind
     from advisor.work.bind import lint_line as lint_line
-    from advisor.work.bmc.door import Door as Door
-    from advisor.work.bmc.plan import plan_bios as plan_bios
-    from advisor.work.bmc.prove import prove_bios as prove_bios
-    from advisor.work.bmc.read import bios_input as bios_input
-    from advisor.work.bmc.read import read_bios as read_bios
-    from advisor.work.bmc.restart import restart_server as restart_server
-    from advisor.work.bmc.stage import bios_status as bios_status
-    from advisor.work.bmc.stage import stage_bios as stage_bios
-    from advisor.work.bmc.undo import undo_bios as undo_bios
     from advisor.work.checklist import Ordered as Ordered
     from advisor.work.checklist import checklist as checklist
-    from advisor.work.experiment.plan import experiment_plan as experiment_plan
-    from advisor.work.experiment.task import ExperimentOptions as ExperimentOptions
-    from advisor.work.experiment.task import experiment_status as experiment_status
-    from advisor.work.experiment.task import resume_experiment as resume_experiment
-    from advisor.work.experiment.task import run_experiment as run_experiment
     from advisor.work.hpl import measure_hpl as measure_hpl
     from advisor.work.job.folder import write_job as write_job
     from advisor.work.job.hosts import HostOptions as HostOptions
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from advisor.work.job.network import measure_network as measure_network
     from advisor.work.machine import captured as captured
     from advisor.work.machine import read_machine as read_machine
-    from advisor.work.machine import topology as topology
     from advisor.work.measure import MeasureOptions as MeasureOptions
     from advisor.work.measure import measure_machine as measure_machine
     from advisor.work.measure import read_measurements as read_measurements
     from advisor.work.measure import wished as wished
+    from advisor.work.measuring_now import MeasureNow as MeasureNow
     from advisor.work.report.change import change_report as change_report
-    from advisor.work.report.exports import export as export
     from advisor.work.report.single import report as report
     from advisor.work.rules import explain as explain
     from advisor.work.rules import rulebook as rulebook
+    from advisor.work.topology import topology as topology
     from advisor.work.tune.budget import Limits as Limits
     from advisor.work.tune.task import Asked as Asked
     from advisor.work.tune.task import tune_line as tune_line
@@ -64,24 +64,25 @@ __version__ = "0.2.0"
 _HOMES: Final = {
     "errors": ("AdvisorError",),
     "work": ("Observer", "document"),
-    "work.audit": ("MeasureNow", "audit"),
+    "work.audit": ("audit",),
+    "work.measuring_now": ("MeasureNow",),
     "work.bind": ("bind", "lint_line"),
-    "work.bmc.door": ("Door",),
-    "work.bmc.plan": ("plan_bios",),
-    "work.bmc.prove": ("prove_bios",),
-    "work.bmc.read": ("bios_input", "read_bios"),
-    "work.bmc.restart": ("restart_server",),
-    "work.bmc.stage": ("bios_status", "stage_bios"),
-    "work.bmc.undo": ("undo_bios",),
+    "bios.door": ("Door",),
+    "bios.plan": ("plan_bios",),
+    "bios.prove": ("prove_bios",),
+    "bios.reading": ("bios_input", "read_bios"),
+    "bios.restart": ("restart_server",),
+    "bios.stage": ("bios_status", "stage_bios", "undo_bios"),
     "work.checklist": ("Ordered", "checklist"),
-    "work.experiment.plan": ("experiment_plan",),
-    "work.experiment.task": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
-    "work.report.exports": ("export",),
+    "bios.experiment_plan": ("experiment_plan",),
+    "bios.experiment": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
+    "exports.export": ("export",),
     "work.hpl": ("measure_hpl",),
     "work.job.hpl": ("HplOptions",),
     "work.job.folder": ("write_job",),
     "work.job.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
-    "work.machine": ("captured", "read_machine", "topology"),
+    "work.machine": ("captured", "read_machine"),
+    "work.topology": ("topology",),
     "work.measure": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "work.job.network": ("NetworkOptions", "measure_network"),
     "work.report.change": ("change_report",),

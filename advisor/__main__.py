@@ -1,5 +1,5 @@
 """Lets `python -m advisor` be `advisor`."""
 
-from advisor.cli.main import main
+from advisor.start import main
 
 main()

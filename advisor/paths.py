@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-from advisor.errors import BadValue, CannotWork
+from advisor.errors import CannotWork
 
-SITE_TEMPLATES = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))
-"""Where a site keeps templates of its own; the nearer wins."""
-
-_LARGEST = 1 << 20
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -32,24 +28,6 @@ def template(name: str) -> str:
         return (templates() / name).read_text(encoding="utf-8")
     except OSError as error:
         raise CannotWork(f"{templates() / name}: {error.strerror}; install advisor again, this copy is not whole") from error
-
-
-def template_files(kind: str) -> dict[str, Path]:
-    """Return the templates of a folder by name; a site's own come before ours."""
-    found: dict[str, Path] = {}
-    for folder in (templates(), *(folder.expanduser() for folder in reversed(SITE_TEMPLATES))):
-        found |= {path.name.removesuffix(".j2"): path for path in sorted((folder / kind).glob("*.j2"))}
-    return found
-
-
-def template_text(path: Path) -> str:
-    """Return a template's text; refuse what is none."""
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise BadValue(f"{path} is larger than any template")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
 
 
 def _folder(name: str) -> Path:

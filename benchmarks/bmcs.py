@@ -17,10 +17,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.bmc.imitation import PASSWORD, USER
-from tests.bmc.machines import Machine, captured, own
-from tests.bmc.makers import Dell
-from tests.bmc.wire import Certificate, Fault, Rack
+from tests.bios.imitation import PASSWORD, USER
+from tests.bios.machines import Machine, captured, own
+from tests.bios.makers import Dell
+from tests.bios.wire import Certificate, Fault, Rack
 from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[1]

@@ -20,11 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from advisor.fleet.assemble import assemble
-from advisor.fleet.slow import Figure
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fold import Figure, assemble
+from advisor.fleet.page import fleet_report
 from advisor.paths import template
-from advisor.render.fleet.report import fleet_report
-from advisor.work.fleet.audit import audit_fleet
 from tests.fleet.planted import plant
 from tests.fleet.published import CORPUS, mistakes, plant_racks
 

@@ -28,8 +28,7 @@ ROOMS = {
         "tests/judge/test_explain.py",
     ),
     "judge": ("tests/judge", "tests/test_wrong_rules.py"),
-    "place": ("tests/place",),
-    "launch": ("tests/launch",),
+    "jobs": ("tests/jobs",),
     "model": ("tests/model", "tests/compare"),
 }  # fmt: skip
 """A room and its tests, those of an older checkout too."""

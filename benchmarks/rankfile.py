@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from advisor.launch.launcher import LaunchRequest
-from advisor.launch.launchers import openmpi4, openmpi5
+from advisor.jobs.launcher import LaunchRequest
+from advisor.jobs.launchers import openmpi4, openmpi5
 from advisor.model.cpuset import CpuSet
 from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 from tests.model.shapes import shape
@@ -46,7 +46,7 @@ def main() -> None:
             size = sum(file.stat().st_size for file in Path(folder).iterdir())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         sys.stdout.write(
-            f"{launcher.NAME}: {made.form}, {placement.size} ranks, {size / 1e6:.1f} MB in {took:.2f} s; "
+            f"{launcher.name}: {made.form}, {placement.size} ranks, {size / 1e6:.1f} MB in {took:.2f} s; "
             f"{peak / 1024:.0f} MB at most, {before / 1024:.0f} MB of it before\n"
         )
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI known to observe()
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.place import place
+from advisor.jobs.place_strategies import sentence
+from advisor.jobs.registry import launchers
 from advisor.language.units import count
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.registry import launchers
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Placement
-from advisor.place.place import place
-from advisor.place.strategies import sentence
 from advisor.render.binding.page import with_ranks
 from advisor.render.commandline import folded
 from advisor.render.lines import text_of

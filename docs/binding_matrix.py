@@ -127,7 +127,7 @@ def page(matrix: Matrix) -> Iterator[str]:
         "## Faults of launchers, and what is used in their place",
         "",
         FAULTS,
-        "Each is in `advisor/launch/`, with a test in `tests/launch/`; `advisor bind` prints the reason under Avoided.",
+        "Each is in `advisor/jobs/`, with a test in `tests/jobs/`; `advisor bind` prints the reason under Avoided.",
         "",
         *_listed(matrix),
         "## Published machines",

@@ -1,6 +1,7 @@
 """Writes docs/reference/ from the code: facts, sources, commands, schemas; manual pages; drawings of the README and the tour.
 
-Run by `make docs`; a test says when a page is stale.
+Run by `make docs`. docs/reference is not kept in git; `python -m docs reference` writes it alone, as packages do.
+A test says when one of the others is stale.
 """
 
 import json
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor import __version__
+from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
 from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
+from advisor.fleet.page import fleet_schema
 from advisor.host.base import PathPatterns, example_path
-from advisor.launch.registry import launchers
-from advisor.model.experiment import ExperimentResult
+from advisor.jobs.registry import launchers
 from advisor.model.fact import declarations
 from advisor.model.folded_plan import FoldedPlan
 from advisor.model.hardware.machine import Machine, undeclared_facts
@@ -32,7 +34,6 @@ from advisor.render import manpage
 from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page
 from advisor.render.audit.screen import Shown
-from advisor.render.fleet.screen import fleet_schema
 from advisor.render.lines import text_of
 from advisor.render.schema import audit_schema
 from advisor.render.topology.picture import picture
@@ -82,7 +83,7 @@ def audited() -> str:
         write_archive(AUDITED, Path(place) / "node.tar.gz")
         found = audit(str(Path(place) / "node.tar.gz"))
     judged, asked = found.judgement, Asker(("--from", "node.tar.gz"))
-    shown = Shown(found.audit, found.machine, judged.layout, judged.case.measured, asked, found.plan, found.numbers)
+    shown = Shown(found.audit, found.machine, judged.layout, judged.case.measured, asked, found.plan, numbers=found.numbers)
     return terminal_picture.draw(audit_page(shown), "advisor audit --from node.tar.gz")
 
 
@@ -167,19 +168,19 @@ def launcher_page() -> str:
     """Return the page of the launchers: names, what their lines start with, how versions are read, what lint tells of them."""
     parts = [f"{NOTE}# Launchers\n\nWhat `advisor bind --launcher` writes and `advisor bind lint` reads.\n"]
     for each in launchers().values():
-        lines, only = each.LINES, each.JOB.schedulers
+        lines, only = each.dialect, each.job.schedulers
         rows = {
-            "names": ", ".join((each.NAME, *each.ALIASES)),
+            "names": ", ".join((each.name, *each.aliases)),
             "lines start with": ", ".join(lines.programs) if lines else "",
             "options read": str(len(lines.options)) if lines else "",
             "where ranks go": ("predicted" if lines.ranks else "not told") if lines else "",
-            "leaves binding alone with": " ".join(each.UNBOUND),
-            "version from": ", ".join(" ".join(argv) for query in each.VERSIONS for argv in query.commands),
-            "tells ranks by": ", ".join((*each.RANKS.rank, *each.RANKS.local)) if each.RANKS else "",
+            "leaves binding alone with": " ".join(each.without_binding),
+            "version from": ", ".join(" ".join(argv) for query in each.versions for argv in query.commands),
+            "tells ranks by": ", ".join((*each.ranks.rank, *each.ranks.local)) if each.ranks else "",
             "starts ranks in jobs of": ", ".join(only) if only else "",
         }
-        about = (each.__doc__ or "").partition("\n")[0]
-        parts.append(f"\n## {each.TITLE}\n\n{about}\n\n" + "".join(f"- {key}: {text}\n" for key, text in rows.items() if text))
+        about = (sys.modules[each.launch.__module__].__doc__ or "").partition("\n")[0]
+        parts.append(f"\n## {each.title}\n\n{about}\n\n" + "".join(f"- {key}: {text}\n" for key, text in rows.items() if text))
     return "".join(parts)
 
 
@@ -279,6 +280,8 @@ def main() -> int:
     REFERENCE.mkdir(exist_ok=True)
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, encoding="utf-8")
+    if sys.argv[1:] == ["reference"]:
+        return 0
     TOUR.write_text(tour(), encoding="utf-8")
     MANUALS.mkdir(exist_ok=True)
     for old in set(MANUALS.glob("*.1")) - {MANUALS / name for name in manuals()}:

@@ -1,21 +1,15 @@
 """Writes the pages about rules, settings, platforms and vendors from the sheets themselves. Run by docs/generate.py."""
 
 import json
-from collections.abc import Iterator
-
-from pydantic import BaseModel
 
 from advisor.judge.rulebook import rule_schema
-from advisor.judge.scope import fact_kinds
+from advisor.judge.scope import facts_of_rules
 from advisor.know.platforms import platforms
 from advisor.know.settings import settings
 from advisor.know.vendors import publications, vendors
 from advisor.language.functions import UNITS, VERBS
-from advisor.language.kinds import Kind, ListOf, Record, Text
-from advisor.model.audit.case import Case
 from advisor.model.audit.platform import Platform, Reference
 from advisor.model.audit.setting import Setting
-from advisor.model.fact import declarations
 from advisor.render.rule import rule_page
 from advisor.work.rules import own_rules
 
@@ -39,7 +33,7 @@ def rule_facts() -> str:
     """Return the page of all facts, verbs and units that a rule may use."""
     head = "# What rules may ask\n\nFacts by dotted name; a list is run over: `any(node.memory == 0 for node in nodes)`.\n\n"
     head += "| fact | kind | unit | meaning |\n| --- | --- | --- | --- |\n"
-    rows = "".join(f"| `{name}` | {kind} | {unit} | {text} |\n" for name, kind, unit, text in _facts())
+    rows = "".join(f"| `{name}` | {kind} | {unit} | {text} |\n" for name, kind, unit, text in facts_of_rules(settings()))
     verbs = "".join(
         f"| `{name}({', '.join(map(str, verb.takes))})` | {verb.gives} | {_first_line(verb.function.__doc__)} |\n"
         for name, verb in VERBS.items()
@@ -50,27 +44,6 @@ def rule_facts() -> str:
 
 def _first_line(text: str | None) -> str:
     return (text or "").strip().partition("\n")[0]
-
-
-def _facts() -> Iterator[tuple[str, str, str, str]]:
-    for name, kind in fact_kinds().items():
-        yield from _fact(name, kind, Case, name)
-    for name, setting in settings().items():
-        yield f"setting.{name}", "number" if setting.type == "number" else "text", "", setting.title
-
-
-def _fact(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator[tuple[str, str, str, str]]:
-    inner = kind.item if isinstance(kind, ListOf) else kind
-    shown = f"{name}[]" if isinstance(kind, ListOf) else name
-    text, unit = model.model_fields[field].description or "", declarations(model)[field].unit
-    if isinstance(inner, Record) and inner.model is not None:
-        text = text or (inner.model.__doc__ or "").strip().splitlines()[0]
-        yield shown, "list" if isinstance(kind, ListOf) else "record", "", text
-        for part, part_kind in inner.facts().items():
-            yield from _fact(f"{shown}.{part}", part_kind, inner.model, part)
-        return
-    options = f": {', '.join(inner.options)}" if isinstance(inner, Text) and inner.options else ""
-    yield shown, f"{kind}{options}", unit.name if unit else "", text
 
 
 _WITNESSES = {

@@ -128,7 +128,7 @@ def content_id(bundle: Path) -> str:
 def pack(bundle: Path, packed: Path) -> None:
     """Write the archive that Python runs: the line for the shell, then files in order with one date."""
     with packed.open("wb") as file:
-        file.write(b"#!/usr/bin/env python3\n")
+        file.write(b'#!/bin/sh\nexec python3 -I "$0" "$@"\n')  # env takes no option everywhere; the shell reads no further
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for name, path in files(bundle):
                 entry = zipfile.ZipInfo(name, date_time=(2020, 2, 2, 0, 0, 0))

@@ -42,9 +42,10 @@ tree() { # what both kinds of packages are made of
     mkdir -p "$tree/doc"
     cp -r "$OUT/bundle" packaging/completions packaging/etc packaging/debian "$tree"
     cp -r docs/man "$tree/man"
+    "$PYTHON" -m docs reference
     cp -r docs/*.md docs/reference docs/examples docs/pictures docs/decisions README.md SECURITY.md "$tree/doc"
     cp LICENSE CHANGELOG.md packaging/advisor.spec packaging/compile.sh "$tree"
-    sed -i '1s|.*|#!/usr/bin/python3|' "$tree/bundle/__main__.py"
+    sed -i '1s|.*|#!/usr/bin/python3 -I|' "$tree/bundle/__main__.py"
     find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
@@ -90,8 +91,37 @@ recipes() { # for module trees and containers, which take advisor.pyz by its che
 }
 
 lock() { # newest releases of all that pyproject.toml names and what they need, each with its hashes
-    uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
-        --custom-compile-command 'make lock' -o packaging/lock.txt
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    : >"$folder/all.txt"
+    backend | compile "$folder/all.txt" - --upgrade --extra plots --extra test --extra lint --extra package
+    # Of all together, so that what is installed one after the other fits; each file holds what it adds to lock.txt and lock-plots.txt.
+    compile packaging/lock.txt
+    compile packaging/lock-plots.txt --extra plots
+    backend | compile packaging/lock-build.txt -
+    for extra in test lint package; do compile "packaging/lock-$extra.txt" --extra "$extra"; done
+}
+
+backend() { # what builds the project, and what that wants for an installation that stays in the checkout
+    sed -n 's/^requires = \["\(.*\)"\]$/\1/p' pyproject.toml
+    echo editables
+}
+
+compile() { # FILE OPTION...: uv keeps to the releases that the file names beforehand
+    file=$1
+    shift
+    # shellcheck disable=SC2046 # several words
+    case $file in
+        packaging/lock-plots.txt) set -- "$@" $(without packaging/lock.txt) ;;
+        packaging/lock-*) set -- "$@" $(without packaging/lock.txt packaging/lock-plots.txt) ;;
+    esac
+    [ "$file" = "$folder/all.txt" ] || cp "$folder/all.txt" "$file"
+    uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+        --custom-compile-command 'make lock' -o "$file" "$@"
+}
+
+without() { # FILE...: the options that leave out what these name
+    sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' "$@"
 }
 
 PATH=$(dirname "$(command -v "$PYTHON")"):$PATH

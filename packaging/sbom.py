@@ -19,6 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "packaging" / "lock.txt"
 PRODUCT = "hpc-advisor"
+_HEAD = 4
+"""Words at the beginning of a licence that name it: Apache License Version 2.0."""
 
 
 @dataclass
@@ -51,14 +53,16 @@ def releases(text: str) -> list[Release]:
 
 
 def licence(bundle: Path, release: Release) -> str:
-    """Return what a package's own metadata calls its licence; an empty text where it is not in the bundle or says nothing."""
+    """Return what a package's own metadata calls its licence, or how that begins; an empty text where neither is there."""
     names = (release.name.replace("-", "_"), release.name)
     at = (path for name in names for path in sorted(bundle.glob(f"*/{name}-{release.version}.dist-info/METADATA")))
     for path in at:
         said = HeaderParser().parsestr(path.read_text(encoding="utf-8"))
         short = (said.get("License-Expression"), said.get("License"))
         classified = [line.rpartition(" :: ")[2] for line in said.get_all("Classifier", []) if line.startswith("License ::")]
-        return next((text for text in (*short, *classified) if text and "\n" not in text and len(text) < 60), "")
+        texts = (text for name in said.get_all("License-File", []) for text in path.parent.rglob(Path(name).name))
+        heads = (" ".join(text.read_text(encoding="utf-8").split()[:_HEAD]).rstrip(",") for text in sorted(texts))
+        return next((text for text in (*short, *classified, *heads) if text and "\n" not in text and len(text) < 60), "")
     return ""
 
 
@@ -113,7 +117,13 @@ def main(arguments: Sequence[str]) -> int:
     licences = {each.name: licence(options.bundle, each) for each in releases(lock)}
     made = bill(lock, version, licences, int(os.environ.get("SOURCE_DATE_EPOCH", "1580601600")))
     options.out.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{options.out}: {len(made['components'])} packages, {sum(map(bool, licences.values()))} with a licence\n")
+    bare = [each.name for each in releases(lock) if not (each.hashes and licences[each.name])]
+    if bare:
+        sys.stderr.write(
+            f"{options.out}: no hash or no licence is known of {', '.join(bare)}; look at them before they are carried\n"
+        )
+        return 2
+    sys.stdout.write(f"{options.out}: {len(made['components'])} packages, each with its hashes and its licence\n")
     return 0
 
 

@@ -4,6 +4,14 @@
 A Python as old as 3.6 reads this file, so that it can look for a newer one or say in one line what is wrong.
 """
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.isolated:
+    import os  # Python itself has loaded it, before it looked into any folder of PYTHONPATH
+
+    if os.environ.get("PYTHONPATH") or os.environ.get("PYTHONHOME"):  # what is imported below would come from there
+        os.execv(sys.executable, [sys.executable, "-I", *sys.argv])
+
 import atexit
 import contextlib
 import grp
@@ -14,7 +22,6 @@ import pwd
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -60,7 +67,7 @@ def start_with_another(tags, tag):
     for minor in fit:
         found = shutil.which(f"python3.{minor}")
         if found and says(found) == f"cp3{minor} cpython":
-            os.execv(found, [found, sys.argv[0], *sys.argv[1:]])
+            os.execv(found, [found, "-I", *sys.argv])
     has = ", ".join(f"3.{minor}" for minor in reversed(fit)) or f"none on {here}, but for {', '.join(sorted(tags))}"
     found = f"{platform.python_implementation()} {platform.python_version()} on {here}"
     sys.stderr.write(f"advisor: this copy is for Python {has}; this is {found}, and no other is on PATH; {CURE}\n")

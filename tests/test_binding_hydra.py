@@ -5,15 +5,15 @@ from types import ModuleType
 
 import pytest
 
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.launchers import intelmpi, mpich
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launchers import intelmpi, mpich
 from advisor.model.placement import Placement
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans
 from tests.fakenode.run import LaunchFailedError, available, observe
 from tests.fakenode.tally import tallied
-from tests.launch.readers.mpich import parse
+from tests.jobs.readers.mpich import parse
 
 assert hydra
 LAUNCHERS = {"mpich": mpich, "intelmpi": intelmpi}

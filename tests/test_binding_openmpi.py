@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.launchers import openmpi4, openmpi5
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launchers import openmpi4, openmpi5
+from advisor.jobs.place import place
 from advisor.model.placement import STRATEGIES, JobShape, Placement
-from advisor.place.place import place
 from tests.fakenode.compare import at_hosts, described
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.registry import launchers
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.registry import launchers
 from advisor.model.placement import Placement
 from tests.fakenode import hydra, slurm
 from tests.fakenode.lab import probe

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from advisor.launch.launcher import LaunchRequest
-from advisor.launch.launchers import srun
+from advisor.jobs.launcher import LaunchRequest
+from advisor.jobs.launchers import srun
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import Placement
 from tests.fakenode import slurm

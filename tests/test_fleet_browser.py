@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.page import fleet_report
 from advisor.model.fleet import Drift, Fleet, Kind, Wrong
 from advisor.paths import template
-from advisor.render.fleet.report import fleet_report
-from advisor.work.fleet.audit import audit_fleet
 from tests.browser import Look, invalid, needs_browser, open_page
 from tests.fleet.planted import plant
 

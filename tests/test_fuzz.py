@@ -27,7 +27,8 @@ from advisor.model.hardware.partitioning import infer_layout
 from advisor.render.audit.findings import Asker
 from advisor.render.audit.page import audit_page, whole_audit_page
 from advisor.render.audit.screen import Shown
-from advisor.render.schema import audit_document, topology_document
+from advisor.render.schema import audit_document
+from advisor.render.topology.document import topology_document
 from advisor.render.topology.picture import picture
 from advisor.render.topology.svg import draw_svg
 from advisor.render.topology.terminal import draw

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from advisor.launch.launcher import LaunchRequest
-from advisor.launch.registry import choose
+from advisor.jobs.launcher import LaunchRequest
+from advisor.jobs.place import place
+from advisor.jobs.registry import choose
 from advisor.measure.network_results import misplaced
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import JobShape, Placement
-from advisor.place.place import place
 from advisor.work.bind import launch_or_wrap
 from tests.fakenode.lab import shim, write_hosts
 from tests.fakenode.plans import file_of, machine_of

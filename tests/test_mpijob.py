@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor.launch.lint.line import parse
-from advisor.launch.lint.predict import predict
+from advisor.jobs.line import parse
+from advisor.jobs.predict import predict
 from advisor.model.cpuset import union
-from tests.place.samples import machine
+from tests.jobs.place.samples import machine
 
 JOB: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "docs/examples/mpijob.yaml").read_text())["spec"]
 EPYC = "epyc-nps4-smt-linear"

@@ -120,9 +120,9 @@ def test_cores_held_in_c1_by_tuned_are_seen() -> None:
     assert "cstate.id_no_zero:1|3" in (found(held, "os-tuned-holds-c1").claim or "")
 
 
-GB10 = Cpu(vendor="0x41", boost=False, cppc_highest=108, cppc_nominal=108)
+GB10 = Cpu(vendor="0x41", boost=False, max_hz=3_900_000_000, boost_headroom=0.027)
 I3 = Cpu(vendor="GenuineIntel", family=6, model=158, model_name="Intel(R) Core(TM) i3-9100 CPU @ 3.60GHz", boost=False,
-         max_hz=3_600_000_000, base_hz=3_600_000_000)  # fmt: skip
+         max_hz=3_600_000_000, base_hz=3_600_000_000, boost_headroom=0.0)  # fmt: skip
 
 
 @pytest.mark.parametrize(("cpu", "architecture"), [(GB10, "aarch64"), (I3, "x86_64")], ids=["gb10", "core i3"])
@@ -132,12 +132,12 @@ def test_boost_off_is_no_finding_where_there_is_no_clock_above_the_base(cpu: Cpu
 
 
 def test_the_cost_of_boost_off_is_this_machines_own() -> None:
-    """Part of the clock by its own highest and base clock, and none where they are not known."""
-    told = {"boost": False, "max_hz": 3_350_000_000, "base_hz": 2_800_000_000}
+    """Part of the highest clock that its own base clock lacks, and none where they are not known."""
+    told = {"boost": False, "boost_headroom": 0.25}
     cost = found(machine(ROME.model_copy(update=told)), "power-boost-off").cost
     assert cost is not None
     assert cost.basis == "computed"
-    assert cost.gain == pytest.approx(55 / 280)
+    assert cost.gain == pytest.approx(0.2)
     bare = found(machine(ROME.model_copy(update={"boost": False})), "power-boost-off").cost
     assert bare is None or bare.gain is None
 

@@ -13,17 +13,10 @@ from tests.machines.spec import Spec
 from tests.machines.tree import write
 
 CUT = [("low", "cpu-l3-cut"), ("low", "cpu-l3-cut")]
-NO_SNC = [("low", "numa-snc-off-tiles")]
 SAID = {
     "dual-rail-one-down": [("medium", "fabric-rail-down")],
     "job-4-of-32": CUT,
-    "dimm-missing": [("high", "memory-channel-empty"), ("high", "memory-channel-empty")],
-    "smt-on": [("low", "cpu-smt-on")],
-    "isolated": [("low", "cpu-isolated")],
-    "sapphire-snc-off": NO_SNC,
-    "xeon-max-flat": NO_SNC,
-    "xeon-max-alone": NO_SNC,
-    "cxl-memory": NO_SNC,
+    "dimm-missing": [("medium", "memory-channel-empty"), ("medium", "memory-channel-empty")],
 }
 """Above info for MPI; of nodes that are not here, nothing."""
 VIRTUAL = {name: SAID[name] for name in ("job-4-of-32", "dimm-missing")}

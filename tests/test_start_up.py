@@ -17,7 +17,7 @@ from advisor.paths import rules
 from advisor.sheets import read_sheet
 from advisor.work.judgement import judged
 from advisor.work.rules import own_rules
-from tests.place.samples import machine
+from tests.jobs.place.samples import machine
 
 SHEETS = sorted(rules().rglob("*.yaml"))
 
@@ -119,8 +119,10 @@ LOADED = (
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ()], ids=" ".join)
 def test_the_help_loads_nothing_heavy(words: tuple[str, ...]) -> None:
-    """The first page of the help and the version load none of the machine's rooms, and no library that takes long."""
+    """The first page of the help and the version load whose HOME it is and what a credential is, and no slow library."""
     ran = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
     loaded = set(ran.stderr.split())
     rooms = {name.split(".")[1] for name in loaded if name.startswith("advisor.")}
-    assert ("typer" in loaded, HEAVY & loaded, rooms) == (True, set(), {"cli", "errors", "render", "work"})
+    assert ("typer" in loaded, HEAVY & loaded, rooms) == (True, set(), {"cli", "errors", "host", "model", "render"})
+    used = {name for name in loaded if name.startswith(("advisor.host.", "advisor.model."))}
+    assert used == {"advisor.host.trust", "advisor.model.secrecy"}

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
+from advisor.bios.door import Door, nobody, own_bmc
+from advisor.bios.many import Told, ask_all, doors_to, for_bmc
+from advisor.bios.page import fleet_page, staging_page
+from advisor.bios.reading import bios_input
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit, show
 from advisor.errors import AdvisorError, BadValue, CannotWork
-from advisor.work.bmc.door import Door, nobody
+from advisor.work.bios_files import BiosInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from advisor.work.bios import BiosInput
-    from advisor.work.bmc.fleet import Told
 
 Bmc = Annotated[str | None, typer.Option("--bmc", metavar="HOST", help="The BMC: bmc01, bmc01:8443, https://bmc01.")]
 AuditHost = Annotated[
@@ -87,8 +89,6 @@ class Asked:
 
     def file(self, path: Path, door: Door) -> Path:
         """Return the file of one of them."""
-        from advisor.work.bmc.fleet import for_bmc
-
         return for_bmc(path, door, many=self.many)
 
     def record(self, path: Path | None, doing: str, door: Door) -> Path | None:
@@ -122,8 +122,6 @@ def _shared(
     if bmc_name is not None and not many:
         raise BadValue("--bmc-name says what the BMCs of nodes are called", cure="name the nodes with -w or --hosts")
     if many:
-        from advisor.work.bmc.fleet import doors_to
-
         return Asked(doors_to(base, where, hosts, bmc_name), many=True, form=form, base=base)
     return Asked((base,) if bmc is not None else (), many=False, form=form, base=base)
 
@@ -153,8 +151,6 @@ def with_several(run: Callable[..., Any], name: str, several: Callable[..., Any]
 
 def or_own(asked: Asked) -> Asked:
     """Return what is asked, or where nothing is named this node's own BMC."""
-    from advisor.work.bmc.own import own_bmc
-
     return asked if asked.doors else replace(asked, doors=(replace(asked.base, bmc=own_bmc()),))
 
 
@@ -176,8 +172,6 @@ def answer(asked: Asked, doing: str, task: Callable[[Door], One], page: Page) ->
         found = task(asked.doors[0])
         show(asked.form, found.document, lambda: page(found, asked.form.width, asking=False))
         return int(not found.good)
-    from advisor.render.bios import fleet_page
-    from advisor.work.bmc.fleet import ask_all
 
     fleet = ask_all(doing, asked.doors, task, Terminal())
     show(asked.form, fleet.document, lambda: fleet_page(fleet.summary(), asked.form.width))
@@ -204,9 +198,6 @@ def change(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One], pag
 
 def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One], question: str) -> Asked:
     """Return the BMCs that can do it, once somebody has seen what it is on each, and said yes."""
-    from advisor.render.bios import fleet_page
-    from advisor.work.bmc.fleet import ask_all
-
     fleet = ask_all(f"{doing}: look", asked.doors, lambda door: task(door, lambda _: None), Terminal())
     emit([fleet_page(fleet.summary(), asked.form.width)], None, color=asked.form.color, width=asked.form.width)
     able = {each.name for each in fleet.outcomes if each.told is not None}
@@ -217,8 +208,6 @@ def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One],
 
 def staged_page(found: Any, width: int | None, *, asking: bool) -> "RenderableType":
     """Return what is about to be staged, or was."""
-    from advisor.render.bios import staging_page
-
     return staging_page(found.document(), found.owner, asking=asking, width=width)
 
 
@@ -245,13 +234,11 @@ class GivenBios:
         named = tuple(word for option, paths in files.items() for path in paths if path for word in (option, str(path)))
         return (*(("--bmc", self.bmc) if self.bmc else ()), *named, *(("--insecure",) if self.insecure else ()))
 
-    def read(self, observer: Terminal, *, here: bool) -> "Sequence[Path] | BiosInput":
+    def read(self, observer: Terminal, *, here: bool) -> Sequence[Path] | BiosInput:
         """Return files, or what a BMC has: of this machine its own, where credentials for it are in the environment."""
         door = Door(self.bmc or "", login_file=self.login_file, ca=self.ca, pin=self.pin, insecure=self.insecure, ask=ask)
         if not door.bmc and (self.files or not here or not (door.login_file or all(door.given))):
             return self.files
-        from advisor.work.bmc.own import own_bmc
-        from advisor.work.bmc.read import bios_input
 
         try:
             return bios_input(door if door.bmc else replace(door, bmc=own_bmc(), ask=ask if door.pin else nobody))

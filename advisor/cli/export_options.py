@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.options import each_of
 from advisor.model.audit.platform import Scope
-from advisor.work import values
 
 Form = Annotated[
     str | None,

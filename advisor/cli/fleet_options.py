@@ -10,6 +10,8 @@ from advisor.cli import node_options as nodes
 from advisor.cli.bmc_options import with_several
 from advisor.cli.output import Terminal
 from advisor.errors import BadValue
+from advisor.fleet.capture import capture_now
+from advisor.host.errands import Way
 
 Places = Annotated[
     list[Path],
@@ -56,8 +58,6 @@ def _captured_first(
         return places
     if places and (len(places) > 1 or (places[0].exists() and not places[0].is_dir())):
         raise BadValue("nodes that are captured go into one folder", cure="give one DIR beside -w, or none: fleet")
-    from advisor.host.errands import Way
-    from advisor.work.fleet.capture import capture_now
 
     folder = places[0] if places else Path("fleet")
     capture_now(names, folder, Way(slurm, fan_out, timeout), Terminal())

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.command import Command
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
-from advisor.launch.registry import names
+from advisor.jobs.registry import names
 from advisor.model.placement import STRATEGIES
-from advisor.work import values
 
 # advisor bind
 RANKS_PER = "--ranks-per"

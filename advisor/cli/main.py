@@ -20,6 +20,8 @@ import advisor.cli.commands
 from advisor import __version__
 from advisor.cli.command import Command, better_cure, terminal_width
 from advisor.errors import AdvisorError, BadInput, did_you_mean, loading, one_line, slip
+from advisor.host.trust import keep_to_own_home, ledger
+from advisor.model.secrecy import without_secrets
 from advisor.render.manual import About, CommandHelp, front_page, help_of, mistake
 
 GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Many servers", "Run a job", "Explain", "Compare", "Capture")
@@ -152,7 +154,10 @@ def main() -> None:
     """Run the command line and end the process with its status: 0, 1 for findings, 2 for what could not be done."""
     if "_ADVISOR_COMPLETE" in os.environ:
         os.environ["COLUMNS"] = "1000"  # a description is one line of the shell's menu, however long
+    else:
+        ledger.hear = _complain
     _open_streams()
+    keep_to_own_home()
     gc.disable()  # a short life full of small values: collecting garbage costs more than keeping it
     try:
         ended = status(sys.argv[1:])
@@ -239,5 +244,5 @@ def _usage(error: Exception) -> int:
 
 
 def _complain(line: str, who: str = "advisor") -> int:
-    sys.stderr.write(f"{who}: {one_line(line)}\n")
+    sys.stderr.write(f"{who}: {without_secrets(one_line(line))}\n")
     return 2

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from advisor.cli import values
 from advisor.errors import BadValue
 from advisor.model.audit.platform import Scope
-from advisor.work import values
 
 
 def each_of(words: list[str] | None) -> list[str] | None:

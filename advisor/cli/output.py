@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from advisor.cli.ticker import Ticker
 from advisor.errors import BadValue
 from advisor.host.files import write_file
+from advisor.model.secrecy import screened, without_secrets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -182,8 +183,12 @@ def show_kernels(form: Form) -> int:
     return 2 if wrong else 0
 
 
-def say(text: str) -> None:
-    """Print a text of any length: a console may take less than one long write offers it, and Python unbuffered drops the rest."""
+def say(text: str, *, own: bool = False) -> None:
+    """Print a text of any length, without credentials unless it is a script of our ``own``.
+
+    A console may take less than one long write offers it, and Python unbuffered drops the rest.
+    """
+    text = text if own else without_secrets(text)
     for start in range(0, len(text), _PIECE):
         sys.stdout.write(text[start : start + _PIECE])
     sys.stdout.flush()
@@ -200,7 +205,7 @@ def emit_text(text: str, output: Path | None, *, private: bool = False) -> int:
 
 def emit_json(document: object, output: Path | None, *, private: bool = False, indent: int | None = 1) -> None:
     """Print a document as JSON, or write it to a file."""
-    text = _UNPRINTABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)) + "\n"
+    text = _UNPRINTABLE.sub(_escaped, json.dumps(screened(document), indent=indent, ensure_ascii=False)) + "\n"
     emit_text(text, output, private=private)
 
 
@@ -213,17 +218,17 @@ def emit(renderables: "list[RenderableType]", output: Path | None, *, color: boo
     """Print what rich can draw, to the terminal or without colours to a file."""
     from io import StringIO, TextIOWrapper
 
-    from rich.console import Console
+    from advisor.cli.screened_console import ScreenedConsole
 
     file = None if output is None else StringIO()
     if file is None and _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="ascii", errors="replace")
     width = width if file is None else width or 120
-    console = Console(file=file, no_color=not (color and file is None) or None, highlight=False, width=width)
-    for renderable in renderables:
-        console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
-    if output is not None and file is not None:
-        write_file(output, file.getvalue().encode())
+    console = ScreenedConsole(file=file, no_color=not (color and file is None) or None, highlight=False, width=width)
+    with console.capture() as page:
+        for renderable in renderables:
+            console.print(renderable, crop=False)  # a command to be copied is longer than a narrow terminal
+    emit_text(page.get(), output)
 
 
 def _plain_locale() -> bool:
@@ -250,7 +255,7 @@ class Terminal:
     def say(self, text: str) -> None:
         """Say on standard error what its user should read."""
         self._clear()
-        sys.stderr.write(f"advisor: {text}\n")
+        sys.stderr.write(f"advisor: {without_secrets(text)}\n")
         sys.stderr.flush()
 
     def detail(self, text: str) -> None:
@@ -294,6 +299,6 @@ class Terminal:
 
     def _show(self, text: str) -> None:
         room = shutil.get_terminal_size().columns - len("advisor: ") - 1  # a line that wraps would not be taken away whole
-        sys.stderr.write(f"\r\x1b[Kadvisor: {text[:room]}")
+        sys.stderr.write(f"\r\x1b[Kadvisor: {without_secrets(text)[:room]}")
         sys.stderr.flush()
         self._shown = True

@@ -1,7 +1,7 @@
 """From a host to a Machine: no opinions in it.
 
 A source of facts is a FactSource in the SOURCES of a module here, in this folder or one below:
-    name      what gaps, progress and docs/reference/sources.md call it
+    name      what gaps, progress and the page of sources call it
     rank      lower is asked first, and believed first where two sources know the same fact
     about     one sentence: which facts, read from where
     paths     the files it reads, as patterns: what `advisor capture` stores (see advisor/host/capture.py):

@@ -66,6 +66,42 @@ def arm_name(implementer: int | None, part: int | None) -> str | None:
     return _PARTS.get(implementer or 0, {}).get(part if part is not None else -1)
 
 
+_SYSTEMS: Final = (
+    ("Neoverse-V2", "NVIDIA", "NVIDIA Grace"),
+    ("Neoverse-V2", "Amazon", "AWS Graviton4"),
+    ("Neoverse-V2", "Google", "Google Axion"),
+    ("Neoverse-V1", "Amazon", "AWS Graviton3"),
+    ("Neoverse-N1", "Amazon", "AWS Graviton2"),
+    ("Neoverse-N1", "", "Ampere Altra"),
+    ("A64FX", "", "Fujitsu A64FX"),
+)
+"""Cores of Arm, words of who made the system, and the processor that such systems have. Of other makers' Neoverse-V2 the size of
+the L3 tells a Grace (rules/platforms/grace.yaml)."""
+_GRACE_L3: Final = {96 << 20, 114 << 20}
+"""Bytes: as Linux shows it of part of the chips, and as it is built (NVIDIA Grace performance tuning guide)."""
+
+
+def with_processor_name(machine: Machine) -> Machine:
+    """Return the machine with its Arm processor's own name, as SMBIOS says or maker and L3 tell; its registers name the core."""
+    cpu = machine.cpu
+    core = cpu.model_name if cpu else None
+    if cpu is None or not any(core == known for known, _, _ in _SYSTEMS):
+        return machine
+    sockets = machine.memory.processors or () if machine.memory else ()
+    written = {
+        each.model for each in sockets if each.populated and re.search(r"Grace|Graviton|Altra|Axion|A64FX", each.model or "")
+    }
+    maker = (machine.firmware.system_vendor if machine.firmware else None) or ""
+    caches = {group.size for group in machine.topology.l3} if machine.topology else set()
+    named = next((name for known, word, name in _SYSTEMS if core == known and word.lower() in maker.lower()), None)
+    if named is None and core == "Neoverse-V2" and caches & _GRACE_L3:
+        named = "NVIDIA Grace"
+    if named == "Ampere Altra" and not maker:
+        named = None
+    name = written.pop() if len(written) == 1 else named
+    return machine.model_copy(update={"cpu": cpu.model_copy(update={"model_name": name})}) if name else machine
+
+
 CPUINFO = "/proc/cpuinfo"
 _MICROCODE = "/sys/devices/system/cpu/cpu*/microcode/version"
 CPU_PATHS = (CPUINFO, _MICROCODE)

@@ -229,21 +229,22 @@ def _layered(hca: Hca, card: PciDevice | None) -> Hca:
 
 
 def _layer(hca: Hca, port: Port, card: PciDevice | None) -> str | None:
-    """Return the link layer of a port: as the driver says, else as its LID, its card's class or its name tell.
+    """Return the link layer of a port: as the driver says, else as its card's class, its LID or its name tell.
 
-    Omni-Path's driver says InfiniBand of a fabric that no InfiniBand card can be part of.
+    Omni-Path's driver says InfiniBand of a fabric that no InfiniBand card can be part of. An Ethernet card may have a LID, too:
+    i40iw gives its iWARP ports LID 1 (hwloc's XML keeps that, and no link layer).
     """
     made = layer_of(card.class_code, card.vendor) if card else None
     if made in (OMNI_PATH, SLINGSHOT) or _OMNI_PATH.fullmatch(hca.name):
         return made or OMNI_PATH
     if port.link_layer:
         return port.link_layer
+    if made is not None:
+        return made
     if port.lid is not None and 0 < port.lid <= _LAST_UNICAST:
         return INFINIBAND
     named = next((layer for prefix, layer in _AZURE.items() if hca.name.startswith(prefix)), None)
-    if made == INFINIBAND or port.lid == _NONE_YET:
-        return INFINIBAND
-    return named or (made if port.lid in (None, 0) else None)
+    return INFINIBAND if port.lid == _NONE_YET else named
 
 
 SOURCES = (

@@ -18,6 +18,7 @@ from advisor.host.alike import Pattern
 from advisor.host.archive import is_tar, laid_out
 from advisor.host.base import Host, Ran, Reading
 from advisor.host.capture import CaptureHost
+from advisor.host.privacy.screened import RedactedHost
 from advisor.host.source import contents, host_of_data, host_of_store, open_host
 from advisor.model.hardware.machine import Machine
 
@@ -42,8 +43,11 @@ class Asked(NamedTuple):
 class Traced:
     """A capture that notes what it is asked, and takes parts from a memo."""
 
+    screened = True
+
     def __init__(self, host: CaptureHost, memo: "_Memo", changes: "_Changes") -> None:
         self._host, self._memo, self._changes = host, memo, changes
+        self._screened = RedactedHost(host)
         self.name, self.kind = host.name, host.kind
         self._files: set[str] = set()
         self._views: set[tuple[str, Callable[[str], Any]]] = set()
@@ -62,14 +66,14 @@ class Traced:
         place = self._host.place(path)
         if place is not None:
             self._files.add(place)
-        return self._host.read(path)
+        return self._screened.read(path)
 
     def view(self, path: str, view: Callable[[str], V]) -> V:
         """Return what a function makes of a file's text."""
         place = self._host.place(path)
         if place is not None:
             self._views.add((place, view))
-        return view(_text(self._host.read(path)))
+        return view(_text(self._screened.read(path)))
 
     def part(self, make: Callable[[Host], V]) -> V:
         """Return what a function learns, from a capture that showed it the same where there is one."""
@@ -92,17 +96,17 @@ class Traced:
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return what a command printed."""
         self._commands.add(tuple(argv))
-        return self._host.run(argv, timeout)
+        return self._screened.run(argv, timeout)
 
     def answer_view(self, argv: tuple[str, ...], view: Callable[[bytes], V]) -> V:
         """Return what a function makes of a command's output."""
         self._answers.add((argv, view))
-        return view(self._host.run(argv).out)
+        return view(self._screened.run(argv).out)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that were set."""
         self._environment = True
-        return self._host.environment()
+        return self._screened.environment()
 
 
 def _text(reading: Reading) -> str:

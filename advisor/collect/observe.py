@@ -9,7 +9,7 @@ from sys import intern
 
 from advisor.errors import BadInput
 from advisor.host.base import Host, Why
-from advisor.launch.registry import rank_variables
+from advisor.jobs.registry import rank_variables
 from advisor.model.cpuset import CpuSet, bounded_sets
 from advisor.model.observed_binding import (
     GPU_VARIABLES,

@@ -12,6 +12,7 @@ from advisor.model.value import is_name, number
 
 V = TypeVar("V")
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
+FULL_HELP = "raise the limit and read again: ulimit -n 1024"
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
 
@@ -124,6 +125,8 @@ class Reader:
             self.lacks(fact, NOT_IN_INPUT, CAPTURE_HELP)
         elif why is Why.REFUSED:
             self.lacks(fact, f"{path}: permission denied", ROOT_HELP)
+        elif why is Why.FULL:
+            self.lacks(fact, f"{path}: {why}", FULL_HELP)
         else:
             self.lacks(fact, f"{path}: {why}", NOT_OFFERED)
 

@@ -9,11 +9,13 @@ from typing import Final, TypeVar
 
 import advisor.collect
 from advisor.collect import fault_counters
+from advisor.collect.cpu import with_processor_name
 from advisor.collect.fabrics import with_link_layers
 from advisor.collect.pci.spec import AMD, COHERENT, NVIDIA, partition
 from advisor.collect.reader import FactSource
 from advisor.errors import AdvisorError, CannotWork
 from advisor.host.base import Host, PublicText
+from advisor.host.privacy.screened import screened_host
 from advisor.model.cpuset import bounded_sets
 from advisor.model.fact import identities, lists_with
 from advisor.model.hardware.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
@@ -207,7 +209,7 @@ def counters() -> tuple[str, ...]:
 def asked(source: FactSource, host: Host) -> Machine:
     """Return what a source learns of a host."""
     with bounded_sets():
-        return source.collect(host)
+        return source.collect(screened_host(host))
 
 
 def collect_machine(
@@ -222,7 +224,8 @@ def collect_machine(
         except AdvisorError as error:
             failures.append(error)
             parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))
-    machine = with_link_layers(with_cards(merge((*_with_exact_links(parts), Machine(gaps=_disagreement(parts))))))
+    merged = with_cards(merge((*_with_exact_links(parts), Machine(gaps=_disagreement(parts)))))
+    machine = with_processor_name(with_link_layers(merged))
     if machine.topology is None:
         raise failures[0] if failures else CannotWork(f"{host.name} does not show a single CPU; give a capture or an hwloc XML")
     return machine

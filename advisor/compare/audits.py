@@ -5,6 +5,7 @@ Parts are matched by name, so that order and an NPS change do not hide what is t
 
 import re
 from collections.abc import Collection, Mapping
+from typing import NamedTuple, Self
 
 from advisor.compare.topology import renumbered, topology_changes
 from advisor.language.sentences import written_value
@@ -46,7 +47,7 @@ def facts(a: Machine, b: Machine) -> tuple[Change, ...]:
     """Return every other fact that differs; one that only one side knows is no difference of the machines."""
     others = tuple(each for each in Section if each not in (*HARDWARE, Section.DEVICES, *TOLD_ELSEWHERE))
     every = _changes(_known(a, others), _known(b, others))
-    return tuple(change for change in every if change.before is not None and change.after is not None)
+    return tuple(change for change in every if None not in (change.before, change.after))
 
 
 def _known(machine: Machine, sections: Collection[Section]) -> Known:
@@ -67,16 +68,35 @@ def _written(fact: Told | None) -> str | None:
 
 def _changes(before: Known, after: Known) -> tuple[Change, ...]:
     """Return what differs; of an element of a list that one side lacks whole, what names it alone."""
-    lists = [{element for fact in side.values() for element in fact.elements} for side in (before, after)]
-    both = lists[0] & lists[1]
+    sides = _Parts.of(before), _Parts.of(after)
     result = []
     for name, fact in {**before, **after}.items():
         mine, other = _written(before.get(name)), _written(after.get(name))
-        absent = next((element for element in fact.elements if element not in both), None)
-        told = absent is None or (fact.declared.key and absent == fact.elements[-1])
-        if mine != other and told:
-            result.append(Change(name=name, title=_fact_title(fact), before=mine, after=other))
+        lone = next((element for element in fact.elements if any(element not in side.elements for side in sides)), None)
+        told = lone is None or (fact.declared.key and lone == fact.elements[-1])
+        emptied = fact.value == () and all(name in side.lists for side in sides)  # its elements say so
+        if mine != other and told and not emptied:
+            absent = (mine is None or other is None) and sides[mine is not None].lacks(fact)
+            result.append(Change(name=name, title=_fact_title(fact), before=mine, after=other, absent=absent))
     return tuple(result)
+
+
+class _Parts(NamedTuple):
+    """The elements of lists and tables that one side has, and the lists and tables that were read there."""
+
+    elements: frozenset[str]
+    lists: frozenset[str]
+
+    @classmethod
+    def of(cls, known: Known) -> Self:
+        """Return those of a machine's facts."""
+        inside = [pair for fact in known.values() for pair in fact.inside]
+        empty = (name for name, fact in known.items() if fact.value == ())
+        return cls(frozenset(element for _, element in inside), frozenset((*(name for name, _ in inside), *empty)))
+
+    def lacks(self, fact: Told) -> bool:
+        """Return whether what a fact belongs to is known not to be there: its list was read, and has no such element."""
+        return next((name in self.lists for name, element in fact.inside if element not in self.elements), False)
 
 
 _WORDS = {

@@ -1,18 +1,26 @@
-"""Freezes what a fleet is now, and tells later what left it: facts and findings, never what names a node."""
+"""The baseline of a fleet: what good nodes are, frozen into a file, and what has left it since."""
 
+import os
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from advisor.fleet.assemble import Judged, Nodes
-from advisor.fleet.drift import alike
-from advisor.fleet.fold import Fact, Folded
+from advisor.errors import BadInput
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fold import Fact, Folded, Judged, Nodes, alike
+from advisor.host.source import read_json
+from advisor.host.trust import Use, open_trusted
+from advisor.model.audit.platform import Scope
 from advisor.model.fleet import Silent
 from advisor.model.node_sets import expanded, folded
 from advisor.model.value import Value
+from advisor.work import SILENT, Observer
 
 SCHEMA: Final = "advisor-fleet-baseline/1"
 ABSENT: Final = "not known"
@@ -146,3 +154,55 @@ def _facts(before: Mapping[str, KeptFact], after: Mapping[str, Fact]) -> Iterato
             yield name, "not there", "there"
         elif was is not None and was.text == "there":
             yield name, "there", "not there"
+
+
+_CURE = "write it with advisor fleet baseline save"
+_LARGEST = 64 << 20
+
+
+@dataclass(frozen=True)
+class CheckedFleet:
+    """A fleet held against its baseline."""
+
+    checked: Checked
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor fleet baseline check --json``."""
+        return {"schema": "advisor-fleet-check/1", **self.checked.model_dump(mode="json")}
+
+
+def saved_baseline(
+    places: Sequence[Path], scope: Scope = "mpi", *, site: Sequence[Path] = (), observer: Observer = SILENT
+) -> Baseline:
+    """Return what a fleet is now."""
+    return freeze(audit_fleet(places, scope, site=site, observer=observer).nodes, _now())
+
+
+def checked_fleet(
+    baseline: Path, places: Sequence[Path], scope: Scope = "mpi", *, site: Sequence[Path] = (), observer: Observer = SILENT
+) -> CheckedFleet:
+    """Return what left a baseline."""
+    kept = baseline_in(baseline)
+    return CheckedFleet(check(kept, audit_fleet(places, scope, site=site, observer=observer).nodes, _now()))
+
+
+def baseline_in(file: Path) -> Baseline:
+    """Return the baseline that a file holds."""
+    try:
+        with open_trusted(file, Use.NAMED) as opened:
+            size = os.fstat(opened.fileno()).st_size  # room is taken for all that is asked for
+            data = read_json(opened.read(min(size, _LARGEST) + 1) or b"", _CURE, room=1 << 30)
+        found = Baseline.model_validate(data)
+    except OSError as error:
+        raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=_CURE) from error
+    except BadInput as error:
+        raise error.within(str(file)) from error
+    except ValidationError as error:
+        raise BadInput("is no baseline of a fleet", file=str(file), cure=_CURE) from error
+    if found.format != SCHEMA:
+        raise BadInput(f"its format is {found.format[:40]!a}, this advisor reads {SCHEMA}", file=str(file), cure=_CURE)
+    return found
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

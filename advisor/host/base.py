@@ -19,6 +19,7 @@ class Why(StrEnum):
     REFUSED = "permission denied"
     FAILED = "could not be read"
     TIMEOUT = "took too long"
+    FULL = "too many open files (ulimit -n)"
     NOT_KEPT = "not in this input"
 
 

@@ -6,12 +6,12 @@ A capture is a tar archive with one folder, ``advisor-capture/``, which a plain 
     about                      lines key: value: advisor, made (python or shell), time, uid, anonymised (yes or no)
     patterns                   the paths that were looked for, one a line (see patterns.py)
     root/...                   the files and symbolic links as they lay on the machine
-    gaps                       lines of what was there and could not be read: refused<TAB>path or failed<TAB>path
+    gaps                       lines of what could not be read: refused<TAB>path, failed<TAB>path or full<TAB>path
     environment                lines NAME=value
     commands/000/argv          one argument a line
     commands/000/path          where the program was found
     commands/000/stdout, commands/000/stderr
-    commands/000/status        its exit status; or absent, refused, failed, timeout
+    commands/000/status        its exit status; or absent, refused, failed, timeout, full
     again/seconds              how long after the first look the counters of faults were looked at again
     again/root/...             what they said then, under their own names, without links
 
@@ -28,7 +28,7 @@ from advisor.host.tree import MemoryStore, Store, TreeHost
 
 TOP = "advisor-capture"
 FORMAT = "advisor-capture 1"
-WORDS = {"absent": Why.ABSENT, "refused": Why.REFUSED, "failed": Why.FAILED, "timeout": Why.TIMEOUT}
+WORDS = {"absent": Why.ABSENT, "refused": Why.REFUSED, "failed": Why.FAILED, "timeout": Why.TIMEOUT, "full": Why.FULL}
 """How a capture writes why there is no content."""
 _SIGN = b"advisor-capture "
 _SECONDS = re.compile(r"\d{1,7}(\.\d{1,9})?", re.ASCII)

@@ -1,8 +1,7 @@
 """Reads and writes files of this machine: bounded, never waiting, whole or not at all, never through a stranger's link."""
 
-import grp
+import errno
 import os
-import pwd
 import re
 import secrets
 import stat
@@ -15,6 +14,8 @@ from typing import BinaryIO
 
 from advisor.errors import CannotWork
 from advisor.host.base import Reading, Why
+from advisor.host.trust import is_strangers
+from advisor.model.secrecy import screened_bytes
 
 LIMIT = 16 << 20
 """Bytes. The largest file a collector reads is /proc/cpuinfo, about one MiB on the largest machines."""
@@ -31,8 +32,8 @@ def read_file(path: str, *, follow: bool = True) -> Reading:
         return Reading(why=Why.ABSENT)
     except PermissionError:
         return Reading(why=Why.REFUSED)
-    except OSError:
-        return Reading(why=Why.FAILED)
+    except OSError as error:
+        return Reading(why=why_not_opened(error))
     try:
         return _drain(handle)
     except PermissionError:  # some sysfs files check at read, not at open
@@ -41,6 +42,11 @@ def read_file(path: str, *, follow: bool = True) -> Reading:
         return Reading(why=Why.FAILED)
     finally:
         os.close(handle)
+
+
+def why_not_opened(error: OSError) -> Why:
+    """Return why a file or a program could not be opened: that this process has too many open says nothing of the file."""
+    return Why.FULL if error.errno in (errno.EMFILE, errno.ENFILE) else Why.FAILED
 
 
 def _drain(handle: int) -> Reading:
@@ -61,59 +67,15 @@ def open_here(path: str | Path) -> BinaryIO:
 
 
 def names_in(path: str) -> tuple[str, ...]:
-    """Return the names in a folder, sorted; () if it cannot be listed."""
+    """Return the names in a folder, sorted; () if it cannot be listed. A process that has too many files open saw nothing."""
     try:
         return tuple(sorted(os.listdir(path)))  # noqa: PTH208 - ten times faster than Path, and asked thousands of times
-    except (OSError, ValueError):
+    except ValueError:
         return ()
-
-
-def first_unsafe_folder(path: str) -> str | None:
-    """Return the first folder on the way to a path, itself among them, that somebody else may change; None where none may.
-
-    The path has no symbolic links (os.path.realpath). A sticky folder of root, such as /tmp, lets nobody rename what is
-    not his: what lies in it counts by its own owner. What is not there is nobody's.
-    """
-    parts = [part for part in path.split("/") if part]
-    for count in range(len(parts) + 1):
-        here = "/" + "/".join(parts[:count])
-        try:
-            about = os.lstat(here)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            return here
-        if not is_safe(about, sticky=count < len(parts)):
-            return here
-    return None
-
-
-def is_safe(about: os.stat_result, *, sticky: bool = False) -> bool:
-    """Return whether only this user and root may change a file or a folder; a folder with the sticky bit where asked."""
-    if about.st_uid not in (0, os.geteuid()) or stat.S_ISLNK(about.st_mode):
-        return False
-    if sticky and about.st_mode & stat.S_ISVTX and stat.S_ISDIR(about.st_mode):
-        return True
-    return not about.st_mode & stat.S_IWOTH and (not about.st_mode & stat.S_IWGRP or _alone_in(about.st_gid))
-
-
-def _alone_in(group: int) -> bool:
-    """Tell whether a group is this user's own, as distributions make one for each: its members may write with umask 002."""
-    user = os.geteuid()
-    if group == 0 and user == 0:
-        return True
-    with suppress(KeyError):
-        own, members = pwd.getpwuid(user), grp.getgrgid(group)
-        return user != 0 and own.pw_gid == group and members.gr_name == own.pw_name and set(members.gr_mem) <= {own.pw_name}
-    return False
-
-
-def home_of_user() -> str | None:
-    """Return the home that the system knows of this user, whatever the environment says."""
-    with suppress(KeyError):
-        home = pwd.getpwuid(os.geteuid()).pw_dir
-        return home if home.startswith("/") and home != "/" else None
-    return None
+    except OSError as error:
+        if why_not_opened(error) is Why.FULL:
+            raise CannotWork(f"{path}: {Why.FULL}; raise the limit: ulimit -n 1024") from error
+        return ()
 
 
 _HOPS = 40
@@ -166,9 +128,11 @@ class PendingFile:
 def write_file(path: Path | str, data: bytes, *, private: bool = False, durable: bool = False, new: bool = False) -> None:
     """Write a file, for its owner alone if ``private``, synced if ``durable``; ``-``, pipes and devices as they are.
 
+    No credential is written in a text.
+
     A ``new`` one never takes the place of another, which a second process may make meanwhile.
     """
-    text = str(path)
+    text, data = str(path), screened_bytes(data)
     try:
         stream = _stream(text)
         if stream is not None:
@@ -234,7 +198,7 @@ def _opened(path: str, hops: int = _HOPS) -> Iterator[tuple[int, str]]:
                 hops -= 1
                 if hops < 0:
                     raise CannotWork(f"{path}: too many symbolic links; name another file to write")
-                if about.st_uid not in (0, os.geteuid()):
+                if is_strangers(about):
                     raise CannotWork(f"{path}: {part} is a link that another user made; name another file to write")
                 target = os.readlink(part, dir_fd=here)
                 todo += [each for each in target.split("/") if each not in ("", ".")][::-1]
@@ -269,7 +233,7 @@ def _refuse(folder: int, kept: os.stat_result | None, path: str) -> None:
     if stat.S_ISDIR(kept.st_mode):
         raise CannotWork(f"{path}: is a directory; name another file to write")
     above = os.fstat(folder)
-    if above.st_mode & stat.S_IWOTH and kept.st_uid not in (0, os.geteuid()):
+    if above.st_mode & stat.S_IWOTH and is_strangers(kept):
         raise CannotWork(f"{path}: is another user's, in a folder for everybody; name another file to write")
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from advisor.errors import BadInput, CannotWork
-from advisor.host.files import open_here
+from advisor.host.trust import Use, open_trusted, trusted
+from advisor.model.secrecy import screened
 
 FILE: Final = "journal.jsonl"
 _LARGEST: Final = 64 << 20
@@ -25,11 +26,11 @@ class JournalFile:
     _file: BinaryIO | None
 
     def write(self, line: Line) -> None:
-        """Write a line; it is on disk when this returns."""
+        """Write a line, without credentials; it is on disk when this returns."""
         if self._file is None:
             return
         try:
-            self._file.write((json.dumps(line) + "\n").encode())
+            self._file.write((json.dumps(screened(line)) + "\n").encode())
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -69,6 +70,7 @@ class Kind:
     def begin(self, folder: Path, head: Line, *, mode: int = 0o777) -> tuple[JournalFile, Line]:
         """Return a new journal with its first line; refuse a folder that holds one already."""
         path = folder / FILE
+        trusted(path, Use.RUNS)
         if path.exists():
             raise CannotWork(f"{folder} holds {self.what}; go on with it by --resume {folder}, or name {self.other}")
         try:
@@ -76,15 +78,15 @@ class Kind:
             file = self._open(path, "xb")
         except OSError as error:
             raise CannotWork(f"{folder}: {_why(error)}; name {self.other}") from error
-        first = {"schema": self.schema, **head}
+        first = screened({"schema": self.schema, **head})
         file.write(first)
         return file, first
 
-    def read(self, folder: Path) -> tuple[list[Line], int]:
+    def read(self, folder: Path, use: Use = Use.NAMED) -> tuple[list[Line], int]:
         """Return the whole lines, the first of which is the head, and how many bytes they have; one cut off is not among them."""
         path = folder / FILE
         try:
-            with open_here(path) as file:
+            with open_trusted(path, use) as file:
                 data = file.read(_LARGEST + 1) or b""
         except OSError as error:
             raise BadInput(f"there is no {self._word} here: {_why(error, '')}", file=str(path), cure=self.cure) from error
@@ -128,7 +130,7 @@ class Kind:
                 raise BadInput("is not JSON", file=name, place=f"line {number}", cure=self.cure) from error
             if not isinstance(found, dict):
                 raise BadInput("is not an object", file=name, place=f"line {number}", cure=self.cure)
-            yield found
+            yield screened(found)
 
 
 def _why(error: OSError, otherwise: str = "cannot be written") -> str:

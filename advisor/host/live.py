@@ -15,8 +15,9 @@ from time import monotonic
 from typing import TypeVar
 
 from advisor.host.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why, asks_the_network, quiet_environment
-from advisor.host.files import LIMIT, names_in, read_file
+from advisor.host.files import LIMIT, names_in, read_file, why_not_opened
 from advisor.host.registers import DeviceFiles
+from advisor.host.trust import Use, doubt_about, ledger
 
 _T = TypeVar("_T")
 
@@ -143,8 +144,10 @@ class LiveHost:
             )
         except PermissionError:
             return Ran(why=Why.REFUSED)
-        except (OSError, ValueError):  # no interpreter, another machine's program; a NUL in an argument
+        except ValueError:  # a NUL in an argument
             return Ran(why=Why.FAILED)
+        except OSError as error:  # no interpreter, another machine's program
+            return Ran(why=why_not_opened(error))
         self._running.add(process.pid)
         try:
             return _watch(process, program, monotonic() + timeout)
@@ -170,9 +173,24 @@ def begun(work: Callable[[], _T]) -> "Future[_T]":
 
 
 def find(program: str) -> str | None:
-    """Return where a program lies: on PATH's absolute folders, or among those of the administrator."""
+    """Return where a program lies: on PATH's absolute folders, or among those of the administrator.
+
+    Root starts none that somebody else could have put there: it goes on looking, and says what it left.
+    """
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder.startswith("/")]
-    return shutil.which(program, path=":".join((*folders, *SBIN)))
+    for folder in ("", *folders, *SBIN) if "/" in program else (*folders, *SBIN):
+        place = shutil.which(program, path=folder)
+        doubt = doubt_about(place, Use.RUNS) if place and _is_real_root() else None
+        if place and doubt is None:
+            return place
+        if place and doubt:
+            ledger.say(place, f"{place} is not started as root: {doubt.problem}; {doubt.cure}")
+    return None
+
+
+def _is_real_root() -> bool:
+    """Tell whether the caller is root, and not only so called in a user namespace, where no program is root's."""
+    return os.geteuid() == 0 and os.lstat("/").st_uid == 0
 
 
 def _watch(process: subprocess.Popen[bytes], program: str, deadline: float) -> Ran:

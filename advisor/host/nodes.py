@@ -37,6 +37,10 @@ _MOMENT: Final = 2.0
 """Seconds for a program that has closed its outputs to end."""
 _GRANTS: Final = 10
 """Moments more for a node whose output waits to be read when its time is up."""
+_SRUN_OUTPUT: Final = (
+    "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SRUN_INPUT", "SRUN_OUTPUT", "SRUN_ERROR",
+)  # fmt: skip
+"""What a caller may have set for other jobs, and would put a label before each line of an answer, or send it to a file."""
 _GRACE: Final = 3.0
 """Seconds for those that are asked to end: srun takes its job back."""
 
@@ -227,8 +231,20 @@ class _Nodes(_Worker):
             ["--overlap"] if "SLURM_JOB_ID" in os.environ else [f"--partition={checked_partition(way.partition or '')}", "--nice"]
         )
         alone = ["--exclusive"] if way.exclusive and "--overlap" not in own else []
+        clean = [word for name in _SRUN_OUTPUT for word in ("-u", name)]
         return [
-            *(self.program, f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--mpi=none", "--chdir=/", *own, *alone),
+            *(
+                "env",
+                *clean,
+                self.program,
+                f"--nodelist={node}",
+                "--nodes=1",
+                "--ntasks=1",
+                "--mpi=none",
+                "--chdir=/",
+                *own,
+                *alone,
+            ),
             *("--job-name=advisor-fleet", f"--time={ceil(way.timeout / 60) + 1}", "--quit-on-interrupt", "/bin/sh", "-s"),
         ]
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from time import sleep
 
 from advisor.host.base import Reading, Why
-from advisor.host.files import names_in, read_file
+from advisor.host.files import names_in, read_file, why_not_opened
 from advisor.model.hardware.registers import Message, Processor, messages, processor_of, registers_of
 
 _READ_ONLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -80,7 +80,7 @@ class DeviceFiles:
         except OSError as error:  # EIO: no such register; ENXIO: a CPU that is offline
             if message and error.errno == errno.ETIMEDOUT:
                 self._silent.add(message[1])
-            return Reading(why=Why.ABSENT if error.errno in _NO_SUCH else Why.FAILED)
+            return Reading(why=Why.ABSENT if error.errno in _NO_SUCH else why_not_opened(error))
         return Reading(why=Why.ABSENT)
 
     @cached_property

@@ -13,6 +13,7 @@ from advisor.host.base import Host, Ran, Reading, Why
 from advisor.host.capture import CaptureHost, capture_in
 from advisor.host.files import open_here
 from advisor.host.tree import DiskStore, MemoryStore, Store, TreeHost, top_of
+from advisor.model.secrecy import screened_at
 
 LARGEST_DOCUMENT = 64 << 20
 """Bytes. An audit of 4,096 CPUs has 5 MiB, a plan of 500,000 ranks 60 MiB."""
@@ -32,7 +33,7 @@ Hook = Callable[[dict[str, Any]], Any]
 def read_json(
     data: bytes, cure: str, *, room: int = ROOM, largest: int = LARGEST_DOCUMENT, hook: Hook = lambda each: each
 ) -> Any:
-    """Return what a document holds; raise BadInput naming the place where it holds none, or would fill the memory."""
+    """Return what a document holds, without credentials; raise BadInput where it holds none, or fills the memory."""
     if len(data) > largest:
         raise BadInput(f"larger than {largest >> 20} MiB", cure="refused as unsafe")
     if sum(map(data.count, (b",", b"[", b"{"))) * _VALUE + data.count(b'"') * _QUOTE > room:
@@ -41,7 +42,7 @@ def read_json(
     def checked(each: dict[str, Any]) -> Any:
         if len(each) > _NAMES:
             raise BadInput(f"an object of {len(each)} entries, more than {_NAMES}", cure="refused as unsafe")
-        return hook(each)
+        return hook({key: screened_at(key, value) for key, value in each.items()})
 
     try:
         return json.loads(str(data, "utf-8"), parse_int=_whole, parse_constant=_no_number, object_hook=checked)

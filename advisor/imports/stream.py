@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from advisor.imports.text import NUMBER, Format, Line, has, value_after
-from advisor.model.imported import ImportedFigure, ImportedRun, Statistic
+from advisor.model.imported import ImportedFigure, ImportedRun, Scope, Statistic
 
 _WHAT: Final = {
     "copy": "copy",
@@ -20,14 +20,14 @@ _ROW: Final = re.compile(rf"^\s*(Copy|Scale|Mul|Add|Triad|Dot|Nstream)\s*:?\s+({
 _MIB: Final = 1 << 20
 
 
-def _figures(lines: Sequence[Line], scale: float, statistic: Statistic = "best") -> Iterator[ImportedFigure]:
+def _figures(
+    lines: Sequence[Line], scale: float, statistic: Statistic = "best", scope: Scope = "all threads"
+) -> Iterator[ImportedFigure]:
     for line in lines:
         found = _ROW.match(line.text)
         if found and not found[2].startswith("*") and len(found[3].split()) >= 3:  # a row that was cut off has fewer
             rate = float(found[2]) * scale
-            yield ImportedFigure(
-                what=_WHAT[found[1].lower()], unit="bytes/s", value=rate, statistic=statistic, scope="all threads"
-            )
+            yield ImportedFigure(what=_WHAT[found[1].lower()], unit="bytes/s", value=rate, statistic=statistic, scope=scope)
 
 
 def _whole(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[ImportedFigure]) -> str | None:
@@ -44,7 +44,9 @@ def _whole(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[Impor
 
 def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield a run of STREAM; refused where it was cut off or failed its own validation."""
-    figures = tuple(_figures(lines, 1e6))
+    counted, asked = (value_after(lines, rf"Number of Threads {word}\s*=?\s*(\d+)") for word in ("(?:counted|=)", "requested"))
+    threads = counted or asked or ("1" if _built_without_openmp(lines) else None)
+    figures = tuple(_figures(lines, 1e6, scope="one thread" if threads == "1" else "all threads"))
     failed = has(lines, r"Failed Validation")
     why = (
         f"line {failed.number}: it failed its own validation"
@@ -54,8 +56,6 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     if why is None and not has(lines, r"Solution Validates"):
         why = f"torn at line {lines[-1].number}: it does not say whether its results were right"
     told: dict[str, str | int | float] = {}
-    counted, asked = (value_after(lines, rf"Number of Threads {word}\s*=?\s*(\d+)") for word in ("(?:counted|=)", "requested"))
-    threads = counted or asked
     elements = value_after(lines, r"Array size\s*=\s*(\d+)")
     if threads:
         told["threads"] = int(threads)
@@ -69,9 +69,22 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         figures=figures,
         conditions=told,
         not_said=() if threads else ("threads",),
-        notes=("the best of its runs, without the read that a store through the cache makes first",),
+        notes=(
+            "the best of its runs, without the read that a store through the cache makes first",
+            *(
+                ("built without OpenMP, for its header has no Number of Threads: one thread",)
+                if not (counted or asked) and threads
+                else ()
+            ),
+        ),
         refused=why,
     )
+
+
+def _built_without_openmp(lines: Sequence[Line]) -> bool:
+    """Return whether a whole header of STREAM in C names no threads, which it does with OpenMP; that over MPI names its ranks."""
+    header = has(lines, r"Each kernel will be executed") and has(lines, r"clock granularity")
+    return bool(header) and not has(lines, r"Number of Threads") and not has(lines, r"(?i)\bMPI\b|aggregate")
 
 
 _BABEL_SCALES: Final = {

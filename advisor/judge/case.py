@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from advisor.judge.devices import accelerators, adapters
+from advisor.model.audit.bounds import memory_bounds
 from advisor.model.audit.case import Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
 from advisor.model.audit.platform import Platform, Scope, best_cut, dies, offered
 from advisor.model.cpuset import CpuSet
@@ -36,6 +37,7 @@ def case_of(
         layout=layout if topology else None,
         platform=platform,
         vendor=vendor,
+        bounds=memory_bounds(machine, platform) if topology else None,
         adapters=adapters(machine, sockets),
         accelerators=accelerators(machine, sockets),
         hbm=hbm_mode(machine),

@@ -28,10 +28,15 @@ def adapters(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[Adap
 
 
 def accelerators(machine: Machine, sockets: tuple[CpuSet, ...] | None) -> tuple[Accelerator, ...] | None:
-    """Return the GPUs with their PCI devices; None where GPUs were not looked for."""
+    """Return GPUs and other accelerators with their PCI devices; None where no GPU is known and GPUs were not looked for."""
+    others = tuple(
+        Accelerator(**_device(machine, card.address, card.address, card.locality, sockets), vendor="other")
+        for card in machine.pci or ()
+        if card.kind == "accelerator"
+    )
     if machine.gpus is None:
-        return None
-    return tuple(
+        return others or None
+    return others + tuple(
         Accelerator(
             **_device(machine, gpu.address, gpu.card or gpu.address, gpu.locality, sockets),
             vendor=gpu.vendor,
@@ -131,5 +136,5 @@ def _card(adapter: Adapter) -> str | None:
 
 def _runs(port: Port, words: Sequence[str]) -> bool:
     rate = next((_RATES[word] for word in words if word in _RATES), 100e9 if words[-2:] == ["100", "Gb/s"] else None)
-    on_it = port.link_layer == "infiniband" or bool(port.lid)
+    on_it = port.link_layer == "infiniband"
     return rate is not None and port.rate is not None and on_it and abs(port.rate - rate) <= _RATE_SLACK * rate

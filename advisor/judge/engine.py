@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from advisor.judge.evidence import Origins, evidence
-from advisor.judge.rule import Rule
+from advisor.judge.rule import SITE, Rule, disputed
 from advisor.judge.scope import env_of
 from advisor.judge.settings import wanted_values
 from advisor.language.kinds import Trouble, Unknown
@@ -15,7 +15,7 @@ from advisor.language.sentences import Sentence, written_value
 from advisor.language.tree import STEPS, Env, Node, facts_of
 from advisor.model.audit.case import Case
 from advisor.model.audit.findings import Cost, Finding, Lack
-from advisor.model.audit.rule import Verdict, Waiver
+from advisor.model.audit.rule import BOUNDS, SEVERITIES, Basis, RuleText, Severity, Verdict, Waiver
 from advisor.model.audit.setting import Setting
 
 
@@ -115,12 +115,15 @@ def finding(asked: Asked, origins: Origins) -> Finding:
     rule, text, env = asked.rule, asked.rule.text, {**asked.env, "_steps": [STEPS]}
     told = asked.verdict == "finding"
     applies = asked.verdict in ("finding", "pass", "unknown")
+    cost = _cost(rule, env) if told else None
+    basis = _basis(rule, cost, env) if told else "disputed" if disputed(text) else text.basis
     return Finding.model_construct(
         id=text.id,
         title=text.title,
         topic=rule.topic,
         verdict=asked.verdict,
-        severity=text.severity,
+        severity=weighed(text, cost, basis) if told else text.severity,
+        basis=basis,
         scope=text.scope,
         where=rule.where,
         subject=asked.subject,
@@ -128,7 +131,7 @@ def finding(asked: Asked, origins: Origins) -> Finding:
         why=text.why,
         evidence=evidence(_grounds(rule), env, origins) if told else (),
         lacks=lacks(asked, origins),
-        cost=_cost(rule, env) if told else None,
+        cost=cost,
         wants=wanted_values(rule.wants, env) if applies else (),
         want=text.want,
         advice=_filled(rule.fix, env) if applies else None,
@@ -188,6 +191,34 @@ def _cost(rule: Rule, env: Env) -> Cost | None:
     if measured is not None:
         return Cost(gain=measured, of=cost.measured_of or cost.of, basis="measured")
     return Cost(gain=_number(rule.gain, env), of=cost.of, basis=cost.basis, ref=cost.ref)
+
+
+def _basis(rule: Rule, cost: Cost | None, env: Env) -> Basis:
+    """Return what the severity of a finding rests on: guides that differ, a number, a fault, guides that agree."""
+    if disputed(rule.text):
+        return "disputed"
+    if cost is not None and cost.gain is not None:
+        return cost.basis
+    if rule.text.basis == "fault":
+        return "fault"
+    if rule.agree is not None:
+        return "guides" if _number(rule.agree, env) else "elsewhere"
+    elsewhere = cost is not None and cost.basis == "published" and not rule.text.guides
+    return "elsewhere" if elsewhere else "guides"
+
+
+def weighed(text: RuleText, cost: Cost | None, basis: Basis) -> Severity:
+    """Return how bad a finding is: what is surely lost, and no more than its rule and its basis allow."""
+    if basis in ("disputed", "elsewhere"):
+        return "info"
+    if basis == "fault":
+        return text.severity
+    if basis == "guides":
+        most: Severity = "high" if SITE in text.refs else "medium"  # a site's own rule is the guide that counts there
+    else:
+        bound = cost.gain if cost and cost.gain else 0.0
+        most = next((severity for least, severity in BOUNDS if bound > least or bound == least > 0), "info")
+    return max(text.severity, most, key=SEVERITIES.index)
 
 
 def _number(node: Node | None, env: Env) -> float | None:

@@ -127,6 +127,11 @@ class Rule:
         return self._expression(("only",), self.text.only, TRUTH) if self.text.only else None
 
     @cached_property
+    def agree(self) -> Node | None:
+        """Where guides agree."""
+        return self._expression(("agree",), self.text.agree, TRUTH) if self.text.agree else None
+
+    @cached_property
     def when(self) -> Node:
         """Whether it fires."""
         return self._expression(("when",), self.text.when, TRUTH)
@@ -177,7 +182,7 @@ class Rule:
         return self._sentence("undo", self.text.undo) if self.text.undo else None
 
 
-_PARTS = ("where", "only", "when", "say", "subject", "gain", "measured", "wants", "fix", "check", "undo")
+_PARTS = ("where", "only", "agree", "when", "say", "subject", "gain", "measured", "wants", "fix", "check", "undo")
 """The parts of a rule that can be wrong though its sheet is well-formed, beside the names that they use."""
 
 
@@ -190,6 +195,7 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
     for part in ("each", "let"):
         getattr(rule, part)
     _cite(text, words)
+    _weigh(text)
     _try_given(text, words.scope)
     for part in _PARTS:
         getattr(rule, part)
@@ -274,6 +280,20 @@ def _cite(text: RuleText, words: Words) -> None:
         if ref not in words.publications and ref != SITE:
             cure = did_you_mean(ref, words.publications, "add it to rules/sources.yaml")
             raise Misplaced(place, BadValue(f"there is no publication {ref}", cure=cure))
+
+
+def disputed(text: RuleText) -> bool:
+    """Return whether a guide wants another state than the rule does."""
+    return any(guide.otherwise for guide in text.guides)
+
+
+def _weigh(text: RuleText) -> None:
+    """Refuse a severity that nothing can carry."""
+    if disputed(text) and text.severity != "info":
+        raise Misplaced(("severity",), BadValue("a guide wants it otherwise", cure="write info: it is to consider, not to fix"))
+    if text.severity == "high" and text.cost is None and text.basis != "fault" and SITE not in text.refs:
+        cure = "give the least that is lost in cost, or basis: fault where something is broken"
+        raise Misplaced(("severity",), BadValue("high needs a number", cure=cure))
 
 
 def _try_given(text: RuleText, scope: Scope) -> None:

@@ -1,9 +1,11 @@
 """The names that expressions may use, and the values they stand for: in a Case, or as an example gives them. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.language.expression import Name, Scope
@@ -13,6 +15,7 @@ from advisor.language.tree import STEPS, Env
 from advisor.model.audit.case import Case
 from advisor.model.audit.setting import Setting
 from advisor.model.cpuset import CpuSet
+from advisor.model.fact import declarations
 
 SETTING = "setting"
 """The name under which settings stand: ``setting.numa.nps``."""
@@ -22,6 +25,32 @@ SETTING = "setting"
 def fact_kinds() -> dict[str, Kind]:
     """Return the kinds of all facts of a Case."""
     return {name: kind_of(field.annotation) for name, field in Case.model_fields.items()}
+
+
+def facts_of_rules(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, kind, unit and meaning of every fact that a rule may use."""
+    for name, kind in fact_kinds().items():
+        yield from _rows(name, kind, Case, name)
+    for name, setting in settings.items():
+        yield f"{SETTING}.{name}", "number" if setting.type == "number" else "text", "", setting.title
+
+
+def _rows(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator[tuple[str, str, str, str]]:
+    inner = kind.item if isinstance(kind, ListOf) else kind
+    shown = f"{name}[]" if isinstance(kind, ListOf) else name
+    text, unit = model.model_fields[field].description or "", declarations(model)[field].unit
+    if isinstance(inner, Record) and inner.model is not None:
+        yield (
+            shown,
+            "list" if isinstance(kind, ListOf) else "record",
+            "",
+            text or (inner.model.__doc__ or "").strip().splitlines()[0],
+        )
+        for part, part_kind in inner.facts().items():
+            yield from _rows(f"{shown}.{part}", part_kind, inner.model, part)
+        return
+    options = f": {', '.join(inner.options)}" if isinstance(inner, Text) and inner.options else ""
+    yield shown, f"{kind}{options}", unit.name if unit else "", text
 
 
 def scope_with(settings: Mapping[str, Setting] | None) -> Scope:
@@ -104,7 +133,7 @@ def _put(env: Env, name: str, value: Any, scope: Scope) -> None:
     """Put one value where its dotted name leads."""
     first, *rest = path = name.split(".")
     if first not in scope:
-        cure = did_you_mean(first, scope, "see docs/reference/rule-facts.md")
+        cure = did_you_mean(first, scope, "see advisor rules facts")
         raise BadValue(f"there is no fact {name[:80]}", cure=cure)
     kind, place = scope[first].kind, env
     for part, inner in zip(path, rest, strict=False):

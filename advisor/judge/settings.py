@@ -21,7 +21,7 @@ from advisor.sheets import read_sheet
 def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Setting]) -> Node:
     """Return the wanted value: one of the setting's words, or an expression that yields one."""
     if name not in settings:
-        cure = did_you_mean(name, settings, "see docs/reference/settings.md")
+        cure = did_you_mean(name, settings, "see advisor rules settings")
         raise BadValue(f"there is no setting {name}", cure=cure)
     setting = settings[name]
     if value in setting.values:

@@ -80,7 +80,8 @@ def _inherited_unseen(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
 
 
 _CHANGING: Final = (
-    "architecture", "socket", "flops_per_cycle", "channels", "memory_kind", "memory_speed", "memory_speed_2dpc", "pcie"
+    "architecture", "socket", "flops_per_cycle", "channels", "memory_kind", "memory_speed", "memory_speed_2dpc",
+    "memory_speed_most", "die_bandwidth", "pcie",
 )  # fmt: skip
 """What a new generation changes: rules and ceilings go by it."""
 

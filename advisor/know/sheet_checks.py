@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from advisor.errors import BadSheet, did_you_mean
 from advisor.know.platform_checks import platform_mistakes
+from advisor.know.published import published_mistakes
 from advisor.know.setting_checks import setting_mistakes
 from advisor.know.settings import settings
 from advisor.know.vendors import FALLBACK, generations_of, same_servers, vendor_file, vendors
@@ -38,8 +39,9 @@ class Expression(NamedTuple):
 def _misplaced_files() -> Iterator[BadSheet]:
     """Yield files of the rules that nothing reads, for their names are not those of sheets."""
     for file in sorted(rules().rglob("*")):
-        if file.is_file() and file.suffix != ".yaml" and file.name != "README.md":
-            yield BadSheet("no sheet is called so, and nothing reads it", file=str(file), cure=f"call it {file.stem}.yaml")
+        known = ".csv" if file.parent.name == "published" else ".yaml"
+        if file.is_file() and file.suffix != known and file.name != "README.md":
+            yield BadSheet("no sheet is called so, and nothing reads it", file=str(file), cure=f"call it {file.stem}{known}")
 
 
 def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
@@ -47,6 +49,8 @@ def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
     yield from _misplaced_files()
     of_platforms = [*platform_mistakes(), *_misspelt_families()]
     yield from of_platforms
+    if not of_platforms:
+        yield from published_mistakes()
     of_settings = [*setting_mistakes()]
     yield from of_settings
     wrong = {Path(each.file or "").stem for each in of_platforms}

@@ -139,7 +139,7 @@ VERBS: dict[str, Verb] = {
     "abs": Verb(abs, (NUMBER,), NUMBER),
     "ratio": Verb(_ratio, (NUMBER, NUMBER), NUMBER),
 }
-"""Every verb; docs/reference and the messages of the checker list them from here."""
+"""Every verb; the page of facts and the messages of the checker list them from here."""
 
 UNITS: dict[str, float] = {
     "KiB": 1 << 10,

@@ -132,7 +132,7 @@ def _word(reader: Reader, tree: ast.expr, name: str, rest: list[str]) -> Node:
         return Constant(name, NOTHING, Unknown())
     if not rest and name in UNITS:
         return Constant(name, NUMBER, UNITS[name])
-    cure = did_you_mean(name, [*reader.scope, *UNITS, *VERBS, *WORDS], "see docs/reference/rule-facts.md")
+    cure = did_you_mean(name, [*reader.scope, *UNITS, *VERBS, *WORDS], "see advisor rules facts")
     return reader.refuse(tree, f"there is no fact {name[:60]}", cure)
 
 

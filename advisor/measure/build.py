@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from advisor.errors import CannotWork
 from advisor.host.base import Ran, Why
-from advisor.host.files import first_unsafe_folder, home_of_user, is_safe
+from advisor.host.trust import Use, doubt_about, own_home, trusted
 from advisor.model.hardware.machine import Machine
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - folders are made in them with names of chance, for this user alone
@@ -28,7 +28,7 @@ def cache_candidates(variables: Mapping[str, str]) -> Iterator[str]:
         yield f"{named}/advisor"
     if home.startswith("/"):
         yield f"{home}/.cache/advisor"
-    own = home_of_user()
+    own = own_home()
     if own:
         yield f"{own}/.cache/advisor"
 
@@ -37,37 +37,27 @@ def cache_folder(variables: Mapping[str, str]) -> Path:
     """Return where built kernels are kept: the first wish that is this user's, else a folder for this run alone."""
     for wish in dict.fromkeys(cache_candidates(variables)):
         try:
-            place = os.path.realpath(f"{wish}/kernels")
-            if not _led_elsewhere(Path(wish)) and _made(place):
-                return Path(place)
+            if _made(f"{wish}/kernels"):
+                return Path(os.path.realpath(f"{wish}/kernels"))
         except OSError:  # a link that was there, and is not: somebody changes the folder meanwhile
             continue
     return _for_this_run(variables.get("TMPDIR", "")) / "kernels"
 
 
-def _led_elsewhere(wish: Path) -> bool:
-    """Tell whether a link that somebody else made stands on the way: he would say in which of our folders the cache is."""
-    steps = (*reversed(wish.parents), wish)
-    return any(step.is_symlink() and step.lstat().st_uid not in (0, os.geteuid()) for step in steps)
-
-
 def _made(place: str) -> bool:
     """Make a folder if it is not there; tell whether nobody else may change it or a folder above."""
-    if first_unsafe_folder(place) is not None:
+    if doubt_about(place) is not None:
         return False
-    try:
-        os.makedirs(place, mode=0o700, exist_ok=True)  # noqa: PTH103 - a text that realpath made
-    except OSError:
-        return False
+    os.makedirs(place, mode=0o700, exist_ok=True)  # noqa: PTH103 - a text
     # Looked at again: somebody may have been faster where it was not there.
-    return os.path.realpath(place) == place and first_unsafe_folder(place) is None and os.access(place, os.W_OK | os.X_OK)
+    return doubt_about(place) is None and os.access(place, os.W_OK | os.X_OK)
 
 
 @cache
 def _for_this_run(named: str) -> Path:
     for folder in (named, *_TEMPORARY):
         real = os.path.realpath(folder) if folder.startswith("/") else ""
-        if real and first_unsafe_folder(f"{real}/x") is None and os.access(real, os.W_OK | os.X_OK):
+        if real and doubt_about(f"{real}/x") is None and os.access(real, os.W_OK | os.X_OK):
             made = tempfile.mkdtemp(prefix="advisor-", dir=real)
             atexit.register(shutil.rmtree, made, ignore_errors=True)
             Path(made, "kernels").mkdir(mode=0o700)
@@ -84,16 +74,17 @@ def open_program(program: Path) -> int | None:
         handle = os.open(program, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
-    about = os.fstat(handle)
-    if is_program(about) and is_safe(about) and first_unsafe_folder(os.path.realpath(program.parent)) is None:
-        return handle
+    with suppress(OSError):
+        about = os.fstat(handle)
+        if is_program(about) and doubt_about(program) is None and os.path.samestat(about, os.lstat(program)):
+            return handle
     os.close(handle)
     return None
 
 
 def is_program(about: os.stat_result) -> bool:
-    """Tell whether a file is one of this user's programs, under one name alone."""
-    return about.st_uid == os.geteuid() and about.st_nlink == 1 and about.st_mode & 0o170111 == 0o100111
+    """Tell whether a file is a program, under one name alone: another name may be a link that somebody else made."""
+    return about.st_nlink == 1 and about.st_mode & 0o170111 == 0o100111
 
 
 def descriptor_path(handle: int, program: Path) -> str:
@@ -285,6 +276,7 @@ class PrebuiltPrograms:
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise CannotWork(f"--kernels {folder}: there is no such folder; advisor measure --build-only -o DIR fills one")
+        trusted(folder, Use.NAMED)
         self._folder = folder
 
     def program(self, name: str) -> str:
@@ -292,4 +284,5 @@ class PrebuiltPrograms:
         place = (self._folder / name).resolve()
         if not place.is_file() or not os.access(place, os.X_OK):
             raise CannotWork(f"{place}: there is no such program; advisor measure --build-only -o DIR builds every kernel")
+        trusted(self._folder / name, Use.NAMED)
         return str(place)

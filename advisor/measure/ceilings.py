@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from advisor.language.units import throughput
 from advisor.measure.resources import Resources, of_node
+from advisor.model.audit.bounds import of_nodes
+from advisor.model.audit.platform import Platform
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.memory import SocketMemory
 from advisor.model.hardware.topology import NumaNode
@@ -61,14 +64,15 @@ def flops_ceiling(cores: int, flops_per_cycle: float | None, clock: float | None
     return None if flops_per_cycle is None or clock is None else cores * flops_per_cycle * clock
 
 
-def with_ceiling(
-    result: Result, ground: Resources, flops_per_cycle: float | None, clocks: Mapping[tuple[int, ...], float]
-) -> Result:
+def with_ceiling(result: Result, ground: Resources, platform: Platform | None, clocks: Mapping[tuple[int, ...], float]) -> Result:
     """Return a result with its ceiling, refused where it is above: the instrument is wrong, or the facts are."""
     if result.unit == "flop/s":
-        ceiling, room = flops_ceiling(len(result.cpus), flops_per_cycle, clocks.get(result.cpus)), _FLOPS
+        each_cycle = platform.flops_per_cycle if platform else None
+        ceiling, room = flops_ceiling(len(result.cpus), each_cycle, clocks.get(result.cpus)), _FLOPS
     elif result.unit == "bytes/s" and result.purpose != "kernel":
         ceiling, room = _of_memory(result, ground)
+        if ceiling is None:
+            return _within_bound(result, ground, platform, room)
     else:
         return result
     if ceiling is None:
@@ -78,10 +82,28 @@ def with_ceiling(
     return result.model_copy(update={"ceiling": ceiling, "refused": result.refused or why})
 
 
+def _within_bound(result: Result, ground: Resources, platform: Platform | None, room: float) -> Result:
+    """Return a result whose DIMMs nobody read, refused where no memory that its processors take could carry it."""
+    if not _beyond_caches(result, ground):
+        return result
+    nodes = [result.memory] if result.memory is not None else of_node(ground, result.cpus)
+    bound = of_nodes(ground.machine, platform, nodes)
+    if bound is None or result.median <= bound.value * room:
+        return result
+    rates = f"{throughput(result.median)}, and at most {throughput(bound.value)} come over {bound.because}"
+    return result.model_copy(update={"refused": result.refused or f"above the ceiling: {rates}"})
+
+
+def _beyond_caches(result: Result, ground: Resources) -> bool:
+    """Return whether a working set is known to be too large for the L3 to answer most of it."""
+    l3, size = ground.reached_l3(result.cpus), result.bytes
+    return l3 is not None and size is not None and size >= _CACHED * l3
+
+
 def _of_memory(result: Result, ground: Resources) -> tuple[float | None, float]:
     """Return the ceiling of a bandwidth, and how far above it the L3 can carry it by what stays in it."""
     l3, size = ground.reached_l3(result.cpus), result.bytes
-    if l3 is None or size is None or size < _CACHED * l3:
+    if l3 is None or size is None or not _beyond_caches(result, ground):
         return None, _TOLERANCE
     return bandwidth_ceiling(ground, result.cpus, result.memory), _TOLERANCE / (1 - l3 / size)
 
@@ -90,12 +112,12 @@ _ASTRAY: Final = 0.01
 """Of a result's pages; a handful may lie elsewhere, such as those of the heap."""
 
 
-def checked_results(results: Iterable[Result], ground: Resources, flops_per_cycle: float | None = None) -> tuple[Result, ...]:
+def checked_results(results: Iterable[Result], ground: Resources, platform: Platform | None = None) -> tuple[Result, ...]:
     """Return results with their ceilings; those that are not believed say why."""
     found = tuple(results)
     clocks = {result.cpus: result.best for result in found if result.unit == "hertz"}
     clocks |= {r.cpus: clock for r in found if r.unit == "flop/s" and (clock := _clock(r)) is not None}
-    return tuple(with_ceiling(_placed(result, ground), ground, flops_per_cycle, clocks) for result in found)
+    return tuple(with_ceiling(_placed(result, ground), ground, platform, clocks) for result in found)
 
 
 def _clock(result: Result) -> float | None:

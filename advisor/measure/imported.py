@@ -107,7 +107,8 @@ def _same_cores(ground: Resources, place: Iterable[int], cpus: Iterable[int]) ->
 def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
     if any(word in str(run.conditions.get("implementation", "")) for word in _GPU):
         return [], "of a GPU's memory: shown, and no rule asks for it"
-    where = place or _own_place(on, run)
+    alone = run.conditions.get("threads") == 1 and not run.cpus
+    where = _core_of(on, place) if alone else place or _own_place(on, run)
     if where is None:
         return [], f"it does not say where it ran: --placed {PLACES}"
     size = run.conditions.get("bytes") or next((figure.size for figure in run.figures), None)
@@ -119,7 +120,21 @@ def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[
     kept = (figure for figure in run.figures if figure.at is None and figure.unit == "bytes/s")
     made = [on.result(run, figure, where, variant=figure.what.replace(" ", "-"), **own) for figure in kept]
     small = isinstance(size, int) and l3 and size < TIMES_L3 * l3
-    return made, f"taken, though its arrays are below {TIMES_L3} times the L3: part of it may be the cache's" if small else None
+    remarks = [
+        *(
+            ["one thread: the figure of a core, not of the machine, and of which core it does not say"]
+            if alone and not place
+            else []
+        ),
+        *([f"taken, though its arrays are below {TIMES_L3} times the L3: part of it may be the cache's"] if small else []),
+    ]
+    return made, "; ".join(remarks) or None
+
+
+def _core_of(on: Placing, place: CoreGroup | None) -> CoreGroup:
+    """Return a core of the place that the user names, or of the machine: what one thread ran on, whatever else is there."""
+    cpus = place.cpus if place else on.ground.order
+    return next(each for each in on.ground.pieces("core") if each.cpus == cpus[:1])
 
 
 def _memory(memory: Memory) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a fact's declaration says beside its type: unit, section, what identifies it, what no comparison may see.
+"""What a fact's declaration says beside its type: unit, section, secrecy, what identifies it, what no comparison may see.
 
 All of it stands in the field's annotation, and is read from there by whoever shows, compares, merges or gives away facts::
 
@@ -14,8 +14,10 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
+
+from advisor.model.secrecy import WITHHELD, screened_boot_options, screened_settings
 
 T = TypeVar("T")
 
@@ -40,6 +42,8 @@ Count = Annotated[int, COUNT]
 """How many there are of something."""
 Number = Annotated[int, NUMBER]
 """A number that names or chooses and counts nothing: a NUMA node, a processor's family, the value of a kernel setting."""
+Ratio = Annotated[float, NUMBER]
+"""One of two amounts as a part of the other: 0.39."""
 CountLimit = Annotated[int, Unit("count", unlimited=True)]
 Bytes = Annotated[int, Unit("bytes")]
 BytesLimit = Annotated[int, Unit("bytes", unlimited=True)]
@@ -75,14 +79,31 @@ class Role:
 
 
 _NAMING = re.compile(r"(^|_)(serial|uuid|guid|mac|wwn|hostname)(_number)?$")  # fields that name one machine or part
-_KEY, _VOLATILE, _IDENTITY, _PER_CPU = (Role(name) for name in ("key", "volatile", "identity", "per-cpu"))
+_KEY, _VOLATILE, _PER_CPU = (Role(name) for name in ("key", "volatile", "per-cpu"))
+
+
+class Secrecy(StrEnum):
+    """To whom a fact may be told: everybody, those who know the machine, nobody."""
+
+    PUBLIC = "public"
+    IDENTITY = "identity"
+    CREDENTIAL = "credential"
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        """Return the schema of the fact, with its secrecy where it has one."""
+        return {**handler(core), f"x-{self.value}": True}
+
 
 Key = Annotated[T, _KEY]
 """Identifies an element of a list, alone or with the list's other keys: by it two sources or two machines mean the same."""
 Volatile = Annotated[T, _VOLATILE]
 """Differs between two looks at one machine that nobody changed: shown, never compared."""
-Identity = Annotated[T, _IDENTITY]
+Identity = Annotated[T, Secrecy.IDENTITY]
 """Names this one machine or part (serial number, MAC, GUID, host name): never compared, always anonymised."""
+BootOptions = Annotated[T, Secrecy.CREDENTIAL, AfterValidator(screened_boot_options)]
+"""Boot options, some of which are credentials: those that are not known to be none become the word withheld, whoever makes it."""
+Settings = Annotated[T, Secrecy.CREDENTIAL, AfterValidator(screened_settings)]
+"""Settings by their names, some of which are passwords: likewise."""
 PerCpu = Annotated[T, _PER_CPU]
 """A list with an entry for each CPU: its length says enough to a reader."""
 
@@ -127,8 +148,13 @@ class Declared(NamedTuple):
     section: Section | None = None
     key: bool = False
     volatile: bool = False
-    identity: bool = False
     per_cpu: bool = False
+    secrecy: Secrecy = Secrecy.PUBLIC
+
+    @property
+    def identity(self) -> bool:
+        """Whether it names this one machine or part."""
+        return self.secrecy is Secrecy.IDENTITY
 
     @property
     def comparable(self) -> bool:
@@ -138,8 +164,9 @@ class Declared(NamedTuple):
     @property
     def words(self) -> tuple[str, ...]:
         """Section and roles in words."""
-        roles = (name.replace("_", " ") for name in ("key", "volatile", "identity", "per_cpu") if getattr(self, name))
-        return (*([self.section.value] if self.section else []), *roles)
+        roles = (name.replace("_", " ") for name in ("key", "volatile", "per_cpu") if getattr(self, name))
+        secrecy = () if self.secrecy is Secrecy.PUBLIC else (self.secrecy.value,)
+        return (*([self.section.value] if self.section else []), *roles, *secrecy)
 
 
 @cache
@@ -152,7 +179,9 @@ def _declared(field: FieldInfo) -> Declared:
     marks = (*field.metadata, *_marks(field.annotation))
     unit = next((mark for mark in marks if isinstance(mark, Unit)), None)
     section = next((mark for mark in marks if isinstance(mark, Section)), None)
-    return Declared(unit, section, *(role in marks for role in (_KEY, _VOLATILE, _IDENTITY, _PER_CPU)))
+    secrecy = next((mark for mark in marks if isinstance(mark, Secrecy)), Secrecy.PUBLIC)
+    key, volatile, per_cpu = (role in marks for role in (_KEY, _VOLATILE, _PER_CPU))
+    return Declared(unit, section, key, volatile, per_cpu, secrecy)
 
 
 def _marks(annotation: Any) -> Iterator[Any]:
@@ -194,6 +223,8 @@ class Told(NamedTuple):
     section: Section | None = None
     elements: tuple[str, ...] = ()
     """The elements of lists that it is in, by their names, the outermost first: hcas.mlx5_0, hcas.mlx5_0.ports.1."""
+    inside: tuple[tuple[str, str], ...] = ()
+    """The same with the list or table before each: one that is known without the element shows that it is not there."""
 
 
 def comparable(value: BaseModel, but: Collection[Section] = ()) -> Iterator[Told]:
@@ -211,7 +242,9 @@ def _record(record: Told, but: Collection[Section]) -> Iterator[Told]:
         inner, declared = getattr(record.value, field), declarations(model)[field]
         section = declared.section or record.section
         if inner is not None and declared.comparable and section not in but:
-            yield from _simple(Told(f"{record.name}.{field}".removeprefix("."), inner, declared, section, record.elements), but)
+            yield from _simple(
+                Told(f"{record.name}.{field}".removeprefix("."), inner, declared, section, record.elements, record.inside), but
+            )
 
 
 def _simple(fact: Told, but: Collection[Section]) -> Iterator[Told]:
@@ -221,11 +254,13 @@ def _simple(fact: Told, but: Collection[Section]) -> Iterator[Told]:
     elif isinstance(value, dict):
         for key, inner in value.items():
             if inner is not None:
-                yield from _simple(fact._replace(name=f"{name}.{key}", value=inner), but)
+                inside = (*fact.inside, (name, f"{name}.{key}"))
+                yield from _simple(fact._replace(name=f"{name}.{key}", value=inner, inside=inside), but)
     elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
         for at, item in enumerate(value):
             element = f"{name}.{_identified(item, at)}"
-            yield from _record(fact._replace(name=element, value=item, elements=(*fact.elements, element)), but)
+            inside = (*fact.inside, (name, element))
+            yield from _record(Told(element, item, fact.declared, fact.section, (*fact.elements, element), inside), but)
     else:
         yield fact
 
@@ -246,6 +281,36 @@ def identities(value: Any, *, named: bool = False) -> Iterator[str]:
             yield from identities(inner, named=named)
     elif named and value is not None:
         yield str(value)
+
+
+def without_identities(value: T, *, named: bool = False) -> T:
+    """Return a value in which what names this one machine, its network and its people is withheld."""
+    if isinstance(value, BaseModel):
+        fields = declarations(type(value)).items()
+        update = {field: without_identities(getattr(value, field), named=declared.identity) for field, declared in fields}
+        return value.model_copy(update={field: new for field, new in update.items() if new is not getattr(value, field)})
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        shown = tuple(without_identities(inner, named=named) for inner in value)
+        return shown if any(new is not old for new, old in zip(shown, value, strict=True)) else value  # type: ignore[return-value]
+    if isinstance(value, str):
+        return WITHHELD if named and value else _OWN_FOLDER.sub(rf"\1{WITHHELD}", value)  # type: ignore[return-value]
+    return value
+
+
+_OWN_FOLDER = re.compile(r"(/(?:home|users?|work|scratch|projects?|gpfs|lustre|nfs)/)[^\s:;,]+", re.IGNORECASE)
+"""A person's or a project's folder: in paths of programs, and in what could not be read."""
+
+
+def withheld(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the dotted name of the fact for each value of which a credential was taken out."""
+    if isinstance(value, BaseModel):
+        for field in type(value).model_fields:
+            yield from withheld(getattr(value, field), f"{name}.{field}".removeprefix("."))
+    elif isinstance(value, (tuple, dict)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from withheld(inner, name)
+    elif isinstance(value, str) and WITHHELD in value:
+        yield name
 
 
 def undeclared(model: type[BaseModel], name: str = "", section: Section | None = None) -> Iterator[str]:

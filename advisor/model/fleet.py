@@ -4,12 +4,14 @@ A fleet's folder holds ``NODE.tar.gz`` for each node that answered, ``NODE.measu
 ``answers.jsonl``: a line for each node and try, the last line of a node counts. Captures are the truth, all else is derived.
 """
 
+import json
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from advisor.model.audit.rule import SEVERITIES, Severity
+from advisor.model.secrecy import without_secrets
 from advisor.model.value import HostName, Value
 
 ANSWERS: Final = "answers.jsonl"
@@ -52,14 +54,16 @@ class Answer(Value):
     node: HostName = Field(description="the name it was asked by")
     at: str = Field(description="when, by the clock of who asked: 2026-01-31T06:10:00Z", max_length=40)
     outcome: Outcome = Field(description="answered, or why not")
-    why: str | None = Field(default=None, description="the reason in the words of ssh, srun or the shell", max_length=400)
+    why: Annotated[str, AfterValidator(lambda why: without_secrets(why)[:400])] | None = Field(
+        default=None, description="the reason in the words of ssh, srun or the shell, without credentials", max_length=400
+    )
     archive: str | None = Field(default=None, description="the capture's file, in the same folder", max_length=300)
     sha256: str | None = Field(default=None, description="of the capture's file", max_length=64)
     seen_as: str | None = Field(default=None, description="the name that the node has itself", max_length=300)
 
     def line(self) -> bytes:
         """Return the line that is put at the end of ``answers.jsonl``."""
-        return self.model_dump_json(exclude_none=True).encode() + b"\n"
+        return json.dumps(self.model_dump(mode="json", exclude_none=True), separators=(",", ":")).encode() + b"\n"
 
 
 class Answers(NamedTuple):

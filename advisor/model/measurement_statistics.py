@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 from pydantic import Field
 
 from advisor.model.measurement import Distance, Measurements, Part, Result, Unit, reported_number
-from advisor.model.placement import Measured
 from advisor.model.value import Value
 
 FEWEST = 3
@@ -45,11 +44,22 @@ def one_core_per_l3(measurements: Measurements, groups: int | None = None) -> Ga
     return Gain(few.median / every.median, spread_of(few, every))
 
 
-def measured_for_placement(measurements: Measurements, groups: int | None = None) -> Measured:
+class MeasuredForPlacement(Value):
+    """What was measured on a machine that bears on placement; None where it was not."""
+
+    one_core_per_l3: float | None = Field(
+        default=None, gt=0, description="memory bandwidth with one core of each L3 group, as a share of that with all cores"
+    )
+    near_messages: float | None = Field(
+        default=None, gt=0, description="message rate of the adapter's socket, as a share of the other socket's"
+    )
+
+
+def measured_for_placement(measurements: Measurements, groups: int | None = None) -> MeasuredForPlacement:
     """Return what was measured that decides where ranks should sit, on a machine of so many L3 groups."""
     sparse = one_core_per_l3(measurements, groups)
     near, far = _messages(measurements, ("local", "same-socket")), _messages(measurements, ("other-socket",))
-    return Measured(
+    return MeasuredForPlacement(
         one_core_per_l3=sparse.ratio if sparse and sparse.ratio > 0 else None,
         near_messages=near / far if near and far else None,
     )

@@ -79,17 +79,6 @@ class JobShape(Value):
         return self
 
 
-class Measured(Value):
-    """What was measured on a machine that bears on placement; None where it was not."""
-
-    one_core_per_l3: float | None = Field(
-        default=None, gt=0, description="memory bandwidth with one core of each L3 group, as a share of that with all cores"
-    )
-    near_messages: float | None = Field(
-        default=None, gt=0, description="message rate of the adapter's socket, as a share of the other socket's"
-    )
-
-
 class Slot(Value):
     """One rank's place on a node."""
 
@@ -198,7 +187,7 @@ class LintTranslation(Value):
 class Lint(Value):
     """A line read, explained and judged on one machine."""
 
-    launcher: str = Field(description="its name: openmpi4, mpich, srun (docs/reference/launchers.md)")
+    launcher: str = Field(description="its name: openmpi4, mpich, srun")
     version: str | None
     known_from: str = Field(description="how the launcher and its version are known")
     line: str

@@ -27,7 +27,6 @@ from advisor.render.measured.figures import (
     unit_name,
 )
 
-_NOTHING = "not there"
 _LONGEST = 60
 
 
@@ -48,15 +47,15 @@ def _lines(difference: Difference, width: int) -> list[Line]:
     return [*lines, *_changes(difference, width)]
 
 
-def _changes(difference: Difference, width: int) -> list[Line]:
-    lines = _section("Hardware and firmware", difference.identity, width)
-    lines += _section("Topology", difference.topology, width)
+def _changes(difference: Difference, width: int, unread: str = "not read") -> list[Line]:
+    lines = _section("Hardware and firmware", difference.identity, width, unread)
+    lines += _section("Topology", difference.topology, width, unread)
     if difference.renumbered:
         words = f"{count(difference.renumbered, 'CPU number')} now mean another core: bindings by number must be rewritten"
         lines += wrapped([("! ", "warn"), (words, "")], width)
-    lines += _section("Settings", difference.settings, width, "not known")
-    lines += _section("Adapters and accelerators", tuple(_devices(difference.devices)), width)
-    lines += _section("Other facts", difference.facts, width)
+    lines += _section("Settings", difference.settings, width, unread)
+    lines += _section("Adapters and accelerators", tuple(_devices(difference.devices)), width, unread)
+    lines += _section("Other facts", difference.facts, width, unread)
     lines += _findings("New findings", "+", "down", difference.gained, width)
     lines += _findings("Findings that are gone", "-", "dim", difference.lost, width)
     return lines
@@ -87,21 +86,17 @@ def _at(nodes: str | None, one_of: str | None) -> str | None:
     return f"{'one of ' if one_of == 'yes' else ''}NUMA node{'s' if many else ''} {numbers}"
 
 
-def _section(heading: str, changes: tuple[Change, ...], width: int, nothing: str = _NOTHING) -> list[Line]:
+def _section(heading: str, changes: tuple[Change, ...], width: int, unread: str) -> list[Line]:
     if not changes:
         return []
     room = min(40, max(len(change.title) for change in changes)) + 2
     lines: list[Line] = [(), ((heading, "heading"),)]
     for change in changes:
         label = plain(change.title, 60)
-        sides = [(_side(change.before, nothing), "dim"), (" -> ", "dim"), (_side(change.after, nothing), "")]
-        spans = [(f"{label:<{room - 1}} ", "label"), *sides]
+        before, after = (plain(text, _LONGEST) for text in change.sides(unread))
+        spans = [(f"{label:<{room - 1}} ", "label"), (before, "dim"), (" -> ", "dim"), (after, "")]
         lines += wrapped(spans, width, indent=room)
     return lines
-
-
-def _side(text: str | None, nothing: str) -> str:
-    return nothing if text is None else plain(text, _LONGEST)
 
 
 def _findings(heading: str, sign: str, style: str, changes: Iterable[FindingChange], width: int) -> list[Line]:
@@ -159,9 +154,15 @@ def whatif_page(found: WhatIf, written: str | None = None, width: int | None = N
 
 def _whatif_lines(found: WhatIf, written: str | None, width: int) -> list[Line]:
     title: Line = ((f"{plain(found.difference.before)} with {found.assumption.text}, after the restart", "title"),)
+    inside = found.machine.environment
+    if inside and inside.is_virtual:
+        guest = f"a virtual machine ({plain(str(inside.virtual), 40)}) cannot set this: its host does, or another instance type"
+        head = [title, *wrapped([("! ", "warn"), (guest, "")], width, indent=2)]
+    else:
+        head = [title]
     if found.told.same and not found.unknown:
-        return [title, (("The machine has these settings already: nothing would change.", ""),)]
-    lines = [title, *_changes(found.told, width)]
+        return [*head, (("The machine has these settings already: nothing would change.", ""),)]
+    lines = [*head, *_changes(found.told, width, "not known")]
     if found.unknown:
         lines += [(), (("Assumed or not known before the restart", "heading"),)]
         for gap in found.unknown:
@@ -181,7 +182,7 @@ def _next_steps(found: WhatIf, written: str | None, width: int) -> list[Line]:
         steps.append(
             (f"advisor whatif{source} {_options(found.assumption)} -o after.json", "saves the machine after the restart")
         )
-    steps.append((f"advisor bind --from {file} ... -- ./app", "command and rankfile for after the restart"))
+    steps.append((f"advisor bind --from {file} -- ./app", "command and rankfile for after the restart"))
     steps.append((f"advisor diff {file} -", "after the restart: check that it is so"))
     # A command stays on one line, however long: it is there to be copied.
     return [line for command, why in steps for line in (((command, ""),), *wrapped([(f"    {why}", "dim")], width, indent=4))]

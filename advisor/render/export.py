@@ -1,8 +1,7 @@
 """What ``advisor export`` writes: a machine or a fleet in the words of another program; each format is a module of ``exports``.
 
-A module of that folder has::
+A module of that folder, which names the format (- for _), has::
 
-    NAME = "junit"                      # the module's own name, _ for -
     TITLE = "JUnit XML: ..."            # one line for --list
     ORDER = 30                          # where it stands there
     PROVEN = "xmllint 2.9.14"           # the tool and version that took what it writes
@@ -13,19 +12,16 @@ A module of that folder has::
     def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]: ...
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from types import ModuleType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from advisor.errors import BadInput, BadValue
 from advisor.language.units import plain
-from advisor.launch.launcher_parts import line_in
 from advisor.model.audit.findings import Audit
 from advisor.model.fleet import Fleet, Kind
 from advisor.model.hardware.layout import Layout
@@ -37,7 +33,6 @@ Takes = Literal["machine", "fleet", "kinds", "alike"]
 """A machine that was audited; a fleet's screen; the same with the machine of a node of each kind of hardware, or with one for
 all nodes whose facts are the same."""
 
-CURE: Final = "docs/adding.md says what an export has"
 OWN: Final = "a template of your own"
 """What stands under PROVEN of a site's template."""
 _FOLDER: Final = Path(__file__).parent / "exports"
@@ -104,7 +99,7 @@ class ExportFormat:
 
 @cache
 def built_in() -> Mapping[str, ExportFormat]:
-    """Return the formats of the folder by name, in their order; raise BadInput, in one line, of a module that is half a one."""
+    """Return the formats of the folder by name, in their order."""
     found = sorted((_loaded(info.name) for info in iter_modules([str(_FOLDER)])), key=lambda each: (each.order, each.name))
     return {each.name: each for each in found}
 
@@ -138,56 +133,16 @@ def listing(formats: Iterable[ExportFormat]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _file_of(name: str) -> str:
-    return f"advisor/render/exports/{name}.py"
-
-
-def _loaded(name: str) -> ExportFormat:
-    """Return the format of a module."""
-    try:
-        module = import_module(f"{__package__}.exports.{name}")
-    except (SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, re.error) as error:
-        place = line_in(error.__traceback__, _file_of(name))
-        raise BadInput(f"this export cannot be loaded: {error}", file=_file_of(name), place=place, cure=CURE) from error
-    for problem in _wrong(module):
-        raise BadInput(problem, file=_file_of(name), cure=CURE)
-    parts: Any = module
+def _loaded(module: str) -> ExportFormat:
+    """Return the format of a module of the folder, which has the module's name."""
+    parts: Any = import_module(f"{__package__}.exports.{module}")
     return ExportFormat(
-        parts.NAME,
+        module.replace("_", "-"),
         parts.TITLE,
         parts.ORDER,
         parts.PROVEN,
         parts.files,
-        getattr(module, "TAKES", ("machine",)),
-        getattr(module, "INCLUDES", {}),
-        getattr(module, "COMMENT", None),
+        getattr(parts, "TAKES", ("machine",)),
+        getattr(parts, "INCLUDES", {}),
+        getattr(parts, "COMMENT", None),
     )
-
-
-def _wrong(module: ModuleType) -> Iterator[str]:
-    """Yield what a module lacks, or has that is no such part."""
-    missing = [part for part in ("NAME", "TITLE", "ORDER", "PROVEN", "files") if not hasattr(module, part)]
-    if missing:
-        yield f"this export lacks {', '.join(missing)}"
-        return
-    own: Any = module
-    name = module.__name__.rpartition(".")[2]
-    if name.replace("_", "-") != own.NAME:
-        yield f"its NAME is {str(own.NAME)[:40]!a}, and it is that of its module: {name.replace('_', '-')}"
-    yield from (
-        f"its {part} is not a text of one line"
-        for part in ("TITLE", "PROVEN")
-        if not (isinstance(getattr(own, part), str) and getattr(own, part).strip() and getattr(own, part).isprintable())
-    )
-    if not isinstance(own.ORDER, int):
-        yield "its ORDER is not a whole number"
-    if not callable(own.files):
-        yield "its files is not a function of (subject, options)"
-    takes = getattr(module, "TAKES", ("machine",))
-    if not (isinstance(takes, tuple) and set(takes) <= set(get_args(Takes))):
-        yield f'its TAKES is not a tuple of {", ".join(get_args(Takes))}: ("machine",)'
-    includes = getattr(module, "INCLUDES", {})
-    if not (isinstance(includes, Mapping) and all(isinstance(each, str) for pair in includes.items() for each in pair)):
-        yield "its INCLUDES is not a mapping of words to what they add"
-    if not isinstance(getattr(module, "COMMENT", ""), str):
-        yield 'its COMMENT is not a text: "#"'

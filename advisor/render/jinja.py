@@ -21,11 +21,10 @@ from typing import Final, NamedTuple
 from advisor.errors import BadInput
 from advisor.host.base import SLURM_CONF
 from advisor.host.files import LIMIT
-from advisor.host.privacy.secrets import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, REMOVED, SLURM_KEYS
 from advisor.language.units import plain
-from advisor.launch.registry import rank_variables
+from advisor.model.audit.checklist import REBOOTS
 from advisor.model.hardware.registers import registers
-from advisor.model.observed_binding import GPU_VARIABLES
+from advisor.model.secrecy import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS, WITHHELD
 
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
 _CURE: Final = "docs/adding.md says what a template may use"
@@ -77,6 +76,7 @@ def fill(template: str, values: Mapping[str, object], name: str = "template") ->
         lstrip_blocks=True,
     )
     environment.filters.update(note=note, comment=comment, sh=sh, ini=ini, yaml=yaml, code=code, md=md, command=command)
+    environment.globals["reboots"] = REBOOTS
     try:
         return environment.from_string(template).render(values)
     except TemplateSyntaxError as error:
@@ -156,7 +156,7 @@ _CREDENTIALS = ("password", "passwd", "passphrase", "secret", "token", "jwt", "c
 
 def _any_case(word: str) -> str:
     """Return a pattern of sed and grep for a word in any letters: not every one has a flag for it."""
-    return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
+    return "".join(f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else letter for letter in word)
 
 
 _WORDS = "|".join(_any_case(word) for word in _CREDENTIALS)
@@ -164,15 +164,15 @@ _HINT = f"{_WORDS}|{_any_case('authorization')}|{_any_case('bearer')}|eyJ|://[^ 
 _SED = "\n".join(
     (
         "/-----BEGIN [A-Z ]*PRIVATE KEY/,/-----END [A-Z ]*PRIVATE KEY/d",
-        rf"s#eyJ[A-Za-z0-9_-]{{5,}}\.[A-Za-z0-9_.-]+#{REMOVED}#g",
-        rf"s#([A-Za-z][A-Za-z0-9+.-]*://)[^ /@\"']*@#\1{REMOVED}@#g",
-        rf"s#({_any_case('authorization')}[\"']?[ ]*[=:]).*#\1 {REMOVED}#g",
-        rf"s#({_any_case('bearer')} +)[A-Za-z0-9._+/=-]+#\1{REMOVED}#g",
-        rf"s#MUNGE:[A-Za-z0-9+/=_]+#{REMOVED}#g",
-        rf"s#(({_WORDS})[A-Za-z0-9_]*[\"']?[ ]*[=:][ ]*)(\"[^\"]*\"?|'[^']*'?|[^ ,;&<>]+)#\1{REMOVED}#g",
+        rf"s#eyJ[A-Za-z0-9_-]{{5,}}\.[A-Za-z0-9_.-]+#{WITHHELD}#g",
+        rf"s#([A-Za-z][A-Za-z0-9+.-]*://)[^ /@\"']*@#\1{WITHHELD}@#g",
+        rf"s#({_any_case('authorization')}[\"']?[ ]*[=:]).*#\1 {WITHHELD}#g",
+        rf"s#({_any_case('bearer')} +)[A-Za-z0-9._+/=-]+#\1{WITHHELD}#g",
+        rf"s#MUNGE:[A-Za-z0-9+/=_]+#{WITHHELD}#g",
+        rf"s#(({_WORDS})[A-Za-z0-9_]*[\"']?[ ]*[=:][ ]*)(\"[^\"]*\"?|'[^']*'?|[^ ,;&<>]+)#\1{WITHHELD}#g",
     )
 )
-"""What the script drops of texts: advisor/host/secrets.py in the words of sed."""
+"""What the script drops of texts: advisor/model/secrecy.py in the words of sed."""
 _PATTERN = re.compile(r"/[^\n]+")
 
 
@@ -200,9 +200,9 @@ def capture_script(
     return environment.from_string(template).render(
         version=_plain(version),
         patterns=[pattern for pattern in asked if CGROUP not in pattern],
-        own=[quote(head) + '"$cgroup"' + quote(tail) for head, _, tail in (pattern.partition(CGROUP) for pattern in own)],
+        own=[_word(pattern) for pattern in own],
         looks=[_look(folder, names) for folder, names in _by_folder(p for p in asked if CGROUP not in p).items()],
-        own_looks=[_own_look(folder, names) for folder, names in _by_folder(own).items()],
+        own_looks=[_look(folder, names) for folder, names in _by_folder(own).items()],
         commands=[" ".join(quote(word) for word in argv) for argv in dict.fromkeys(commands)],
         twice=[quote(pattern) for pattern in dict.fromkeys(twice)],
         prefixes="|".join(f"{_plain(prefix)}*" for prefix in prefixes) or "''",
@@ -233,12 +233,14 @@ def _tables() -> dict[str, object]:
         "most": LIMIT,
         "boot_options": _case(BOOT_OPTIONS),
         "placed": _case(PLACED_VARIABLES),
-        "never": _case(NEVER_VARIABLES),
+        "never": _case(tuple(map(_any_case, NEVER_VARIABLES))),
         "variables": _case(KEPT_VARIABLES),
         "slurm_conf": SLURM_CONF,
         "slurm_keys": "|".join(SLURM_KEYS),
+        "credentials": "|".join(f"*{_any_case(word)}*" for word in _CREDENTIALS),
         "hint": _HINT,
         "secrets": _SED,
+        "withheld": WITHHELD,
     }
 
 
@@ -252,12 +254,12 @@ def _by_folder(patterns: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _look(folder: str, names: Iterable[str]) -> str:
-    return " ".join(quote(word) for word in (folder or "/", *names))
+    return " ".join(_word(text) for text in (folder or "/", *names))
 
 
-def _own_look(folder: str, names: Iterable[str]) -> str:
-    head, _, tail = folder.partition(CGROUP)
-    return " ".join([quote(head) + '"$cgroup"' + quote(tail), *(quote(name) for name in names)])
+def _word(text: str) -> str:
+    """Return a text as one word of the script, with the cgroup that is looked at in its place."""
+    return '"$cgroup"'.join(quote(part) for part in text.split(CGROUP))
 
 
 def _case(patterns: tuple[str, ...]) -> str:
@@ -270,31 +272,3 @@ def _case(patterns: tuple[str, ...]) -> str:
 def _plain(word: str) -> str:
     """Return a version or a prefix with nothing in it that a shell would read."""
     return re.sub(r"[^\w.+-]", "_", word)
-
-
-NAME: Final = "advisor-probe"
-
-
-def probe_script(template: str) -> str:
-    """Return the script, with the launchers' variables in it."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - a shell script of constants
-        comment_start_string="{##",  # ${#cpus} is the shell's
-        comment_end_string="##}",
-    )
-    gpus = "".join(f"${{{name}:-" for name in GPU_VARIABLES) + "}" * len(GPU_VARIABLES)
-    numbers = {"rank": rank_variables("rank"), "size": rank_variables("size"), "local": rank_variables("local")}
-    told = [(name, " ".join(names)) for name, names in numbers.items()]
-    return environment.from_string(template).render(numbers=told, gpus=gpus)
-
-
-def probe_words(template: str) -> tuple[str, ...]:
-    """Return the probe as words of a command line: no file of it has to lie on the hosts. Comments are left out."""
-    lines = probe_script(template).splitlines()
-    return ("sh", "-c", "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#")), NAME)

@@ -55,8 +55,8 @@ OPTIONS = (
 )
 SOURCES = (
     "Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or a"
-    " folder or archive with its /sys and /proc. Nothing is ever changed on a machine,"
-    " but by advisor bios stage, undo and restart."
+    " folder or archive with its /sys and /proc. Only advisor bios stage, undo and restart, and advisor experiment,"
+    " change anything on a machine, and they ask first."
 )
 
 

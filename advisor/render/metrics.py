@@ -11,9 +11,11 @@ from typing import Final, NamedTuple, get_args
 from advisor.language.units import plain
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.rule import Verdict
+from advisor.model.audit.totals import worst_verdicts
 from advisor.model.fleet import Fleet
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements, Purpose, Result, Unit
+from advisor.render.audit.head import Outcome, head_of
 from advisor.render.export import ExportOptions, ExportSubject
 
 Labels = tuple[tuple[str, str], ...]
@@ -28,19 +30,18 @@ _WHOLE: Final = ("machine", "socket", "numa")
 
 @dataclass(frozen=True)
 class Family:
-    """A metric with all its samples; ``unit`` ends its name, as both formats want it."""
+    """A metric with all its samples."""
 
     name: str
     help: str
     samples: tuple[tuple[Labels, float], ...]
-    unit: str = ""
 
 
 def families(subject: ExportSubject, options: ExportOptions) -> tuple[Family, ...]:
     """Return the families that have samples."""
     made = _of_fleet(subject.fleet) if subject.fleet is not None else _of_machine(*subject.audited(), subject)
     known = (each for each in (*made, _age(subject), _about(subject, options)) if each.samples)
-    return tuple(Family(f"{options.prefix}_{each.name}", each.help, _once(each.samples), each.unit) for each in known)
+    return tuple(Family(f"{options.prefix}_{each.name}", each.help, _once(each.samples)) for each in known)
 
 
 def _once(samples: Iterable[tuple[Labels, float]]) -> tuple[tuple[Labels, float], ...]:
@@ -59,9 +60,12 @@ def _labels(**values: object) -> Labels:
 def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Iterator[Family]:
     found = tuple((_labels(rule=each.id, object=each.subject, severity=each.severity), 1.0) for each in audit.found)
     yield Family("finding", "1 where a rule found something, by rule, object and severity.", found)
-    verdicts = Counter(each.verdict for each in audit.findings)
+    verdicts = Counter(worst_verdicts(audit).values())
     counted = tuple((_labels(verdict=name), float(verdicts[name])) for name in get_args(Verdict))
-    yield Family("verdicts", "How many answers of rules had which verdict in the last audit.", counted)
+    yield Family("verdicts", "Rules by verdict in the last audit, each counted once, by the worst of its objects.", counted)
+    outcome = head_of(audit).outcome
+    heads = tuple((_labels(outcome=name), float(name == outcome)) for name in get_args(Outcome))
+    yield Family("outcome", "1 for what the audit comes to, as its first line says; only nothing is green.", heads)
     yield Family("numa_nodes", "NUMA nodes with CPUs in each socket, as the kernel shows them.", tuple(_numa(machine)))
     if subject.measurements is not None:
         yield from _measured(subject.measurements)
@@ -86,7 +90,7 @@ def _measured(measurements: Measurements) -> Iterator[Family]:
     for name, unit, about, figure in told:
         best = best_results(measurements, figure)
         samples = tuple((_labels(per=part, index=index), each.median) for (part, index), each in sorted(best.items()))
-        yield Family(f"{name}_{unit}", about, samples, unit)
+        yield Family(f"{name}_{unit}", about, samples)
 
 
 class Figure(NamedTuple):
@@ -148,7 +152,7 @@ def _drifted(fleet: Fleet) -> Iterator[tuple[Labels, float]]:
 
 def _age(subject: ExportSubject) -> Family:
     read = () if subject.read is None else (((), float(round(subject.read))),)
-    return Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read, "seconds")
+    return Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read)
 
 
 def _about(subject: ExportSubject, options: ExportOptions) -> Family:

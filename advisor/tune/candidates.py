@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from advisor.language.units import count
 from advisor.model.cpuset import CpuSet
-from advisor.model.placement import JobShape, LintRank, Placement
+from advisor.model.placement import JobShape, Placement
 
 FACTORS: Final = (1, 2, 4)
 """So many times more, or fewer, threads per rank are tried."""
@@ -47,12 +47,6 @@ def seats(placement: Placement) -> Seats:
         (rank.host or "", str(rank.slot.cpus), str(CpuSet(rank.slot.memory)), rank.slot.hca or "", rank.slot.gpu or "")
         for rank in placement.ranks()
     )
-
-
-def cpus_of_line(ranks: Iterable[LintRank]) -> tuple[tuple[str, str], ...] | None:
-    """Return host and CPUs of each rank of a line that was read; None where one is not bound."""
-    found = [(rank.host or "", rank.cpus) for rank in ranks]
-    return None if any(cpus is None for _, cpus in found) else tuple((host, str(cpus)) for host, cpus in found)
 
 
 def distinct(found: Iterable[Candidate], known: Iterable[Seats] = ()) -> Iterator[Candidate]:

@@ -7,21 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.host.files import open_here
-from advisor.launch.environment import Settings, settings
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.launcher_answers import carried_out
-from advisor.launch.launchers import wrapper
-from advisor.launch.registry import Choice, choose
+from advisor.jobs.environment import Settings, settings
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.place import place
+from advisor.jobs.place_strategies import WAYS, sentence
+from advisor.jobs.registry import Choice, choose
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.measurement_statistics import measured_for_placement
-from advisor.model.placement import Measured, Placement
-from advisor.place.place import place
-from advisor.place.strategies import WAYS, sentence
+from advisor.model.measurement_statistics import MeasuredForPlacement, measured_for_placement
+from advisor.model.placement import Placement
+from advisor.model.secrecy import WITHHELD, screened_words
 from advisor.render.binding.page import BoundJob, bind_document
 from advisor.work import SILENT, Observer
 from advisor.work.job.hosts import (
@@ -47,6 +47,8 @@ _LARGEST = 64 << 20
 """Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
 
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
+
+_HAD_CREDENTIAL: Final = f"a credential on the line is {WITHHELD} here and in files: give it to the job in its environment"
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,12 @@ def bind(
     """
     if not command:
         raise BadValue("no command to start", cure="put it last, after --: advisor bind --ranks 4 -- ./app")
+    command, given = screened_words(command), tuple(command)
     host_options = hosts or HostOptions()
     job_hosts = hosts_of_job(host_options, command, environment, observer)
     notes: list[str] = [*host_notes(job_hosts.hosts)]
+    if command != given:
+        notes.append(_HAD_CREDENTIAL)
     if host_options.learned is not None:
         from advisor.work.tune.task import with_learned
 
@@ -129,7 +134,7 @@ def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
         yield f"one thread per rank, for --threads was left out: with --threads {threads} the ranks {whole}"
 
 
-def _measured(host_options: HostOptions, job_hosts: JobHosts) -> Measured | None:
+def _measured(host_options: HostOptions, job_hosts: JobHosts) -> MeasuredForPlacement | None:
     """Return what was measured that bears on placement; None where no measurements are given."""
     machine = job_hosts.machines[0]
     found = measurements_from(host_options.measurements, machine)
@@ -152,7 +157,7 @@ def carried(
         version=choice.version,
         exact=launcher_options.exact,
         report=launcher_options.report,
-        scheduler=hosts.scheduler_of(choice.launcher.NAME),
+        scheduler=hosts.scheduler_of(choice.launcher.name),
         environment=needs.variables,
         wrap=launcher_options.wrap,
     )
@@ -165,15 +170,15 @@ def carried(
 def launch_or_wrap(choice: Choice, placement: Placement, wish: LaunchRequest) -> tuple[Launch, tuple[str, ...]]:
     """Return the launch; where the launcher cannot bind as planned, with the wrapper, and a note that says so."""
     try:
-        return carried_out(choice.launcher, placement, wish), ()
+        return choice.launcher.launch(placement, wish), ()
     except BadValue as error:
         if wish.wrap:
             raise
         try:
-            made = carried_out(choice.launcher, placement, replace(wish, wrap=True))
+            made = choice.launcher.launch(placement, replace(wish, wrap=True))
         except BadValue:
             raise error from None
-        return made, (f"{choice.launcher.NAME} cannot bind this itself, so {wrapper.FILE} does: {error}",)
+        return made, (f"{choice.launcher.name} cannot bind this itself, so {wrapper.FILE} does: {error}",)
 
 
 def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
@@ -209,8 +214,11 @@ def lint_line(
 
     ``machine`` may be what --from names, None for this machine; ``live`` says of a Machine that it is this one.
     """
-    from advisor.launch.lint.lint import files_of, lint
+    from advisor.jobs.lint import files_of, lint
 
+    words, given = screened_words(words), tuple(words)
+    if words != given:
+        observer.say(_HAD_CREDENTIAL)
     names = files_of(words, version)
     live = live or machine is None
     read = machine if isinstance(machine, Machine) else read_machine(machine, observer)
@@ -219,7 +227,7 @@ def lint_line(
 
 def _slurm_setup(file: Path | None, *, live: bool) -> dict[str, str]:
     """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
-    from advisor.launch.lint.slurm.node import KEY
+    from advisor.jobs.slurm import KEY
 
     if file is None:
         own = _texts([str(SLURM_CONF)]) if live else {}

@@ -7,18 +7,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor import __version__
 from advisor.errors import BadInput, BadValue, must_be_one_of
-from advisor.paths import template_files, template_text
+from advisor.host.site import template_files, template_text
 from advisor.work import SILENT, Observer
-from advisor.work.bios import Made, listed
 
 if TYPE_CHECKING:
+    from advisor.know.benchmarks import Known
     from advisor.model.audit.checklist import Checklist, Item
     from advisor.model.audit.plan import Include, Plan, WantedSetting
     from advisor.model.audit.platform import Scope
     from advisor.model.audit.vendor import Vendor
+    from advisor.model.hardware.firmware import Bios
+    from advisor.render.audit.head import Head
     from advisor.render.checklist.steps import Sheet
-    from advisor.work.bios import BiosInput
+    from advisor.work.bios_files import BiosInput
     from advisor.work.judgement import Judgement
+
+
+class Made(NamedTuple):
+    """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
+
+    checklist: "Checklist"
+    wishes: "tuple[WantedSetting, ...]"
+    words: "Vendor"
+    bios: "Bios | None"
+    head: "Head"
+    """What the audit comes to."""
 
 
 class Ordered(NamedTuple):
@@ -37,6 +50,7 @@ class TuningChecklist:
     vendor: "Vendor"
     whole: "Checklist"
     """The list of which ``checklist`` may be a part."""
+    head: "Head"
     again: tuple[str, ...] = ()
     """The words that ask for the same list once more: --from node.tar.gz."""
 
@@ -49,7 +63,7 @@ class TuningChecklist:
         """Return it as pages show it."""
         from advisor.render.checklist.steps import Sheet
 
-        return Sheet(self.checklist, self.plan, self.whole, self.vendor, self.again)
+        return Sheet(self.checklist, self.plan, self.whole, self.vendor, self.head, self.again)
 
     @property
     def scripts(self) -> tuple[str, ...]:
@@ -103,7 +117,7 @@ def checklist(
     the lines of some rules, each by its id or by the number that the audit gives its finding, of settings or of attributes.
     """
     from advisor.know.vendors import vendor_by_id
-    from advisor.work.bios import firmware_from
+    from advisor.work.bios_files import firmware_from
 
     given = firmware_from(bios)
     words = vendor_by_id(vendor) if vendor is not None else None
@@ -119,13 +133,47 @@ def checklist_of(result: "Judgement", given: "BiosInput", only: Sequence[str] = 
     return _planned(_chosen(listed(result, result.vendor, given), result, only), given)
 
 
+def with_bios(given: "BiosInput", own: "Bios | None") -> "BiosInput":
+    """Return what is given, or else what the machine's own capture has."""
+    return given if given.bios is not None or own is None else given._replace(bios=own)
+
+
+def listed(result: "Judgement", words: "Vendor", given: "BiosInput") -> Made:
+    """Return the checklist of a judged machine in a vendor's words."""
+    from advisor.know.checklist import Sheets, checklist_with
+    from advisor.know.settings import settings
+    from advisor.know.vendors import publications
+    from advisor.render.audit.head import head_of
+    from advisor.work.judgement import maker_of, named
+
+    machine, platform = result.machine, result.platform
+    bios, maker = given.bios or machine.bios, maker_of(platform)
+    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result), found=result.places)
+    return Made(*checklist_with(result.audit, sheets, named(machine)), words, bios, head_of(result.audit))
+
+
+def plan_of(result: "Judgement", given: "BiosInput") -> "Plan":
+    """Return the plan of a judged machine in its own vendor's words: that of ``advisor checklist`` for the same inputs."""
+    made = listed(result, result.vendor, given)
+    return planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios))
+
+
+def _known(result: "Judgement") -> "Known":
+    """Return what decides which published results are likest this machine."""
+    from advisor.know.benchmarks import Known
+
+    cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
+    virtual = environment is not None and environment.virtual not in (None, "none")
+    return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
+
+
 def _planned(made: Made, given: "BiosInput", include: "Sequence[Include]" = (), *, order: bool = False) -> TuningChecklist:
     from advisor.plan.checklist import with_plan
-    from advisor.work.bios import with_apply_time, with_bios
+    from advisor.work.bios_files import with_apply_time
 
     plan = planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios), include, order=order)
     found = with_plan(made.checklist, plan, made.words)
-    return TuningChecklist(found, plan, with_apply_time(made.words, given), found)
+    return TuningChecklist(found, plan, with_apply_time(made.words, given), found, made.head)
 
 
 def _of_order(
@@ -135,7 +183,8 @@ def _of_order(
     from advisor.know.platforms import platform_on_order
     from advisor.know.settings import settings
     from advisor.know.vendors import FALLBACK, publications, vendor_by_id
-    from advisor.work.bios import must_fit
+    from advisor.render.audit.head import head_of
+    from advisor.work.bios_files import must_fit
     from advisor.work.judgement import HardwareOnOrder, judged, maker_of
 
     platform, model = platform_on_order(order.platform, order.cpu)
@@ -145,7 +194,7 @@ def _of_order(
     result = judged(HardwareOnOrder(platform, words, model), scope, site, bios=given.bios)
     maker, published = maker_of(platform), publications()
     sheets = Sheets(settings(), words, published, given.bios, maker, result.hints, platform=platform, decided=result.decided)
-    return Made(*checklist_with(result.audit, sheets), words, None), result
+    return Made(*checklist_with(result.audit, sheets), words, None, head_of(result.audit)), result
 
 
 def _of_machine(
@@ -158,7 +207,7 @@ def _of_machine(
     observer: Observer,
     files: Sequence[Path],
 ) -> "tuple[Made, Judgement]":
-    from advisor.work.bios import must_fit
+    from advisor.work.bios_files import must_fit
     from advisor.work.judgement import judged
     from advisor.work.machine import read_machine
     from advisor.work.measure import measurements_from
@@ -175,6 +224,7 @@ def _chosen(made: Made, result: "Judgement", only: Sequence[str]) -> Made:
 
     A name is a rule's id or the audit's number of its finding, a setting, or an attribute of this firmware.
     """
+    from advisor.render.audit.head import head_of
     from advisor.work.judgement import rule_named
 
     places = {name: each.setting for each in made.wishes for name in (each.setting, each.place and each.place.attribute) if name}
@@ -188,6 +238,12 @@ def _chosen(made: Made, result: "Judgement", only: Sequence[str]) -> Made:
     chosen = {places[name] for name in only if name in places}
     kept = made.checklist.only(lambda item: not only or item.setting in chosen or not rules.isdisjoint(item.rules))
     settings = {item.setting for item in kept.items} | chosen
+    if only:
+        asked = {rule for item in kept.items for rule in item.rules}
+        update = {
+            name: tuple(each for each in getattr(result.audit, name) if each.id in asked) for name in ("findings", "doubts")
+        }
+        made = made._replace(head=head_of(result.audit.model_copy(update=update)))
     return made._replace(checklist=kept, wishes=tuple(each for each in made.wishes if each.done or each.setting in settings))
 
 

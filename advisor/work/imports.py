@@ -113,7 +113,7 @@ def import_files(
         made, why = results_of_run(Placing(ground, task, peak), run, place)
         results += made
         missing += [Missing(task=task, why=why)] if why else []
-    checked = checked_results(results, Resources(machine), platform.flops_per_cycle if platform else None)
+    checked = checked_results(results, Resources(machine), platform)
     taken = dict.fromkeys(str(each.details["imported"]).partition(", ")[0] for each in checked)
     under = Conditions(started="", idle=None, imported=tuple(taken))
     kept = gathered(machine, under, checked, missing) if checked else None

@@ -15,7 +15,7 @@ from advisor.judge.settings import setting_readers, settings_in_effect, settings
 from advisor.know.platforms import match_platform
 from advisor.know.settings import settings
 from advisor.model.audit.case import Case
-from advisor.model.audit.findings import Audit, Explanation, Finding
+from advisor.model.audit.findings import Audit, Explanation, Finding, cost_order
 from advisor.model.audit.platform import Platform, Scope, best_cut
 from advisor.model.hardware.cpu import Cpu
 from advisor.model.hardware.machine import Machine
@@ -98,13 +98,16 @@ def judged(
     Of hardware on order nothing was seen but perhaps its BIOS: every rule that may apply asks for its state.
     """
     book = rulebook(site)
+    doubts: tuple[Finding, ...] = ()
     if isinstance(subject, HardwareOnOrder):
         ground = _ordered(subject, scope, bios)
         found = _asked_of_order(ground, book)
     else:
         ground = _seen(subject, scope, bios, measurements, watch)
         found = _found(ground, book)
+        doubts = _doubts(ground, book, found)
     platform, case = ground.platform, ground.case
+    measured = case.measured
     audit = Audit(
         scope=scope,
         platform=platform.name if platform else None,
@@ -112,7 +115,10 @@ def judged(
         vendor=ground.maker,
         findings=found,
         settings=settings_table(case.standings or (), found, settings()),
+        doubts=doubts,
         unseen=ground.machine.gaps,
+        results=measured.results if measured else 0,
+        rejected=measured.refused if measured else (),
     )
     made = Judgement(ground.machine, ground.layout, platform, ground.words, case, book, audit, ground.origins, ground.places)
     if isinstance(subject, HardwareOnOrder):
@@ -139,11 +145,13 @@ def _seen(
 ) -> _Ground:
     """Return what is known of a machine that was read."""
     from advisor.know.fixes import Places
+    from advisor.know.published import published_figures
     from advisor.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 
     layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
     maker, kind = vendor.id if vendor else None, platform.id if platform else None
-    case = with_measurements(case_of(machine, layout, platform, maker, scope), measurements)
+    figures = published_figures(platform) if measurements is not None else ()
+    case = with_measurements(case_of(machine, layout, platform, maker, scope), measurements, figures)
     case = case.model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
     applied, pending = _said(vendor, platform, bios or machine.bios)
     case = with_standings(case, settings_in_effect(case, settings(), setting_readers(settings()), applied, pending))
@@ -162,6 +170,21 @@ def _found(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
     found = waive(found, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
     present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
     return with_fixes(found, settings(), present, ground.places)
+
+
+def _doubts(ground: _Ground, book: "Rulebook", found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return what measured rules would find if the machine was idle, which nobody knows: it forbids a green verdict."""
+    measured = ground.case.measured
+    if measured is None or measured.idle is not None:
+        return ()
+    waiting = {
+        each.id for each in found if each.verdict == "unknown" and any(lack.fact.startswith("measured.") for lack in each.lacks)
+    }
+    case = ground.case.model_copy(update={"measured": measured.as_if_idle()})
+    again = judge(case, [rule for rule in book.rules if rule.text.id in waiting], settings(), ground.origins)
+    again = waive(again, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
+    adverse = (each for each in again if each.verdict == "finding" and each.severity != "info")
+    return tuple(sorted(adverse, key=cost_order))
 
 
 def _ordered(order: HardwareOnOrder, scope: Scope, bios: "Bios | None") -> _Ground:

@@ -8,7 +8,7 @@ from concurrent.futures import TimeoutError as TooLong
 from functools import lru_cache, partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -22,29 +22,8 @@ from advisor.host.live import LiveHost, begun
 from advisor.host.source import LARGEST_DOCUMENT, open_host, read_json
 from advisor.model.cpuset import bounded_sets
 from advisor.model.hardware.fault_counters import Watch
-from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import SCHEMA, Gap, Machine
-from advisor.model.hardware.partitioning import infer_layout
 from advisor.work import SILENT, Observer
-
-
-class MachineLayout(NamedTuple):
-    """A machine, and what its firmware did: how the sockets are cut into NUMA nodes, how cores are numbered."""
-
-    machine: Machine
-    layout: Layout
-
-    def document(self) -> dict[str, Any]:
-        """Return the document of ``advisor topology --json``."""
-        from advisor.render.schema import topology_document
-
-        return topology_document(self.machine, self.layout)
-
-
-def topology(source: str | None = None, observer: Observer = SILENT) -> MachineLayout:
-    """Return a machine and its layout: of a capture, an hwloc XML, a Machine JSON or a root; of this machine without any."""
-    machine = read_machine(source, observer)
-    return MachineLayout(machine, infer_layout(machine))
 
 
 def read_machine(source: str | None = None, observer: Observer = SILENT) -> Machine:
@@ -118,7 +97,7 @@ def json_data(source: str) -> bytes | None:
 def captured(source: str | None = None, *, anonymise: bool = False, observer: Observer = SILENT) -> bytes:
     """Return the capture of a machine, an archive: what advisor reads of it, as it is, without secrets."""
     from advisor.host.privacy.anonymise import AnonymousHost
-    from advisor.host.privacy.secrets import RedactedHost
+    from advisor.host.privacy.screened import RedactedHost
     from advisor.host.record import record
 
     host = open_machine(source)

@@ -153,7 +153,7 @@ def measure(machine: Machine, wish: Request, how: MeasureOptions, observer: Obse
     platform = match_platform(machine)
     version = compiler.version if compiler else None
     under = conditions(machine, started, watch.words(), seconds=time.monotonic() - begun, compiler=version, flags=flags)
-    results = checked_results(outcome.results, ground, platform.flops_per_cycle if platform else None)
+    results = checked_results(outcome.results, ground, platform)
     measurements = gathered(machine, under, results, (*made.left_out, *outcome.missing))
     return Measured(_something(measurements, outcome), outcome.interrupted, machine)
 
@@ -270,7 +270,8 @@ def _read(file: Path) -> Measurements:
         raise error.within(str(file)) from error
     if isinstance(data, dict) and isinstance(data.get("measurements"), dict):
         data = data["measurements"]
-    if not isinstance(data, dict) or "conditions" not in data or len(data.get("results", ())) > MOST_RESULTS:
+    results = data.get("results", []) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or "conditions" not in data or not isinstance(results, list) or len(results) > MOST_RESULTS:
         raise BadInput("no Measurements, or too many", file=str(file), cure=cure)
     if data.get("schema_version") != MEASUREMENTS_SCHEMA:
         problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {MEASUREMENTS_SCHEMA}"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean, must_be_one_of
+from advisor.host.site import RULES, template_files, template_text
+from advisor.host.trust import Use, at_home, trusted
 from advisor.judge.rule import Rule, Words
 from advisor.judge.rulebook import (
     ExampleResult,
@@ -20,11 +22,10 @@ from advisor.judge.rulebook import (
     verdicts_without_example,
     words_like_others,
 )
-from advisor.judge.scope import scope_with
+from advisor.judge.scope import facts_of_rules, scope_with
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
 from advisor.paths import rules as rules_folder
-from advisor.paths import template_files, template_text
 from advisor.work import SILENT, Observer
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ if TYPE_CHECKING:
     from advisor.render.audit.explain import Told
     from advisor.render.audit.findings import Asker
     from advisor.work.audit import Audited
-    from advisor.work.bios import BiosInput
-
-SITE_FOLDERS = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
-"""Where a site keeps its own rules, thresholds and waivers."""
+    from advisor.work.bios_files import BiosInput
 
 
 @cache
@@ -47,9 +45,14 @@ def words() -> Words:
 
 
 def site_files(named: Iterable[Path] = ()) -> tuple[Path, ...]:
-    """Return the rule files of this site, and those named on the command line."""
-    found = [path for folder in SITE_FOLDERS for path in rule_files(Path(os.path.expanduser(folder)), must=False)]  # noqa: PTH111 - without a home the ~ stays
-    return (*found, *(path for each in named for path in rule_files(each)))
+    """Return the rule files of this site, and those named on the command line; refuse what the caller must not believe."""
+    found = [path for folder in RULES for path in rule_files(at_home(folder), must=False)]
+    theirs = [path for each in named for path in rule_files(each)]
+    for path in found:
+        trusted(path)
+    for path in theirs:
+        trusted(path, Use.NAMED)
+    return (*found, *theirs)
 
 
 def rulebook(site: Iterable[Path] = (), *, examples: bool = False) -> Rulebook:
@@ -171,6 +174,16 @@ class SheetsChecked(NamedTuple):
     platforms: int
     names: int
     seen: int
+
+
+def rule_names(kind: str, words: Sequence[str]) -> list[dict[str, str]]:
+    """Return the facts or the settings that a rule may name, those whose names contain one of the words; all without words."""
+    rows = [dict(zip(("name", "kind", "unit", "about"), row, strict=True)) for row in facts_of_rules(settings())]
+    rows = [row for row in rows if kind == "facts" or row["name"].startswith("setting.")]
+    named = [row for row in rows if not words or any(word.casefold() in row["name"].casefold() for word in words)]
+    if not named:
+        raise BadValue(f"no {kind[:-1]} has {' or '.join(words)[:80]} in its name", cure=f"advisor rules {kind} lists all")
+    return [{**row, "about": " ".join(row["about"].split())} for row in named]
 
 
 def sheets_checked() -> SheetsChecked:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.launch.failures import why_failed
-from advisor.launch.launchers.wrapper import FILE as WRAPPER
+from advisor.host.trust import Use, trusted
+from advisor.jobs.failures import why_failed
+from advisor.jobs.launchers.wrapper import FILE as WRAPPER
 from advisor.render.commandline import word
 from advisor.work import SILENT, Observer
 from advisor.work.job.plan_file import plan_in, read_bytes
@@ -48,7 +49,7 @@ def line_of(words: Sequence[str], variables: dict[str, str] | None = None) -> Li
 
 
 def _replaced(words: Sequence[str]) -> Iterator[str]:
-    from advisor.launch.lint.line import parse
+    from advisor.jobs.line import parse
 
     cure = f"write {STANDS_FOR} where the command stands: -- mpirun -n 4 --bind-to core {STANDS_FOR}"
     try:
@@ -78,7 +79,7 @@ def _goes_on(words: Sequence[str], at: int) -> bool:
 
 def _kept(command: Sequence[str]) -> Sequence[str]:
     """Return what of a command is no application: the wrapper that binds, numactl or taskset, and env with its variables."""
-    from advisor.launch.lint.command_line import program_at
+    from advisor.jobs.line import program_at
 
     if len(command) > 1 and command[0] == "sh" and command[1].rpartition("/")[2] == WRAPPER:
         return command[:2]
@@ -88,6 +89,8 @@ def _kept(command: Sequence[str]) -> Sequence[str]:
 def line_in(folder: Path) -> Line:
     """Return the line of a folder that advisor bind wrote: of its launch.sh, in which there is nothing but words."""
     name = str(folder / SCRIPT)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():  # its files name programs, too
+        trusted(path, Use.RUNS)
     cure = f"say advisor verify --plan {word(str(folder / 'plan.json'))} -- LINE, with {STANDS_FOR} where the command stands"
     try:
         text = read_bytes(name, "launch script").decode("utf-8", "surrogateescape")
@@ -143,8 +146,12 @@ def verify(
     if plan == "-" and observed == "-":
         raise BadValue("--plan and --observed are both standard input", cure="name a file for one of them")
     if plan is None and folder is None:
-        raise CannotWork("verify needs a plan: DIR of advisor bind -o DIR, --plan plan.json, or --pid or --job of what runs")
+        raise CannotWork(
+            "verify needs a plan: DIR of advisor bind -o DIR -- ./app, --plan plan.json, or --pid or --job of what runs"
+        )
     place = Path(folder) if plan is None and folder is not None else None
+    if plan != "-":
+        trusted(place / "plan.json" if place else str(plan), Use.NAMED)
     wanted = plan_in(str(place / "plan.json") if place else str(plan))
     if observed is not None:
         gathered, ended = reported(read_bytes(observed, "output of a job")), None
@@ -171,7 +178,7 @@ def _launched(line: Line, timeout: float, observer: Observer) -> "tuple[Gathered
     from advisor.host.base import Why
     from advisor.host.live import LiveHost
     from advisor.paths import template
-    from advisor.render.jinja import probe_words
+    from advisor.work.probe import probe_words
 
     words = probe_words(template("probe.sh.j2"))
     argv = tuple(word for each in line.argv for word in (words if each == STANDS_FOR else (each,)))
@@ -227,7 +234,7 @@ def _ending(ran: "Ran | None", timeout: float) -> tuple[str, ...]:
 def probe() -> str:
     """Return the script that each rank of a job may run to say where it is."""
     from advisor.paths import template
-    from advisor.render.jinja import probe_script
+    from advisor.work.probe import probe_script
 
     return probe_script(template("probe.sh.j2"))
 

@@ -1,6 +1,5 @@
 """Compares: a machine with what other BIOS settings would make of it, two machines, and messages before and after a change."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from advisor.model.measurement import Measurements
     from advisor.model.measurement_statistics import BeforeAfter
     from advisor.render.difference import WhatIf
-    from advisor.work.job.network import Experiment
     from advisor.work.judgement import Judgement
 
 
@@ -39,11 +37,11 @@ def whatif(
     """
     from advisor.compare.audits import difference
     from advisor.render.difference import WhatIf
-    from advisor.work.bios import bios_of
+    from advisor.work.bios_files import bios_for
     from advisor.work.judgement import judged
 
     rules, machine = tuple(site), read_machine(source, observer)
-    given = bios_of(bios, machine, observer).bios
+    given = bios_for(bios, machine, observer).bios
     machine = machine.model_copy(update={"bios": given}) if given is not None else machine
     a = judged(machine, scope, rules)
 
@@ -105,12 +103,12 @@ def diff(
 ) -> "Difference":
     """Return what differs between two machines, or one before and after a change; None is this machine."""
     from advisor.compare.audits import difference
-    from advisor.work.bios import bios_of
+    from advisor.work.bios_files import bios_for
     from advisor.work.judgement import judged
 
     rules = tuple(site)
     machines = [read_machine(each, observer) for each in (one, other)]
-    given = [bios_of(files, machine, observer).bios for files, machine in zip(bios, machines, strict=True)]
+    given = [bios_for(files, machine, observer).bios for files, machine in zip(bios, machines, strict=True)]
     a, b = (judged(machine, scope, rules, bios=each) for machine, each in zip(machines, given, strict=True))
     names = ("this machine" if one is None else one, "this machine" if other is None else other)
     return difference(names, (a.machine, b.machine), (a.layout, b.layout), (a.audit, b.audit))
@@ -178,33 +176,13 @@ def runs_in(place: Path) -> "list[Measurements]":
     return [read_measurements([file]) for file in files]
 
 
-def fitting_runs(place: Path, made: "Experiment") -> "list[Measurements]":
-    """Return earlier runs; refuse them before anything is measured where the new one would be of other things."""
-    from advisor.measure.before_after import Setup, before_setup, must_be_alike, sizes_argument
-    from advisor.work.measure import must_be_of_machine
-
-    before = runs_in(place)
-    parts = {(leg.part, leg.index) for leg in made.legs if leg.purpose == "network"}
-    if len(parts) != 1 and not any(part == "machine" for part, _ in parts):
-        raise BadValue("--before compares what all cores send", cure="leave --per out, or take --per node")
-    version = f" {made.choice.version}" if made.choice.version else ""
-    after = Setup(
-        hosts=",".join(made.job_hosts.hosts.names or (os.uname().nodename,)),
-        launcher=f"{made.choice.launcher.NAME}{version}",
-        hcas=tuple(dict.fromkeys(leg.hca or "" for leg in made.legs)),
-        sizes=sizes_argument(made.sizes),
-    )
-    for run in before:
-        must_be_of_machine(run, made.machine, str(place))
-        must_be_alike(before_setup(run), after)
-    return before
-
-
 def measured_on(machine: Machine, measurements: "Measurements") -> "MeasuredFacts":
     """Return what measurements say of their machine, beside what is published for such machines."""
     from advisor.judge.case import case_of
     from advisor.judge.measured.facts import measured_facts
     from advisor.know.platforms import match_platform
+    from advisor.know.published import published_figures
     from advisor.model.hardware.partitioning import infer_layout
 
-    return measured_facts(measurements, case_of(machine, infer_layout(machine), match_platform(machine)))
+    platform = match_platform(machine)
+    return measured_facts(measurements, case_of(machine, infer_layout(machine), platform), published_figures(platform))

@@ -62,7 +62,7 @@ def test_one_screen(archive: Path, site: Path, capsys: Capture) -> None:
     wanted = (
         "PowerEdge C6525",
         "NUMA nodes per socket",
-        "2 sockets (site-small)",
+        " 2 MEDIUM 2 sockets",
         "NumaNodesPerSocket",
         " for mpi: ",
         "MORE      advisor explain 1 --from",
@@ -93,7 +93,7 @@ def test_the_scope_is_what_is_judged_for(archive: Path, site: Path, capsys: Capt
 def test_only_a_topic(archive: Path, site: Path, capsys: Capture) -> None:
     """--topic leaves the rules of that topic, and the settings they look at."""
     data = document(["--from", str(archive), "--rules", str(site), "--topic", "site"], capsys)
-    assert ({each["id"] for each in data["findings"]}, [row["name"] for row in data["settings"]]) == (
+    assert ({each["id"] for each in data["verdicts"]}, [row["name"] for row in data["settings"]]) == (
         {"site-small"},
         ["numa.nps"],
     )

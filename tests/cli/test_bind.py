@@ -3,6 +3,7 @@ import os
 import shlex
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -413,7 +414,7 @@ def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: P
         "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
     )
     (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
-    monkeypatch.setattr("advisor.paths.SITE_TEMPLATES", (site,))
+    monkeypatch.setattr("advisor.host.site.TEMPLATES", (site,))
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
     assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
     assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"
@@ -433,8 +434,9 @@ def test_a_folder_is_whole_or_as_it_was(nodes: Path, capsys: Capture, tmp_path: 
 
 def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a launcher refuses to bind as planned, the wrapper does, and it is said."""
-    from advisor.launch.launcher import Launch, LaunchRequest
-    from advisor.launch.launchers import mpich
+    from advisor.jobs.launcher import Launch, LaunchRequest
+    from advisor.jobs.launchers import mpich
+    from advisor.jobs.registry import launchers
     from advisor.model.placement import Placement
 
     real = mpich.launch
@@ -444,7 +446,7 @@ def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypa
             raise BadValue("not on a Sunday")
         return real(placement, wish)
 
-    monkeypatch.setattr(mpich, "launch", refusing)
+    monkeypatch.setitem(launchers(), "mpich", replace(mpich.LAUNCHER, launch=refusing))
     found = document(capsys, *of(nodes, NAPLES), "--ranks", "4", "--launcher", "mpich", "--", "./a")
     assert "mpich cannot bind this itself, so bind-wrapper.sh does: not on a Sunday" in found["notes"]
     assert found["command"][-3:] == ["sh", "bind-wrapper.sh", "./a"]
@@ -562,6 +564,14 @@ def test_lint_ends_with_1_where_something_goes_wrong(nodes: Path, capsys: Captur
     assert (status([*line, *clean]), status([*line, "mpirun", "-np", "8", "./a"])) == (0, 1)
     first, _ = capsys.readouterr().out.split("}\n{", 1)
     assert json.loads(first + "}")["schema"] == "advisor-lint/1"
+
+
+def test_lint_says_what_it_withheld(nodes: Path, capsys: Capture) -> None:
+    """A credential on the line is neither on the page nor passed over: a note on standard error says so."""
+    status(["bind", "lint", *of(nodes, NAPLES), "--", "mpirun", "-x", "OMPI_MCA_oob_secret=abc7", "-np", "8", "./a"])
+    page = capsys.readouterr()
+    assert "abc7" not in page.out + page.err
+    assert "advisor: a credential on the line is withheld here and in files" in page.err
 
 
 def test_the_line_alone_is_what_a_script_runs(nodes: Path, capsys: Capture) -> None:

@@ -182,7 +182,7 @@ def test_the_page_of_a_finding_says_what_a_sysadmin_types(width: str, given: lis
         "NPS (NUMA nodes per socket) 1 -> 4; takes effect after a reboot",
         "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4",
         "Processor Settings > NUMA Nodes Per Socket: 4",
-        "13 % of STREAM triad, NPS4 against NPS1 on EPYC 7002, published [dell-rome-2019]",
+        "13 % of STREAM triad, NPS4 against NPS1 on EPYC 7002 with all channels filled, published [dell-rome-2019]",
         "not measured on this machine; before and after: advisor measure membw",
         "racadm set BIOS.ProcSettings.NumaNodesPerSocket 1",
         "weka-nps-discussion: NPS1 is normally recommended",
@@ -207,12 +207,12 @@ def test_what_is_well_or_does_not_apply_takes_few_lines(rule: str, word: str, gi
 
 
 def test_what_no_script_writes_is_by_hand_on_the_screen_and_the_page(tmp_path: Path, capsys: Capture) -> None:
-    """Guides differ on SMT: the script leaves it out, the audit and the page say so, and what would add it."""
+    """Guides differ on SMT: the script leaves it out, the audit says that it is to consider, the page what would add it."""
     write_archive("a-r7425-2x7601-dell-smt", tmp_path / "node.tar.gz")
     source = ["--from", str(tmp_path / "node.tar.gz")]
     assert "nothing is to be written" in printed(capsys, "checklist", "--as", "racadm", *source)
-    assert "fix    by hand, guides differ: F2 at boot" in printed(capsys, "audit", *source, "--width", "80")
-    page = printed(capsys, "explain", "1", *source, "--width", "200")
+    assert "SMT on -> off, guides differ" in printed(capsys, "audit", *source, "--width", "80")
+    page = printed(capsys, "explain", "cpu-smt-on", *source, "--width", "200")
     assert "none holds it: guides differ (advisor checklist --include contested adds it, marked)" in page
     assert "racadm" not in page.partition("GUIDES")[0].partition("CHECK")[0]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from advisor.cli.values import exports
 from advisor.render.export import built_in
-from advisor.work.values import exports
 from tests.cli.said import Capture, printed, refused
 from tests.machines.catalogue import write_archive
 

@@ -171,7 +171,11 @@ def _nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(*_: object, **__: object) -> None:
         raise AssertionError("measuring has begun")
 
-    for name in ("advisor.work.measure.BusyWatch", "advisor.work.measure.programs_for", "advisor.host.live.LiveHost.launch"):
+    for name in (
+        "advisor.work.measure.BusyWatch.__init__",
+        "advisor.work.measure.programs_for",
+        "advisor.host.live.LiveHost.launch",
+    ):
         monkeypatch.setattr(name, begun)
 
 

@@ -32,7 +32,7 @@ def node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "rome-nps1.tar.gz"
 
 
-HEADS = {"html": "<!DOCTYPE html>", "md": "# c6525 · Dell Inc. PowerEdge C6525", "json": '{\n "schema": "advisor-report/1"'}
+HEADS = {"html": "<!DOCTYPE html>", "md": "# c6525 · Dell Inc. PowerEdge C6525", "json": '{\n "schema": "advisor-report/2"'}
 
 
 @pytest.mark.parametrize("ending", HEADS)
@@ -63,7 +63,7 @@ def test_a_ticket_may_be_about_one_finding(name: str, node: str, capsys: Capture
     )
     others = ("vm.swappiness", "Launch lines", "Checks:", "Nothing was measured", "Not seen")
     assert ([each for each in wanted if each not in said], [each for each in others if each in said]) == ([], [])
-    assert said.rstrip().endswith(f"The whole report: `advisor report --from {node}`")
+    assert said.rstrip().endswith(f"The whole report: `advisor report --from {node} --as md`")
 
 
 def test_findings_of_a_report_keep_the_numbers_of_the_audit(node: str, capsys: Capture) -> None:

@@ -97,7 +97,7 @@ def test_a_real_launch_that_binds_otherwise_is_told(mpirun: str, plan: str, caps
             ["--host", "NODE1:2", "-np", "2", "{}"],
             (
                 "NODE1 only stands for a host whose name was not known; plan again with --hosts, or inside the job:"
-                " advisor bind --hosts a,b -o DIR"
+                " advisor bind --hosts a,b -o DIR -- ./app"
             ),
         ),
         (

@@ -11,7 +11,7 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Link, Locality, PciDevice
 from advisor.model.hardware.machine import Machine
 from tests.collect.xmls import core, cores, document, info, mask, node, thing
-from tests.place.nodes import bridge, card, from_xml
+from tests.jobs.place.nodes import bridge, card, from_xml
 
 CPUS = range(4)
 

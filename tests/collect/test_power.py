@@ -57,6 +57,7 @@ def test_an_intel_server_is_described_whole() -> None:
         base_hz=2_700_000_000,
         min_hz=1_000_000_000,
         max_hz=4_000_000_000,
+        boost_headroom=round(4.0 / 2.7 - 1, 4),
         limit_hz=4_000_000_000,
         driver="intel_pstate",
         pstate="active",

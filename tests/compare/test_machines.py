@@ -26,6 +26,13 @@ def test_a_machine_does_not_differ_from_itself() -> None:
     assert (identity(machine, machine), devices(machine, machine), facts(machine, machine)) == ((), (), ())
 
 
+def test_what_was_not_read_is_told_apart_from_what_is_not_there() -> None:
+    """A firmware that nobody read is not an adapter that was pulled; nor is a list that was not read."""
+    one, unread = hca(), hca().model_copy(update={"firmware": None})
+    changes = [devices(Machine(hcas=(one,)), Machine(hcas=after)) for after in ((unread,), (), None)]
+    assert [[change.sides()[1] for change in each] for each in changes] == [["not read"], ["not there"], ["not read"]]
+
+
 def test_identity_names_bios_and_processor() -> None:
     """What a machine is called and made of is compared first."""
     a = Machine(firmware=Firmware(bios_version="1.8"), cpu=Cpu(microcode=("0x1",)))

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.bmc.imitation import LIES, PASSWORD, USER
-from tests.bmc.machines import Json, own
-from tests.bmc.makers import Dell
-from tests.bmc.wire import Certificate, Rack
+from tests.bios.imitation import LIES, PASSWORD, USER
+from tests.bios.machines import Json, own
+from tests.bios.makers import Dell
+from tests.bios.wire import Certificate, Rack
 from tests.emulated.guests import HERE, LIMIT, ROOT
 
 IDENTITY = "4c4c4544-0042-4310-8031-b4c04f313233"
@@ -83,7 +83,7 @@ BOARDS: dict[str, tuple[str, Callable[[Json], str]]] = {
     "naples": ("naples", naples),
     "small": ("rome", small),
 }
-"""Boards: the machine of ``tests/bmc/fixtures`` that its BMC shows, and what its settings boot."""
+"""Boards: the machine of ``tests/bios/fixtures`` that its BMC shows, and what its settings boot."""
 
 
 class Guest:

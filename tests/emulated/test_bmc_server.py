@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.bmc.test_imitation import ask, pend, restart
-from tests.bmc.wire import Rack
+from tests.bios.test_imitation import ask, pend, restart
+from tests.bios.wire import Rack
 from tests.emulated.bmc_server import BOARDS, Emulated
 from tests.emulated.guests import lacking
 from tests.emulated.servers import SERVERS

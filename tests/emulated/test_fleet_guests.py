@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from advisor.work.fleet import measure
+from advisor.fleet import measure
 from tests.emulated.guests import lacking, lacking_link, on_guest
 
 pytestmark = [pytest.mark.emulated, pytest.mark.slow]
@@ -48,7 +48,7 @@ MEASURE = """
 import sys
 from pathlib import Path
 from advisor.cli.main import status
-from advisor.work.fleet import measure
+from advisor.fleet import measure
 measure._programs = lambda _, names: {name: Path("/run/vm/kernels", name).read_bytes() for name in names}
 words = ["fleet", "measure", "-w", "n[1-2]", "--busy-ok", "--timeout", "2000", "-o", "/run/vm/fleet", "--json"]
 sys.exit(status(words))

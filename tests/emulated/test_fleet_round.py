@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.bmc.admin import Admin
-from tests.bmc.conftest import admin, rack  # noqa: F401 - fixtures
-from tests.bmc.wire import Rack
+from tests.bios.admin import Admin
+from tests.bios.conftest import admin, rack  # noqa: F401 - fixtures
+from tests.bios.wire import Rack
 from tests.emulated.bmc_server import Emulated
 from tests.emulated.guests import LIMIT, lacking, lacking_link
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.bmc.admin import Admin, Said
-from tests.bmc.conftest import admin, rack  # noqa: F401 - fixtures
-from tests.bmc.wire import Rack
+from tests.bios.admin import Admin, Said
+from tests.bios.conftest import admin, rack  # noqa: F401 - fixtures
+from tests.bios.wire import Rack
 from tests.cli.test_before import saved
 from tests.emulated.bmc_server import Emulated, Guest
 from tests.emulated.guests import LIMIT, lacking
@@ -99,7 +99,7 @@ def test_nps1_is_found_changed_proven_and_taken_back(server: Any, admin: Admin) 
     bmc, folder = here.bmc, admin.folder
     before = here.capture("before")
     audit = admin.types("audit", "--from", before, "--json", bmc=bmc).document
-    found = [each["verdict"] for each in audit["findings"] if each["id"] == "numa-nps-below-best"]
+    found = [each["verdict"] for each in audit["verdicts"] if each["id"] == "numa-nps-below-best"]
     assert admin.types("bios", "read", "-o", folder / "bios.json", bmc=bmc).status == 0
     admin.types("bios", "plan", "--from", before, "--bios", folder / "bios.json", "-o", folder / "plan.yaml")
     staged = admin.stages(bmc, folder / "plan.yaml")

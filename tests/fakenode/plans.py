@@ -6,9 +6,9 @@ from pathlib import Path
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import BadValue
+from advisor.jobs.place import place
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement
-from advisor.place.place import place
 from tests.machines.catalogue import MACHINES
 from tests.machines.read import seen_by_lstopo
 

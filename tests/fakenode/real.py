@@ -9,12 +9,12 @@ from typing import Any
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import AdvisorError, BadValue
-from advisor.launch.launcher import Launch, Lines
+from advisor.jobs.launcher import Launch, Lines
+from advisor.jobs.place import place
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.numbering import logical_numbering
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import STRATEGIES, JobShape, Placement
-from advisor.place.place import place
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))
 FILES = {file.stem: file for file in sorted(CORPUS.glob("xml/*.xml"))}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from advisor.launch.launcher import Launch
+from advisor.jobs.launcher import Launch
 from advisor.model.cpuset import CpuSet
 from tests.fakenode.lab import AGENT, host_environment, shim, write_hosts
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.launch.launcher import Launch
+from advisor.jobs.launcher import Launch
 from advisor.model.cpuset import CpuSet
 from tests.fakenode.lab import host_environment
 from tests.fakenode.run import LaunchFailedError, Observed

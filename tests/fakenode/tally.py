@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from advisor.launch.launcher import Launch
+from advisor.jobs.launcher import Launch
 from advisor.model.placement import Placement
 from tests.fakenode.compare import differences
 from tests.fakenode.lab import workshop

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.launch.launcher import Launch
+from advisor.jobs.launcher import Launch
 from tests.fakenode.compare import at_hosts
 from tests.fakenode.lab import workshop
 from tests.fakenode.run import LaunchHungError, _marked, available, observe

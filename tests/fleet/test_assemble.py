@@ -3,9 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.fleet.assemble import Judged, Nodes, assemble
-from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.slow import Figure
+from advisor.fleet.fold import Fact, Figure, Folded, Hardware, Judged, Nodes, Part, assemble
 from advisor.model.audit.rule import Severity
 from advisor.model.fleet import Silent
 from advisor.model.node_sets import expanded

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from advisor.fleet.assemble import Judged, Nodes
 from advisor.fleet.baseline import check, freeze
-from advisor.fleet.fold import Fact, Folded, Hardware, Part
+from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Nodes, Part
 from advisor.model.fleet import Silent
 
 

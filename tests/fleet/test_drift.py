@@ -5,9 +5,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.fleet.drift import Difference, differences
-from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.kinds import group
+from advisor.fleet.fold import Difference, Fact, Folded, Hardware, Part, differences, group
 from advisor.model.node_sets import expanded
 from tests.examples import examples
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.collect.sources import collect_machine
-from advisor.fleet.essence import digest_of
-from advisor.fleet.fold import fold
+from advisor.fleet.fold import digest_of, fold
 from advisor.host.archive import unpack
 from advisor.host.source import host_of_store
 from advisor.host.tree import MemoryStore

@@ -1,7 +1,6 @@
 """Nodes of the same hardware are a kind; one that lacks a module is in it."""
 
-from advisor.fleet.fold import Folded, Hardware, Modules
-from advisor.fleet.kinds import group, letters
+from advisor.fleet.fold import Folded, Hardware, Modules, group, letters
 
 
 def node(dimms: Modules, adapters: Modules = (("MT4123 adapter", 1),), sold: str = "Dell C6525") -> Folded:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from advisor.errors import BadValue
-from advisor.fleet.pairs import MEETINGS, Blame, Pair, again, blame, confirmed, tournament
+from advisor.fleet.measure_pairs import MEETINGS, Blame, Pair, again, blame, confirmed, tournament
 
 NODES = [f"n{number:02d}" for number in range(1, 65)]
 USUAL, SPREAD = 12.1e9, 0.015

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.work.fleet.audit import audit_fleet
+from advisor.fleet.audit import audit_fleet
 from tests.fleet.published import CORPUS, mistakes, plant_racks
 from tests.machines import hwloc_xml
 

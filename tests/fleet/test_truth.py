@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.fleet.assemble import Nodes, assemble, suspected
-from advisor.fleet.fold import Folded, Hardware
-from advisor.fleet.slow import Figure
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fold import Figure, Folded, Hardware, Nodes, assemble, suspected
 from advisor.model.fleet import Fleet
 from advisor.model.node_sets import expanded
-from advisor.work.fleet.audit import audit_fleet
 from tests.fleet.planted import PLANTS, Planted, plant, untrue
 
 PLAIN = Folded(Hardware(("Dell C6525",), ()), {})

@@ -2,9 +2,13 @@
 
 import io
 import os
+import shutil
+import subprocess
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from advisor.host.tree import Entry, Link
 
@@ -101,3 +105,19 @@ def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 def is_root() -> bool:
     """Tell whether permissions mean nothing to this process."""
     return os.geteuid() == 0
+
+
+def shell_in(name: str, folder: Path) -> tuple[list[str], str]:
+    """Return how a shell is started, such as "bash as sh", and the PATH for it: "busybox alone" has its own programs only."""
+    program = shutil.which(name.split(maxsplit=1)[0])
+    if program is None:
+        pytest.skip(f"{name} is not installed")
+    path = os.environ["PATH"]
+    if name.endswith("as sh"):
+        (folder / "sh").symlink_to(program)
+        return [str(folder / "sh")], path
+    if name.endswith("alone"):
+        (folder / "applets").mkdir()
+        subprocess.run([program, "--install", "-s", str(folder / "applets")], check=True)
+        path = str(folder / "applets")
+    return [program, *(["sh"] if "busybox" in name else [])], path

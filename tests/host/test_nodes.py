@@ -137,6 +137,14 @@ def test_srun_starts_a_small_job_for_each_node(site: Path) -> None:
     assert (wanted - set(words), words[-2:]) == (set(), ["/bin/sh", "-s"])
 
 
+def test_what_the_caller_wants_of_other_jobs_does_not_change_an_answer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SLURM_LABELIO would put the number of the task before each line, SLURM_STDOUTMODE send it to a file."""
+    program(site, "srun", 'printf "%s\\n" "${SLURM_LABELIO-none} ${SLURM_STDOUTMODE-none} ${SLURM_ACCOUNT-none}"\n')
+    for name, value in (("SLURM_LABELIO", "1"), ("SLURM_STDOUTMODE", "out-%j"), ("SLURM_ACCOUNT", "hpc")):
+        monkeypatch.setenv(name, value)
+    assert [reply.out for reply in heard(["n1"], Way(partition="main")).values()] == [b"none none hpc\n"]
+
+
 def test_a_partition_that_is_none_is_refused(site: Path) -> None:
     """It is a word of srun's."""
     program(site, "srun", f"touch {site}/run\n")

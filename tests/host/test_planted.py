@@ -14,7 +14,7 @@ from advisor.host.privacy.allowed_answers import command_keeper
 from advisor.host.privacy.allowed_files import file_keeper
 from advisor.host.privacy.allowed_values import PublicLines
 from advisor.host.privacy.anonymise import AnonymousHost
-from advisor.host.privacy.secrets import RedactedHost
+from advisor.host.privacy.screened import RedactedHost
 from advisor.host.record import record
 from advisor.host.source import open_host
 from advisor.host.tree import Link

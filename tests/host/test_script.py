@@ -13,38 +13,25 @@ import pytest
 from advisor.errors import BadInput
 from advisor.host.base import ENVIRONMENT_PREFIXES, Why, concrete_patterns, expand
 from advisor.host.capture import CaptureHost
-from advisor.host.privacy.secrets import RedactedHost
+from advisor.host.privacy.screened import RedactedHost
 from advisor.host.record import record
 from advisor.host.source import open_host
 from advisor.paths import template
 from advisor.render.jinja import capture_script
-from tests.host.shelf import MACHINE, PATTERNS, is_root, lay
+from tests.host.shelf import MACHINE, PATTERNS, is_root, lay, shell_in
 from tests.host.test_capture import opened
 
 COMMANDS = (("printf", "%s|", "a b", "$HOME", "it's"), ("no-such-program-here",), ("sh", "-c", "echo bad >&2; exit 3"))
 Shell = tuple[list[str], dict[str, str]]
-SHELLS = ("dash", "busybox", "busybox alone", "bash")
+SHELLS = ("dash", "busybox alone", "bash as sh")
+OTHERS = ("busybox", "mksh", "ksh93", "zsh as sh")
 
 
-@pytest.fixture(params=[pytest.param(shell, marks=[pytest.mark.slow] if shell == "busybox" else []) for shell in SHELLS])
+@pytest.fixture(params=[*SHELLS, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
     """Return how to start a script with one of the shells, and the environment for it."""
-    name = request.param.split()[0]
-    program = shutil.which(name)
-    if program is None:
-        pytest.skip(f"{name} is not installed")
-    path = os.environ["PATH"]
-    if "alone" in request.param:
-        applets = tmp_path / "applets"
-        applets.mkdir()
-        subprocess.run([program, "--install", "-s", str(applets)], check=True)
-        path = str(applets)
-    return [program, *(["sh"] if name == "busybox" else [])], {
-        "PATH": path,
-        "TMPDIR": str(tmp_path),
-        "SLURM_JOB_ID": "7",
-        "SECRET": "x",
-    }
+    start, path = shell_in(request.param, tmp_path)
+    return start, {"PATH": path, "TMPDIR": str(tmp_path), "SLURM_JOB_ID": "7", "SECRET": "x"}
 
 
 @pytest.fixture
@@ -165,6 +152,17 @@ def test_standard_output_takes_the_archive(shell: Shell, script: Path, tmp_path:
     assert Path("/dev/stdout").is_symlink()
 
 
+def test_what_it_removes_is_its_own(shell: Shell, script: Path, tmp_path: Path) -> None:
+    """Names that lie at the root and are also on the way of a link stay, whatever the script is doing when it ends."""
+    names = {part: b"mine" for path in MACHINE for part in path.split("/")[2:]}
+    root = lay(tmp_path / "root", {**MACHINE, **names})
+    start, environment = shell
+    before = sorted(root.iterdir())
+    command = [*start, str(script), "-o", "-", "--root", str(root)]
+    subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, check=True)
+    assert sorted(root.iterdir()) == before
+
+
 def test_interrupt_cleans_up(tmp_path: Path, shell: Shell) -> None:
     """A script that is stopped in the middle leaves no temporary folder."""
     file = tmp_path / "capture.sh"
@@ -179,6 +177,14 @@ def test_interrupt_cleans_up(tmp_path: Path, shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
     assert (list(tmp_path.glob("advisor-capture*")), (tmp_path / "node.tar.gz").exists()) == ([], False)
+
+
+def test_a_program_that_is_missing_is_named(tmp_path: Path, shell: Shell) -> None:
+    """Before anything is done; the archive could not be written in the end."""
+    if "busybox" in shell[0][0]:
+        pytest.skip("busybox calls its own gzip, whatever lies on PATH")
+    done = run(with_fakes(shell, tmp_path, without="gzip"), made(tmp_path, (), []))
+    assert (done.returncode, done.stderr) == (2, "capture.sh: needs gzip, which is not on this machine\n")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [(["-o"], "-o needs a value"), (["-x"], "unknown argument -x")])
@@ -313,6 +319,21 @@ def test_a_file_that_a_driver_holds_is_given_up(tmp_path: Path, shell: Shell) ->
     assert [host.read(f"/sys/{name}").why for name in ("a", "held", "z")] == [None, Why.FAILED, None]
 
 
+@pytest.mark.slow
+def test_files_that_do_not_answer_cost_a_bounded_time(tmp_path: Path, shell: Shell) -> None:
+    """After some of them the others are given up at once, whoever holds them."""
+    if "busybox" in shell[0][0]:
+        pytest.skip("busybox calls its own cp and head, whatever lies on PATH")
+    root = lay(tmp_path / "root", {f"sys/{name}": b"never\n" for name in ("held1", "held2", "held3", "held4")})
+    fakes = {"cp": "exit 9", "head": f'case "$*" in *held*) echo >>{tmp_path}/asked; exec sleep 30 ;; esac; exec cat'}
+    script = made(tmp_path, ("/sys/*",), [], **fakes)
+    script.write_text(script.read_text().replace('"$silent" -lt 20', '"$silent" -lt 2'))
+    run(with_fakes(shell, tmp_path), script, "--root", str(root))
+    host = open_host(str(tmp_path / "node.tar.gz"))
+    assert {host.read(f"/sys/held{number}").why for number in (1, 2, 3, 4)} == {Why.FAILED}
+    assert (tmp_path / "asked").read_text() == "\n\n"
+
+
 def test_the_script_drops_credentials_as_python_does(tmp_path: Path, shell: Shell) -> None:
     """Of variables, boot options, files and what commands say; the two keep the same."""
     cmdline = 'BOOT_IMAGE=/x root=UUID=1 ro iommu=pt rd.iscsi.password=hunter2 x.key="a b hunter2" isolcpus=1-3 -- hunter2\n'
@@ -336,6 +357,8 @@ def test_the_script_drops_credentials_as_python_does(tmp_path: Path, shell: Shel
     whole = gzip.decompress((tmp_path / "node.tar.gz").read_bytes())
     assert [word for word in (b"hunter2", b"eyJ", b"aHVudGVyMg") if word in whole] == []
     assert host.environment() == {"SLURM_JOB_ID": "7", "UCX_TLS": "rc"}
-    assert host.read("/proc/cmdline").text == "ro iommu=pt isolcpus=1-3\n"
+    assert host.read("/proc/cmdline").text == (
+        "BOOT_IMAGE=withheld root=withheld ro iommu=pt rd.iscsi.password=withheld x.key=withheld isolcpus=1-3\n"
+    )
     assert host.read("/proc/cmdline") == RedactedHost(open_host(str(root))).read("/proc/cmdline")
     assert host.read("/proc/mounts") == RedactedHost(open_host(str(root))).read("/proc/mounts")

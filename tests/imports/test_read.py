@@ -48,6 +48,7 @@ def figures(name: str, at: int = 0) -> dict[Any, float]:
         ("imb-2016.txt", ("bandwidth", 65536), 3450.99 * 2**20),
         ("stream-c.txt", ("triad", None), 263208.7e6),
         ("stream-fortran.txt", ("copy", None), 80510.1231e6),
+        ("stream-serial.txt", ("triad", None), 22528.9e6),
         ("babelstream.txt", ("scale", None), 785000.123e6),
         ("babelstream.csv", ("triad", None), 263000.4e6),
         ("likwid.txt", ("triad", 39936), 111250.44e6),
@@ -214,3 +215,15 @@ def test_the_page_lists_each_format_with_the_versions_it_was_seen_from() -> None
     assert [
         each.name for each in formats() if f"| {each.tool} | {each.seen} | {', '.join(each.not_said) or '-'} |" not in page
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "threads"),
+    [("", 1), ("Number of Threads requested = 64", 64), ("Total Aggregate Memory per array = 3051.8 MiB", None)],
+    ids=["without OpenMP", "with OpenMP", "over MPI"],
+)
+def test_stream_without_openmp_ran_one_thread(line: str, threads: int | None) -> None:
+    """STREAM in C names its threads where OpenMP is built in; what runs over MPI names its ranks instead."""
+    text = (OUTPUTS / "stream-serial.txt").read_text().replace("Your clock", f"{line}\nYour clock")
+    (run,) = read_runs(text.encode())
+    assert (run.conditions.get("threads"), "threads" in run.not_said) == (threads, threads is None)

@@ -13,7 +13,7 @@ from advisor.model.audit.platform import Reference
 from advisor.model.audit.rule import Guide
 from advisor.model.hardware.firmware import Bios
 from advisor.plan.checklist import with_plan
-from advisor.work.bios import BiosInput
+from advisor.work.bios_files import BiosInput
 from advisor.work.checklist import planned
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'

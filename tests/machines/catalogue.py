@@ -100,6 +100,14 @@ def _special() -> Iterator[tuple[str, Answer]]:
     yield "big", answer(special.big(), "NPS4", 4, why="512 CPUs, for tests of speed")
 
 
+def _bounded() -> Iterator[tuple[str, Answer]]:
+    """Yield machines of which arithmetic proves something that nobody read."""
+    yield "xeon-6972p-126gib", answer(special.few_channels(), "none", 1, why="126 GiB are no twelve DIMMs a socket")
+    yield "epyc-9135", answer(special.two_dies(), "NPS1", 1, why="two dies do not fill twelve channels")
+    yield "gold-6146", answer(special.gold_6146(), "none", 1)
+    yield "epyc-7742-crux", answer(special.crux(), "NPS4", 4)
+
+
 def _tiers() -> Iterator[tuple[str, Answer]]:
     yield "hbm-flat", answer(tiers.hbm_flat(), "SNC4", 4, why="nodes 8 to 15 are HBM")
     yield "hbm-cache", answer(tiers.hbm_cache(), "SNC4", 4, why="HBM is a memory-side cache")
@@ -108,7 +116,7 @@ def _tiers() -> Iterator[tuple[str, Answer]]:
     yield "knights-landing", answer(tiers.knights_landing(), "KNL-SNC4-flat", 4, why="nodes 4 to 7 are MCDRAM")
 
 
-MACHINES: dict[str, Answer] = dict([*_seeds(), *_product(), *_jobs(), *_special(), *_tiers()])
+MACHINES: dict[str, Answer] = dict([*_seeds(), *_product(), *_jobs(), *_special(), *_bounded(), *_tiers()])
 
 
 def tree(name: str) -> Tree:

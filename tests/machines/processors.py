@@ -81,6 +81,7 @@ CASCADE = replace(
     l3=Cache(36608, 11),
     flags=_flags(_X86, _INTEL, _CASCADE),
 )
+SKYLAKE = replace(CASCADE, stepping=4, microcode="0x2007006", l3=Cache(25344, 11))
 SAPPHIRE = replace(
     HASWELL,
     model=143,
@@ -91,6 +92,7 @@ SAPPHIRE = replace(
     l3=Cache(61440, 15),
     flags=_flags(_X86, _INTEL, _CASCADE, _SAPPHIRE),
 )
+GRANITE = replace(SAPPHIRE, model=173, stepping=1, microcode="0x1000314", l3=Cache(491520, 16))
 KNIGHTS = replace(
     HASWELL,
     model=87,

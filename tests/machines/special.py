@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tests.machines.layout import Shape, cores, distances
-from tests.machines.parts import dell, dimms, gpu, hca, nic
-from tests.machines.processors import GENOA, TURIN
+from tests.machines.parts import dell, dimms, gpu, hca, intel_nic, nic
+from tests.machines.processors import GENOA, GRANITE, SKYLAKE, TURIN
 from tests.machines.product import Choice, epyc
-from tests.machines.seeds import c6320, even, r7425
+from tests.machines.seeds import c6320, c6525, even, r7425, rome_shape
 from tests.machines.spec import GIB, Cgroup, Dmi, Kernel, Node, Spec
 
 NPS4 = Choice(4)
@@ -147,6 +147,63 @@ def big() -> Spec:
         possible=512,
         kernel=Kernel(release="6.12.0-55.el10.x86_64"),
     )
+
+
+def few_channels() -> Spec:
+    """Return a Xeon 6972P with 126 GiB, as kernel test robots have them: its firmware names no DIMM without root."""
+    return Spec(
+        host="lkp-gnr",
+        processor=GRANITE,
+        model="Intel(R) Xeon(R) 6972P",
+        khz=(800000, 2400000, 3900000),
+        cores=cores(Shape(((96,),)), threads=2),
+        nodes=even(2, 126),
+        slit=distances(2, 2, 0, 21),
+        possible=384,
+        dmi=Dmi("Intel Corporation", "AvenueCity", "AvenueCity", "BHSDCRB1.IPC.0033.D57.2406240014"),
+        dimms=(),
+        devices=(intel_nic(0, "eno1", "eno2"),),
+        buses={0: 0x15, 1: 0x97},
+    )
+
+
+def two_dies() -> Spec:
+    """Return a server with one EPYC 9135: two dies of eight cores before twelve channels."""
+    return Spec(
+        host="t9135",
+        processor=TURIN,
+        model="AMD EPYC 9135 16-Core Processor",
+        khz=(1500000, 3650000, 4300000),
+        cores=cores(Shape(((8, 8),), sockets=1), threads=2),
+        nodes=even(1, 384),
+        slit=((10,),),
+        dmi=dell("PowerEdge R6715", "0K5PXD", "1.1.3"),
+        dimms=dimms(12, 32, 6000, sockets=1, kind=0x22),
+        devices=(nic(0, "eno1"),),
+        buses={0: 0x20},
+    )
+
+
+def gold_6146() -> Spec:
+    """Return a blade with two Gold 6146, whose DIMMs are not known without root."""
+    return Spec(
+        host="dp-cn01",
+        processor=SKYLAKE,
+        model="Intel(R) Xeon(R) Gold 6146 CPU @ 3.20GHz",
+        khz=(1200000, 3200000, 4200000),
+        cores=cores(Shape(((12,),)), threads=2),
+        nodes=even(2, 192),
+        slit=distances(2, 2, 0, 21),
+        dmi=Dmi("Intel Corporation", "S2600BPB", "S2600BPB", "SE5C620.86B.02.01.0008"),
+        dimms=(),
+        devices=(hca(0, "CX5"),),
+        buses={0: 0x17, 1: 0x85},
+    )
+
+
+def crux() -> Spec:
+    """Return a node with two EPYC 7742, of which an HPL of 3022.7 GFLOP/s is published (alcf-crux-hpl)."""
+    return c6525("7742", rome_shape(16, 4, 4), 2250000)
 
 
 def interleaved() -> Spec:

@@ -9,8 +9,8 @@ from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import Plan, plan
 from advisor.measure.resources import Resources
 from advisor.model.measurement import Result, Task
+from tests.jobs.place.samples import machine
 from tests.measuring import one_result
-from tests.place.samples import machine
 
 NAPLES, ROME = "a-r7425-2x7601-dell", "b-c6525-2x7702-nps4"
 

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from advisor.know.platforms import match_platform
 from advisor.measure.ceilings import checked_results, memory_ceiling
 from advisor.model.measurement import Result
 from tests.measure.samples import NAPLES, ROME, ground, result
@@ -13,7 +14,8 @@ SOCKET = 8 * 8 * 3200e6
 def judged(name: str = ROME, **fields: Any) -> Result:
     """Return a result on NUMA node 0 of two sockets of Rome with what is made of it."""
     usual: dict[str, Any] = {"cpus": tuple(range(16)), "bytes": 1 << 30, "pages": {0: 100}}
-    return checked_results([result(**(usual | fields))], ground(name), 16)[0]
+    here = ground(name)
+    return checked_results([result(**(usual | fields))], here, match_platform(here.machine))[0]
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from advisor.measure.build import (
 )
 from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
+from tests.jobs.place.samples import machine
 from tests.measure.samples import ROME, Stage
-from tests.place.samples import machine
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 SMALL = '#include "common/kernel.h"\nint main(void) { return SIX; }\n'

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.files import first_unsafe_folder, home_of_user
+from advisor.host.trust import doubt_about, own_home
 from advisor.measure import build
 from advisor.measure.build import cache_candidates, cache_folder, open_program
 
@@ -24,7 +24,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a home that the system knows of this user, so that no test touches the real one."""
     home = tmp_path / "own"
     home.mkdir(mode=0o700)
-    monkeypatch.setattr(build, "home_of_user", lambda: str(home))
+    monkeypatch.setattr(build, "own_home", lambda: str(home))
     build._for_this_run.cache_clear()
     return home
 
@@ -40,8 +40,8 @@ def test_the_cache_is_where_xdg_wants_it(tmp_path: Path, own: Path) -> None:
 
 def test_the_real_home_is_that_of_the_passwords_file() -> None:
     """Whatever HOME says."""
-    assert home_of_user() in (pwd.getpwuid(os.geteuid()).pw_dir, None)
-    assert list(cache_candidates({}))[:1] in ([f"{home_of_user()}/.cache/advisor"], [])
+    assert own_home() in (pwd.getpwuid(os.geteuid()).pw_dir, None)
+    assert list(cache_candidates({}))[:1] in ([f"{own_home()}/.cache/advisor"], [])
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777 | 0o002, 0o770])
@@ -73,9 +73,9 @@ def test_roots_cache_is_not_in_the_home_of_a_user(tmp_path: Path, own: Path) -> 
 
 def test_without_any_home_a_folder_is_made_for_the_run_alone(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below a folder of root's, under a name of chance."""
-    monkeypatch.setattr(build, "home_of_user", lambda: None)
+    monkeypatch.setattr(build, "own_home", lambda: None)
     folder = cache_folder({})
-    assert (folder.stat().st_mode & 0o777, folder.stat().st_uid, first_unsafe_folder(str(folder))) == (0o700, os.geteuid(), None)
+    assert (folder.stat().st_mode & 0o777, folder.stat().st_uid, doubt_about(folder)) == (0o700, os.geteuid(), None)
     assert folder == cache_folder({})
     shutil.rmtree(folder.parent)
 
@@ -120,7 +120,7 @@ def test_the_race_for_the_cache_cannot_be_won(attacked: tuple[Path, Path], own: 
     folder, flag = attacked
     for _ in range(400):
         taken = cache_folder({"XDG_CACHE_HOME": str(folder / "cache")})
-        assert first_unsafe_folder(str(taken)) is None
+        assert doubt_about(taken) is None
         handle = open_program(taken / "six")
         if handle is not None:
             subprocess.run([f"/proc/{os.getpid()}/fd/{handle}"], check=False)

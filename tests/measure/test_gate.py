@@ -10,8 +10,8 @@ from advisor.measure.idle_check import (
 )
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.operating_system import Allocation
+from tests.jobs.place.samples import machine
 from tests.measure.samples import ROME, Files
-from tests.place.samples import machine
 
 BOTH = CpuSet([0, 1])
 

@@ -4,8 +4,8 @@ from advisor.errors import CannotWork
 from advisor.measure.resources import Resources
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
+from tests.jobs.place.samples import machine
 from tests.measure.samples import NAPLES, ROME, ground
-from tests.place.samples import machine
 
 
 def test_cores_stand_in_the_order_of_space() -> None:

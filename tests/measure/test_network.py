@@ -10,8 +10,8 @@ from advisor.measure.network import NetworkRun, count_sizes, network_runs, sizes
 from advisor.measure.network_results import RankPlan, misplaced, read_network
 from advisor.model.cpuset import CpuSet
 from advisor.model.observed_binding import PlannedRank
+from tests.jobs.place.samples import machine
 from tests.measure.samples import NAPLES, ROME, line
-from tests.place.samples import machine
 
 
 def planned(*places: tuple[str | None, str]) -> tuple[PlannedRank, ...]:

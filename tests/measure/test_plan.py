@@ -7,9 +7,9 @@ from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import CHARTS, PLANS, Plan, charts_of_plan, plan
 from advisor.model.cpuset import CpuSet
 from tests.conftest import Golden
+from tests.jobs.place.samples import machine
 from tests.machines.catalogue import MACHINES
 from tests.measure.samples import NAPLES, ROME, planned
-from tests.place.samples import machine
 
 
 def rows(made: Plan) -> str:

@@ -16,6 +16,7 @@ from advisor.model.fact import (
     Identity,
     Key,
     Number,
+    Secrecy,
     Section,
     Unit,
     Volatile,
@@ -67,7 +68,7 @@ def test_a_declaration_stands_in_the_annotation() -> None:
     """Unit, section and role are read from a field's type, inside of unions and tuples too."""
     assert declarations(Sensor)["critical"] == Declared(unit=Unit("degrees Celsius"))
     assert declarations(Sensor)["now"] == Declared(unit=Unit("degrees Celsius"), volatile=True)
-    assert declarations(Sensor)["serial"] == Declared(identity=True)
+    assert declarations(Sensor)["serial"] == Declared(secrecy=Secrecy.IDENTITY)
     assert declarations(Board)["sensors"] == Declared(section=Section.MACHINE)
     assert declarations(Board)["steps"] == Declared(unit=Unit("bytes"))
     assert keys(Sensor) == ("chip", "number")

@@ -3,8 +3,7 @@
 import pytest
 
 from advisor.model.measurement import Distance, Measurements, Purpose, Result, Task, Variant
-from advisor.model.measurement_statistics import fastest, measured_for_placement, one_core_per_l3, spread_of
-from advisor.model.placement import Measured
+from advisor.model.measurement_statistics import MeasuredForPlacement, fastest, measured_for_placement, one_core_per_l3, spread_of
 from tests.measuring import one_result, one_run
 
 
@@ -53,12 +52,12 @@ def test_what_bears_on_placement() -> None:
         messages("local", 12e6),
         messages("other-socket", 6e6),
     )
-    assert measured_for_placement(whole, 2) == Measured(one_core_per_l3=1.1, near_messages=2.0)
+    assert measured_for_placement(whole, 2) == MeasuredForPlacement(one_core_per_l3=1.1, near_messages=2.0)
 
 
 def test_nothing_that_bears_on_placement() -> None:
     """None where it was not measured."""
-    assert measured_for_placement(run()) == Measured()
+    assert measured_for_placement(run()) == MeasuredForPlacement()
 
 
 def test_messages_that_took_another_way_tell_nothing_of_an_adapter() -> None:

@@ -15,7 +15,9 @@ from tests.packaging.test_start import ROOT, script
 PACKAGING = ROOT / "packaging"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCKED = {each.name: each for each in script("sbom").releases((PACKAGING / "lock.txt").read_text(encoding="utf-8"))}
-TEXTS = sorted(path for path in PACKAGING.rglob("*") if path.is_file() and path.suffix != ".pyc" and path.name != "lock.txt")
+TEXTS = sorted(
+    path for path in PACKAGING.rglob("*") if path.is_file() and path.suffix != ".pyc" and not path.name.startswith("lock")
+)
 
 
 def numbers(version: str) -> list[int]:
@@ -114,3 +116,17 @@ def test_the_sheets_of_other_tools_are_read() -> None:
         compile(path.read_text(encoding="utf-8"), path, "exec")
     tomllib.loads((PACKAGING / "rpmlint.toml").read_text(encoding="utf-8"))
     assert [path.name for path in TEXTS if path.suffix == ".yaml" and yaml.safe_load(path.read_text()) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "locks"),
+    [("", ()), ("plots", ("plots",)), ("test", ("plots", "test")), ("lint", ("lint",)), ("package", ("plots", "package"))],
+)
+def test_what_make_installs_is_locked(extra: str, locks: tuple[str, ...]) -> None:
+    """Each package that pyproject.toml names has a release with hashes in the files that prepare.sh gives to pip."""
+    project = PROJECT["project"]
+    named = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    wanted = {re.split(r"[^\w-]", need)[0].lower() for need in named}
+    files = ("lock.txt", *(f"lock-{name}.txt" for name in locks))
+    locked = [each for file in files for each in script("sbom").releases((PACKAGING / file).read_text(encoding="utf-8"))]
+    assert (wanted - {each.name for each in locked}, [each.name for each in locked if not each.hashes]) == (set(), [])

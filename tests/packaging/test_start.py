@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from advisor.host.files import first_unsafe_folder
+from advisor.host.trust import doubt_about
 
 ROOT = Path(__file__).parents[2]
 OTHER = 61234
@@ -183,12 +183,30 @@ def test_where_there_is_no_place_at_all_one_line_says_so(places: Path, capsys: p
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o770, 0o777, 0o1777])
 def test_what_is_safe_is_what_the_product_calls_so(tmp_path: Path, mode: int) -> None:
-    """The kernels' cache and the parts' follow one law: advisor.host.files has it."""
+    """The kernels' cache and the parts' follow one law: advisor.host.trust has it."""
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a").chmod(mode)
-    (tmp_path / "link").symlink_to("a")
-    asked = [str(tmp_path / name) for name in ("a", "a/b", "a/b/c", "link", "link/b", "nothing")]
-    assert [START.unsafe(path) for path in asked] == [first_unsafe_folder(path) for path in asked]
+    asked = [str(tmp_path / name) for name in ("a", "a/b", "a/b/c", "nothing")]
+    doubts = [doubt_about(path) for path in asked]
+    assert [START.unsafe(path) for path in asked] == [doubt and doubt.where for doubt in doubts]
+
+
+@pytest.mark.parametrize("way", ["by Python", "by itself", "from a folder"])
+def test_no_module_of_others_is_loaded(archive: Path, way: str) -> None:
+    """PYTHONPATH and the current folder hold modules of Python's own names; so they do in the folder that packages install."""
+    evil = archive.parent / "evil"
+    evil.mkdir()
+    for name in ("json", "zipfile", "typer", "compiled"):
+        (evil / f"{name}.py").write_text("raise SystemExit('loaded')\n")
+    bundle = archive.parent / "bundle/__main__.py"
+    ways = {"by Python": (sys.executable, archive), "by itself": (archive,), "from a folder": (sys.executable, bundle)}
+    known = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "HOME": str(archive.parent / "home"),
+        "PYTHONPATH": str(evil),
+    }
+    done = subprocess.run([*ways[way], "a"], cwd=evil, env=known, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.partition(" /")[0], done.stderr) == (3, f"{TAG} ['a']", "")
 
 
 def test_a_damaged_file_says_so(archive: Path) -> None:
@@ -212,8 +230,8 @@ def test_another_python_on_the_path_goes_on(tmp_path: Path) -> None:
     """RHEL 9 has Python 3.12 beside its own: the newest that the parts are for takes over; one that cannot start is passed by."""
     archive = archive_for(tmp_path, *(f"cp{version}-{os.uname().machine}" for version in ("397", "398", "399")))
     (tmp_path / "bin").mkdir()
-    for minor, does in ((99, "exit 127"), (98, '[ "$1" = -I ] && echo cp398 cpython || echo now "$@"'), (97, "echo no")):
+    for minor, does in ((99, "exit 127"), (98, '[ "$2" = -c ] && echo cp398 cpython || echo now "$@"'), (97, "echo no")):
         program = tmp_path / f"bin/python3.{minor}"
         program.write_text(f"#!/bin/sh\n{does}\n")
         program.chmod(0o755)
-    assert started(archive, "a b", PATH=f"{tmp_path}/bin:/usr/bin:/bin") == (0, f"now {archive} a b\n", "")
+    assert started(archive, "a b", PATH=f"{tmp_path}/bin:/usr/bin:/bin") == (0, f"now -I {archive} a b\n", "")

@@ -8,7 +8,7 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.findings import Finding
 from advisor.model.audit.plan import Change, Include, NotWritten, Plan
 from advisor.model.hardware.firmware import Bios, Registry
-from advisor.work.bios import BiosInput
+from advisor.work.bios_files import BiosInput
 from advisor.work.checklist import planned
 from tests.know.listed import wished
 from tests.redfish import parse_bios

@@ -16,7 +16,7 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Include, Plan
 from advisor.model.audit.platform import Scope
 from advisor.model.hardware.firmware import Bios
-from advisor.work.bios import BiosInput, firmware_from
+from advisor.work.bios_files import BiosInput, firmware_from
 from advisor.work.checklist import planned
 from advisor.work.judgement import HardwareOnOrder, judged, maker_of
 from advisor.work.machine import read_machine

@@ -17,6 +17,7 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
 from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
 from advisor.paths import templates
+from advisor.render.audit.head import Head
 from advisor.render.checklist.exports import values
 from advisor.render.checklist.steps import Sheet
 from advisor.render.jinja import fill
@@ -132,7 +133,7 @@ def plans(draw: some.DrawFn, vendor: str) -> tuple[Checklist, Plan]:
 
 def export(name: str, pair: tuple[Checklist, Plan]) -> str:
     """Return a plan in a format."""
-    sheet = Sheet(*pair, pair[0], vendors()[pair[1].vendor_id])
+    sheet = Sheet(*pair, pair[0], vendors()[pair[1].vendor_id], Head("nothing", False, "Nothing to fix"))
     given_values = values(sheet, "1.2.3")
     return fill((templates() / "checklist" / f"{name}.j2").read_text(), given_values, name)
 

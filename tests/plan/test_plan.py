@@ -6,7 +6,7 @@ from advisor.know.vendors import vendors
 from advisor.model.audit.plan import Plan
 from advisor.model.hardware.firmware import Bios
 from advisor.plan.checklist import with_plan
-from advisor.work.bios import BiosInput
+from advisor.work.bios_files import BiosInput
 from advisor.work.checklist import planned
 from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written

@@ -10,7 +10,7 @@ from advisor.render.binding.page import BoundJob, bind_document, bind_page, bind
 from advisor.render.binding.ranks import plan_lines, rank_table
 from advisor.render.commandline import HERE, folded, launch_script, word
 from advisor.render.lines import STYLES
-from tests.place.samples import machine, placed
+from tests.jobs.place.samples import machine, placed
 from tests.printing import printed
 
 

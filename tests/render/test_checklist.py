@@ -18,18 +18,21 @@ from rich.console import Console
 from advisor.errors import BadInput
 from advisor.know.vendors import vendors
 from advisor.model.audit.checklist import Checklist
+from advisor.model.audit.findings import Audit
 from advisor.model.audit.plan import Back, Kept, NotWritten, Plan, System
 from advisor.paths import templates
 from advisor.render import jinja
+from advisor.render.audit.head import head_of
 from advisor.render.checklist.details import broken
 from advisor.render.checklist.exports import values
 from advisor.render.checklist.page import checklist_document as json_of
 from advisor.render.checklist.page import checklist_page
 from advisor.render.checklist.steps import Sheet
-from advisor.work.bios import BiosInput
+from advisor.work.bios_files import BiosInput
 from advisor.work.checklist import SYSTEM_FILES, planned
 from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, state, wished
+from tests.render import audits
 
 FORMATS = sorted(path.stem for path in (templates() / "checklist").glob("*.j2"))
 TEXTS = {name: (templates() / "checklist" / f"{name}.j2").read_text() for name in FORMATS}
@@ -52,7 +55,10 @@ def made(name: str, pair: Pair | None = None) -> str:
 
 def sheet(checklist: Checklist, plan: Plan, vendor: str = "dell") -> Sheet:
     """Return a checklist as pages show it."""
-    return Sheet(checklist, plan, checklist, vendors()[vendor], ("--from", "node.tar.gz"))
+    audit = Audit(
+        scope="mpi", findings=tuple(audits.finding(each.id, each.severity, each.verdict) for each in checklist.items), settings=()
+    )
+    return Sheet(checklist, plan, checklist, vendors()[vendor], head_of(audit), ("--from", "node.tar.gz"))
 
 
 def page(pair: Pair, width: int, *, verbose: bool = False) -> str:

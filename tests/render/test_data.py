@@ -2,7 +2,8 @@ import json
 
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine
-from advisor.render.schema import audit_document, topology_document
+from advisor.render.schema import audit_document
+from advisor.render.topology.document import topology_document
 from tests.render import audits, made
 
 
@@ -79,4 +80,4 @@ def test_nothing_known() -> None:
 def test_audit() -> None:
     """An audit's document has its own schema, what was inferred and what could not be seen."""
     data = audit_document(made.rome(), made.layout(), audits.audit())
-    assert (data["schema"], data["cut"]["name"], data["gaps"][0]["help"]) == ("advisor-audit/1", "NPS4", "run as root")
+    assert (data["schema"], data["cut"]["name"], data["gaps"][0]["help"]) == ("advisor-audit/2", "NPS4", "run as root")

@@ -30,7 +30,7 @@ def test_each_section_has_a_heading_and_stays_in_its_width() -> None:
         "Findings that are gone",
     ]
     assert "cut  NPS1 -> NPS4" in lines
-    assert "NUMA nodes per socket  1 -> not known" in lines
+    assert "NUMA nodes per socket  1 -> not read" in lines
     assert any("62 CPU numbers" in line for line in lines)
     assert max(map(len, lines)) <= 60
 

@@ -1,53 +1,16 @@
-"""The formats of ``advisor export``: each has its parts, and half a one is refused in one line."""
+"""The formats of ``advisor export``: in order, with a test and a page each."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any, get_args
 
 import pytest
 
 from advisor.errors import BadInput, BadValue
-from advisor.render import export
-from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, listing, of_template
+from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, built_in, listing, of_template
 from tests import exports
 
 ROOT = Path(__file__).parents[2]
-
-
-def module(**parts: Any) -> ModuleType:
-    """Return a module as one of the folder, with the parts that it needs but for what is given; None takes one out."""
-    usual = {"NAME": "odd-one", "TITLE": "odd", "ORDER": 1, "PROVEN": "odd 1.0", "files": lambda _subject, _options: {}}
-    made = ModuleType("advisor.render.exports.odd_one")
-    for name, value in {**usual, **parts}.items():
-        if value is not None:
-            setattr(made, name, value)
-    return made
-
-
-def test_a_module_that_has_its_parts_is_a_format() -> None:
-    """The name is the module's with hyphens."""
-    assert list(export._wrong(module(TAKES=("machine", "fleet"), INCLUDES={"more": "more"}))) == []
-
-
-@pytest.mark.parametrize(
-    ("parts", "said"),
-    [
-        ({"TITLE": None, "files": None}, "this export lacks TITLE, files"),
-        ({"NAME": "even"}, "its NAME is 'even', and it is that of its module: odd-one"),
-        ({"TITLE": "two\nlines"}, "its TITLE is not a text of one line"),
-        ({"PROVEN": ""}, "its PROVEN is not a text of one line"),
-        ({"ORDER": "first"}, "its ORDER is not a whole number"),
-        ({"files": {}}, "its files is not a function of (subject, options)"),
-        ({"TAKES": ("rack",)}, "its TAKES is not a tuple of " + ", ".join(get_args(Takes)) + ': ("machine",)'),
-        ({"INCLUDES": ["more"]}, "its INCLUDES is not a mapping of words to what they add"),
-        ({"COMMENT": 1}, 'its COMMENT is not a text: "#"'),
-    ],
-)
-def test_what_a_format_lacks_is_named(parts: dict[str, Any], said: str) -> None:
-    """The part, and what it has to be."""
-    assert list(export._wrong(module(**parts))) == [said]
 
 
 def test_formats_stand_in_their_order() -> None:

@@ -31,13 +31,6 @@ def test_the_best_of_a_part_counts(figure: Figure, wanted: dict[tuple[str, int],
     assert {part: each.median for part, each in best_results(RESULTS, figure).items()} == wanted
 
 
-def test_a_unit_ends_the_name_of_its_family() -> None:
-    """As OpenMetrics wants it, and no unit is an abbreviation."""
-    made = families(replace(exports.machine(), measurements=RESULTS), exports.OPTIONS)
-    units = {each.name: each.unit for each in made if each.unit}
-    assert ([name for name, unit in units.items() if not name.endswith(f"_{unit}")], len(units)) == ([], 4)
-
-
 def test_a_family_without_samples_is_left_out() -> None:
     """Nothing measured, nothing said of it."""
     names = [each.name for each in families(replace(exports.machine(), measurements=None), exports.OPTIONS)]

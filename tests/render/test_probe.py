@@ -7,7 +7,7 @@ import pytest
 from advisor.collect.observe import observation, reported
 from advisor.model.cpuset import CpuSet
 from advisor.paths import template
-from advisor.render.jinja import probe_script, probe_words
+from advisor.work.probe import probe_script, probe_words
 
 SHELLS = [["dash"], ["busybox", "sh"], ["bash", "--posix"]]
 

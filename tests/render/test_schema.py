@@ -72,10 +72,17 @@ def test_every_reference_of_the_schema_is_there() -> None:
     assert names <= set(schema["$defs"])
 
 
+def test_findings_are_findings_alone() -> None:
+    """Nothing that passed, or is not known, is counted as a fault by ``.findings[]``."""
+    data = document()
+    assert {each["verdict"] for each in data["findings"]} == {"finding"}
+    assert data["findings"] == [each for each in data["verdicts"] if each["verdict"] == "finding"]
+
+
 def test_findings_and_settings_read_back() -> None:
     """Findings and settings of the document are again what they were, the costly findings first."""
     audit, data = audits.audit(), document()
-    assert tuple(Finding.model_validate_json(json.dumps(each)) for each in data["findings"]) == (*audit.found, *audit.others)
+    assert tuple(Finding.model_validate_json(json.dumps(each)) for each in data["verdicts"]) == (*audit.found, *audit.others)
     assert tuple(Row.model_validate_json(json.dumps(each)) for each in data["settings"]) == audit.settings
 
 

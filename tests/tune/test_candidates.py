@@ -2,9 +2,9 @@
 
 import pytest
 
+from advisor.jobs.place import place
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape
-from advisor.place.place import place
 from advisor.tune.candidates import Candidate, distinct, seats, splits, what_ranks_get, why_different
 from advisor.work.machine import read_machine
 from tests.machines.catalogue import write_archive

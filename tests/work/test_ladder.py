@@ -6,13 +6,13 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost
-from advisor.launch.registry import choose
+from advisor.jobs.registry import choose
 from advisor.model.cpuset import union
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.hosts import JobHosts
 from advisor.work.job.hpl import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
+from tests.jobs.place.samples import machine
 from tests.measure.samples import NAPLES
-from tests.place.samples import machine
 
 
 def bench(*hosts: str, name: str = NAPLES, **wishes: Any) -> HplJob:

@@ -10,7 +10,7 @@ from advisor.errors import BadInput
 from advisor.render.binding.ranks import lint_page
 from advisor.work import document
 from advisor.work.bind import lint_line
-from tests.place.samples import machine
+from tests.jobs.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"
 CLEAN = ["mpirun", "-np", "32", "--map-by", "ppr:1:l3cache:PE=4", "--bind-to", "core", "./a"]

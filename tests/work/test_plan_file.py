@@ -17,8 +17,8 @@ from advisor.render.binding.ranks import plan_lines, rank_texts
 from advisor.work.job.allocation import expand
 from advisor.work.job.plan_file import plan_in, unfolded
 from tests.examples import examples
-from tests.launch.plan import node, planned
-from tests.launch.strategies import placements
+from tests.jobs.plan import node, planned
+from tests.jobs.strategies import placements
 from tests.model.shapes import shape
 
 NAMES = st.lists(

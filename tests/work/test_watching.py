@@ -67,7 +67,7 @@ def verdicts(arguments: list[str], capsys: Capture) -> dict[str, str]:
     """Return the verdict of each rule about errors."""
     assert status(["audit", "--json", "--topic", "errors", *arguments]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return {each["id"]: each["verdict"] for each in document["findings"]}
+    return {each["id"]: each["verdict"] for each in document["verdicts"]}
 
 
 def captured(host: Ailing, file: Path, twice: tuple[str, ...]) -> str:

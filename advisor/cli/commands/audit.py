@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from advisor.render.audit.page import Lines, Step
-    from advisor.work.audit import Audited, MeasureNow
+    from advisor.work.audit import Audited
 
 
 @reads_bios
@@ -54,13 +54,18 @@ def run(
 ) -> int:
     """Say what is wrong with the machine."""
     from advisor.cli.output import Form, Terminal, show
-    from advisor.work.audit import MeasureNow, audit
+    from advisor.work.audit import audit
 
-    asked = MeasureNow(not measurements, full, network, hpl, busy_ok)
-    _together(asked, {"--from": source is not None, "--no-measure": not measure})
+    more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
+    _together(more, {"--from": source is not None, "--no-measure": not measure})
+    opt.at_most_one({"--measurements": bool(measurements), "--full": full})
+    now = None
+    if measure and source is None:
+        from advisor.work.measuring_now import MeasureNow
+
+        now = MeasureNow(not measurements, full, network, hpl, busy_ok)
     observer = Terminal(details=sys.stderr.isatty())
     given, files, site = bios.read(observer, here=source is None), measurements or (), rules or ()
-    now = asked if measure else None
     found = audit(source, scope, site=site, bios=given, measurements=files, measure=now, topics=topic or (), observer=observer)
     again = (*opt.same_view(source, scope, {"--rules": rules, "--measurements": found.measured.files}), *bios.words)
     tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
@@ -68,17 +73,16 @@ def run(
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
 
 
-def _together(asked: "MeasureNow", others: dict[str, bool]) -> None:
-    """Refuse to measure more where nothing is measured at all, and everything where files have it already."""
-    more = {"--network": asked.network is not None, "--hpl": asked.hpl, "--full": asked.full, "--busy-ok": asked.busy_ok}
+def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
+    """Refuse to measure more where nothing is measured at all."""
     for name, is_given in more.items():
         for other, is_other in others.items():
             opt.at_most_one({other: is_other, name: is_given})
-    opt.at_most_one({"--measurements": not asked.own, "--full": asked.full})
 
 
 def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
     """Return the page, with the tables of HPL and of messages where they were asked for."""
+    from advisor.host.trust import believed_files
     from advisor.know.vendors import publications
     from advisor.render.audit.page import audit_page, whole_audit_page
     from advisor.render.audit.screen import Shown
@@ -90,9 +94,16 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     added: Lines = (lambda room: hpl_and_network(measured, room, facts)) if tables and measured else (lambda _: [])
     if verbose:
         steps = _steps(found, again)
-        parts: dict[str, Any] = {"added": added, "steps": steps, "numbers": found.numbers, "asker": who, "width": width}
-        return whole_audit_page(found.audit, found.machine, layout, publications(), **parts)
-    shown = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.numbers)
+        parts: dict[str, Any] = {
+            "added": added,
+            "steps": steps,
+            "numbers": found.numbers,
+            "asker": who,
+            "bounds": found.judgement.case.bounds,
+        }
+        believed = believed_files()
+        return whole_audit_page(found.audit, found.machine, layout, publications(), **parts, believed=believed, width=width)
+    shown = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.judgement.case.bounds, found.numbers)
     return audit_page(shown, added=added, width=width)
 
 

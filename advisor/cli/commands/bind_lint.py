@@ -49,7 +49,8 @@ def lint(there: "HostOptions", words: list[str], version: str | None, slurm_conf
 
     if not words:
         raise BadValue("no command to explain", cure="put it last, after --: advisor bind lint -- mpirun -np 8 ./app")
-    line, machine = words[1:] if words[:1] == ["--"] else words, one_machine(there, Terminal())
-    found = lint_line(line, machine, version=version, slurm_conf=slurm_conf, live=not there.sources)
+    terminal = Terminal()
+    line, machine = words[1:] if words[:1] == ["--"] else words, one_machine(there, terminal)
+    found = lint_line(line, machine, version=version, slurm_conf=slurm_conf, live=not there.sources, observer=terminal)
     show(form, lambda: lint_document(found), lambda: lint_page(found, form.width))
     return 1 if found.warnings else 0

@@ -35,7 +35,7 @@ def run(
 ) -> None:
     """Store a machine in one file."""
     if script:
-        say(capture_script())
+        say(capture_script(), own=True)
         return
     if output is None:
         raise CannotWork("capture needs a file to write; say -o node.tar.gz")

@@ -15,16 +15,15 @@ Example: advisor experiment --resume experiment-nps-l3 --login-file ~/.bmc --ca 
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from advisor.bios import experiment as task
+from advisor.bios.experiment import Foreseen, Ran
+from advisor.bios.experiment_page import list_page, plan_page, result_page
+from advisor.bios.experiment_plan import experiment_plan, list_document, listed, ready_programs
 from advisor.cli import experiment_options as opt
 from advisor.cli.bmc_options import Asked, Yes, agreed, asks_bmcs
 from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
-
-if TYPE_CHECKING:
-    from advisor.work.experiment.result import Foreseen
-    from advisor.work.experiment.task import Ran
 
 _INTERRUPTED = 130
 
@@ -49,9 +48,6 @@ def run(
     yes: Yes = False,
 ) -> int:
     """Run an experiment."""
-    from advisor.work.experiment import task
-    from advisor.work.experiment.plan import experiment_plan
-
     if list_:
         return _list(asked.form)
     observer = Terminal()
@@ -72,8 +68,6 @@ def run(
 
 
 def _list(form: Form) -> int:
-    from advisor.render.experiment import list_page
-    from advisor.work.experiment.plan import list_document, listed, ready_programs
 
     show(
         form,
@@ -83,22 +77,19 @@ def _list(form: Form) -> int:
     return 0
 
 
-def _foresee(about: "Foreseen", form: Form) -> int:
-    from advisor.render.experiment import plan_page
+def _foresee(about: Foreseen, form: Form) -> int:
 
     show(form, about.document, lambda: plan_page(about.document(), about.plan, form.width))
     return 0
 
 
-def _agreed(about: "Foreseen", form: Form) -> bool:
+def _agreed(about: Foreseen, form: Form) -> bool:
     _foresee(about, replace(form, output=None, json=False))
     return agreed("Restart these servers so often, and change these settings?")
 
 
-def shown(done: "Ran", form: Form, observer: Terminal) -> int:
+def shown(done: Ran, form: Form, observer: Terminal) -> int:
     """Show what an experiment showed, and say what went wrong; return the exit status."""
-    from advisor.render.experiment import result_page
-
     show(form, done.document, lambda: result_page(done.result, str(done.folder), form.width))
     for each in done.wrong:
         observer.say(each)

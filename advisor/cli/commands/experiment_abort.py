@@ -8,6 +8,7 @@ Group: Change the BIOS
 Example: advisor experiment abort experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
 """
 
+from advisor.bios import experiment as task
 from advisor.cli.bmc_options import Asked, Yes, agreed, asks_bmcs
 from advisor.cli.commands.experiment import shown
 from advisor.cli.experiment_options import FolderArgument
@@ -18,8 +19,6 @@ from advisor.errors import CannotWork
 @asks_bmcs
 def run(folder: FolderArgument, *, asked: Asked, yes: Yes = False) -> int:
     """Take it back."""
-    from advisor.work.experiment import task
-
     doors = task.doors_of(folder, asked.base)
     if not yes and not agreed(f"Put back {', '.join(door.name for door in doors)}, with a restart where it takes one?"):
         raise CannotWork("nothing was changed, for nobody said yes")

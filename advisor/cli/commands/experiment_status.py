@@ -5,18 +5,16 @@ Example: advisor experiment status experiment-nps-l3
 Example: advisor experiment status experiment-nps-l3 --svg nps.svg
 """
 
+from advisor.bios.experiment import experiment_status
+from advisor.bios.experiment_page import experiment_chart, result_page
 from advisor.cli.experiment_options import FolderArgument, Svg
 from advisor.cli.options import Json, NoColor, Width
 from advisor.cli.output import Form, show
+from advisor.host.files import write_file
 
 
 def run(folder: FolderArgument, *, svg: Svg = None, json: Json = False, width: Width = None, no_color: NoColor = False) -> int:
     """Say how it stands."""
-    from advisor.host.files import write_file
-    from advisor.render.charts.states import experiment_chart
-    from advisor.render.experiment import result_page
-    from advisor.work.experiment.task import experiment_status
-
     found = experiment_status(folder)
     form = Form(None, json, width, not no_color)
     if svg is not None:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
 from advisor.cli.output import Form, Terminal, show
-from advisor.work import values
 from advisor.work.rules import Explained, explain_rule
 
 if TYPE_CHECKING:

@@ -19,7 +19,12 @@ Example: advisor export ansible --from fleet/ -o inventory.sh
 from advisor.cli import export_options as own
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit_json, emit_text, say
+from advisor.cli.values import must_be_writable
 from advisor.errors import BadValue
+from advisor.exports.export import export, export_format, formats
+from advisor.exports.slurm_check import check_slurm
+from advisor.render.export import listing
+from advisor.render.slurm_check import check_document, check_page
 
 
 def run(
@@ -39,10 +44,6 @@ def run(
     listed: own.List = False,
 ) -> int:
     """Write an export."""
-    from advisor.render.export import listing
-    from advisor.work.report.exports import export, export_format, formats
-    from advisor.work.values import must_be_writable
-
     if listed:
         say(listing(formats().values()))
         return 0
@@ -66,10 +67,6 @@ def run(
 
 def _checked(name: str | None, file: str, source: str | None, form: Form, fail_on: opt.AuditLimit) -> int:
     """Print or write how a slurm.conf differs from the nodes; return the exit status."""
-    from advisor.render.slurm_check import check_document, check_page
-    from advisor.work.report.slurm_check import check_slurm
-    from advisor.work.values import must_be_writable
-
     if name != "slurm":
         raise BadValue("--check is of slurm alone", cure=f"advisor export slurm --check {file}")
     if form.output is not None:

@@ -1,6 +1,6 @@
 """Lay our figures and those of another program beside each other.
 
-Each file is what advisor measure --save wrote, or the output of another program as advisor measure import reads it; of
+Each file is what advisor measure --save FILE wrote, or the output of another program as advisor measure import reads it; of
 that --from says which machine, and --placed which part of it. Of several figures of a kind the best is taken.
 
 Group: Compare

@@ -8,7 +8,7 @@ Exit status 1 where something is refused, 2 where nothing could be read.
 
 Group: Look at a machine
 Example: advisor measure import HPL.out stream.log
-Example: advisor measure import stream.log --from node.tar.gz --placed "numa 6" --save stream.json
+Example: advisor measure import stream.log --from node.tar.gz --placed "numa 1" --save stream.json
 Example: advisor audit --from node.tar.gz --measurements stream.json
 """
 

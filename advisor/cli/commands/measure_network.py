@@ -80,8 +80,8 @@ def run(
 def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
     from advisor.measure.before_after import compare_runs
+    from advisor.work.job.earlier_runs import fitting_runs
     from advisor.work.job.network import measure
-    from advisor.work.whatif import fitting_runs
 
     earlier = fitting_runs(before, made)
     done = measure(made, observer)

@@ -9,6 +9,9 @@ it says what changed, what that brought, and how sure that is; of --measurements
 AFTER. --tuned shows what a race of advisor tune found. --only 1 is about one finding, for a ticket of its own; --as md is
 for tickets, --as json for programs: diff, audit and report read it again.
 
+Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
+and the page says what.
+
 Group: Look at a machine
 Example: sudo advisor report -o node.html
 Example: advisor report --from node.tar.gz --measurements full.json -o node.html
@@ -18,7 +21,7 @@ Example: advisor report before.json after.json -o change.html
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -33,6 +36,12 @@ Two = Annotated[
 
 Tuned = Annotated[
     list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race of a folder of advisor tune; can be repeated.")
+]
+
+
+For = Annotated[
+    Literal["internal", "vendor", "public"],
+    typer.Option("--for", help="Withhold people, hosts and networks from a vendor; from the public all that names the machine."),
 ]
 
 
@@ -53,10 +62,11 @@ def run(
     tuned: Tuned = None,
     only: opt.Only = None,
     form: opt.ReportFormat = None,
+    audience: For = "internal",
     output: opt.Output = None,
 ) -> int:
     """Write the report."""
-    from advisor.work.audit import MeasureNow
+    from advisor.work.measuring_now import MeasureNow
     from advisor.work.report.change import change_report, two_machines
     from advisor.work.report.single import form_of, report
 
@@ -68,13 +78,16 @@ def run(
     _apart({"--full": full}, {"--measurements": bool(measurements)})
     _apart({"--only": bool(only), "--tuned": bool(tuned)}, {"BEFORE and AFTER": bool(two)})
     _apart({"--only": bool(only)}, {"--as json": kind == "json"})
+    _apart({"--for": audience != "internal"}, {"BEFORE and AFTER": bool(two)})
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if names:
         _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
         return emit_text(change_report(*names, scope, **files).text(kind), output)
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
     given = bios.read(watcher, here=source is None)
-    made = report(source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), **files)
+    made = report(
+        source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), audience=audience, **files
+    )
     emit_text(made.text(kind), output)
     return 130 if made.audited.measured.interrupted else 0
 

@@ -9,6 +9,7 @@ Example: advisor rules list --topic numa
 Example: advisor rules show numa-nps-below-best
 Example: advisor rules show 1 --from node.tar.gz
 Example: advisor rules test --rules my-rules.yaml
+Example: advisor rules facts numa
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,14 +18,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from advisor.cli import values
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Rules, ScopeOption, Topic, Width
 from advisor.cli.output import Terminal, emit, emit_json, say
 from advisor.errors import BadValue
 from advisor.language.units import count
 from advisor.model.audit.platform import Scope
-from advisor.work import values
-from advisor.work.rules import mistakes_between, must_be_known, rules_named, sheets_checked, tried
+from advisor.model.secrecy import without_secrets
+from advisor.work.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
 
 if TYPE_CHECKING:
     from advisor.judge.rule import Rule
@@ -37,11 +39,13 @@ class Action(StrEnum):
     SHOW = "show"
     TEST = "test"
     CHECK = "check"
+    FACTS = "facts"
+    SETTINGS = "settings"
 
 
 @reads_bios
 def run(
-    action: Annotated[Action, typer.Argument(help="list, show, test or check.")] = Action.LIST,
+    action: Annotated[Action, typer.Argument(help="list, show, test, check, facts or settings.")] = Action.LIST,
     names: Annotated[
         list[str] | None,
         typer.Argument(help="Rule ids, topics, or numbers of findings.", autocompletion=values.rules_and_topics),
@@ -58,6 +62,8 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """List, show, test or check rules."""
+    if action in (Action.FACTS, Action.SETTINGS):
+        return _names_of(action, names or [], json=json)
     if rules:
         must_be_known(rules, ())
     named = [*(names or []), *(topic or [])]
@@ -80,6 +86,16 @@ def run(
     return 0
 
 
+def _names_of(action: Action, words: "Sequence[str]", *, json: bool) -> int:
+    """Print name, kind and meaning of the facts or settings whose names contain one of the words; all without words."""
+    rows = rule_names(action.value, words)
+    if json:
+        emit_json({"schema": "advisor-rules/1", action.value: rows}, None)
+    else:
+        say("".join("{name}  ({kind}{comma}{unit})  {about}\n".format(comma=", " * bool(row["unit"]), **row) for row in rows))
+    return 0
+
+
 def _numbers(source: str | None, scope: Scope, bios: GivenBios, files: dict[str, Any]) -> dict[str, int]:
     """Return the number that the audit of a machine gives each rule that found something."""
     from advisor.work.audit import audit
@@ -90,7 +106,7 @@ def _numbers(source: str | None, scope: Scope, bios: GivenBios, files: dict[str,
 
 def _check(chosen: "Sequence[Rule]") -> int:
     if wrong := mistakes_between(chosen):
-        typer.echo("\n".join(f"advisor: {line}" for line in wrong), err=True)
+        typer.echo(without_secrets("\n".join(f"advisor: {line}" for line in wrong)), err=True)
         return 2
     say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
     say(

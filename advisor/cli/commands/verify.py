@@ -1,6 +1,6 @@
 """Check that ranks run where the plan has them, by what each rank sees, not by what the launcher reports.
 
-Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR' wrote. With
+Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app' wrote. With
 --plan it is your own command, with {} for the application where the end of its options is not clear. With --observed
 nothing is run: it reads the lines that the probe (--print-probe) printed inside a job. The probe is one shell script and
 needs no compiler, no MPI and no file on the other nodes. --pid and --job look at an application that runs on this node,
@@ -39,7 +39,7 @@ def run(
 
     form, given, observer = Form(output, json, width, not no_color), words or [], Terminal()
     if print_probe:
-        say(probe())
+        say(probe(), own=True)
         return 0
     if pid or job is not None:
         if given:

@@ -3,7 +3,7 @@
 WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule, whose
 wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off, CPUs numbered
 in another order. What cannot be known before the restart is listed and left open. -o writes the resulting machine as JSON,
-which every other command reads with --from: 'advisor bind --from after.json' writes the rankfiles for after the restart.
+which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the rankfiles for after the restart.
 
 Group: Set it up
 Example: advisor whatif nps=4

@@ -4,24 +4,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from advisor.errors import BadCapture
 from advisor.model.hardware.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
+from advisor.model.secrecy import WITHHELD
 
 _MOST: Final = 5000
 """Attributes of one resource; the largest seen has 700."""
 _LONGEST: Final = 200
 """Letters of a name or a value; longer ones are texts about the machine, and no setting."""
 
-_SECRET = re.compile(
+_PRIVATE = re.compile(
     r"password|passwd|pwd|passphrase|secret|credential|serialnumber|servicetag|asset_?tag|uuid|guid|duid|macaddr|mac_?address"
     r"|ip(v[46])?_?address|gateway|subnet|dns|iqn|chap|initiatorname|targetname|hostname|url"
     r"|chipid|certificate(?!mode)|thumbprint|fingerprint|^admin(email|name|phone|otherinfo)|^service(email|name|phone|otherinfo)"
     r"|^server(name|primaryos|otherinfo)|^owner|custompostmessage|license_?key|^(sys|system|bios).*(version|date)$|^(date|time|systime|sysdate)$",
     re.IGNORECASE,
 )
-"""Names of attributes that tell who or where a machine is, that are secret, or that change by themselves."""
+"""Names of attributes that are credentials, that tell who or where a machine is, or that change by themselves: none is kept."""
 
 _ADDRESS = re.compile(
     r"(?:[0-9A-F]{2}[:-]){5}[0-9A-F]{2}|(?:\d{1,3}\.){3}\d{1,3}|[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}", re.IGNORECASE
@@ -109,7 +108,7 @@ def _is_plain(name: str, value: object) -> bool:
 
 
 def _private(name: str) -> bool:
-    return len(name) > _LONGEST or not name.isprintable() or bool(_SECRET.search(name) or _NAMED_BY_ADDRESS.search(name))
+    return len(name) > _LONGEST or not name.isprintable() or bool(_PRIVATE.search(name) or _NAMED_BY_ADDRESS.search(name))
 
 
 def _value(value: object) -> tuple[Scalar | None] | None:
@@ -147,8 +146,8 @@ def with_other_names(bios: Bios, registry: Registry) -> Bios:
 
     The registry's for the menu's words, and the other way round; what is both is taken for the name.
     """
-    found = {_named(name, registry): value for name, value in bios.attributes.items()}
-    waiting = {_named(name, registry): value for name, value in bios.pending.items()} if bios.pending is not None else None
+    found = _by_registry(bios.attributes, registry)
+    waiting = _by_registry(bios.pending, registry) if bios.pending is not None else None
     also = {}
     for name, value in found.items():
         known = registry.attributes.get(name)
@@ -157,6 +156,13 @@ def with_other_names(bios: Bios, registry: Registry) -> Bios:
             if each.name != each.shown:
                 also[name] = each.shown if value == each.name else each.name
     return bios.model_copy(update={"attributes": found, "pending": waiting, "also": also})
+
+
+def _by_registry(values: dict[str, Scalar | None], registry: Registry) -> dict[str, Scalar | None]:
+    """Return values by the registry's names, those that it says are passwords withheld."""
+    named = {_named(name, registry): value for name, value in values.items()}
+    secret = {name for name, each in registry.attributes.items() if each.kind == "Password"}
+    return {name: WITHHELD if value and name in secret else value for name, value in named.items()}
 
 
 def _named(name: str, registry: Registry) -> str:
@@ -258,7 +264,7 @@ def _dependencies(found: list[Any]) -> Iterator[Dependency]:
                 value=_scalar(rule.get("MapToValue")),
                 terms=tuple(_terms(rule["MapFrom"])),
             )
-        except (AttributeError, KeyError, TypeError, ValidationError):
+        except (AttributeError, KeyError, TypeError, ValueError):  # ValueError: no terms at all, or of the wrong type
             continue  # a dependency that cannot be read decides nothing
 
 

@@ -19,6 +19,30 @@ COHERENT: Final = (0x2342, 0x2348, 0x2941, 0x2E12)
 """NVIDIA's GPUs that share memory with a Grace: GH200 120GB and 480GB, GH200 144G HBM3e, GB200, GB10 (pci.ids)."""
 GPU_MAKERS: Final = {NVIDIA: "nvidia", AMD: "amd", INTEL: "intel"}
 
+_SYSTEM_COPROCESSORS: Final = frozenset(
+    {
+        0x0435,
+        0x0443,
+        0x18A0,
+        0x18A1,
+        0x18EE,
+        0x18EF,
+        0x19E2,
+        0x19E3,
+        0x37C8,
+        0x37C9,
+        0x6F54,
+        0x6F55,
+        *range(0x4940, 0x494A),
+        0x2710,
+        0x2711,
+        0x2714,
+        0x2715,
+    }
+)
+"""Intel QuickAssist and Dynamic Load Balancer, with virtual functions: they serve the system, and are no accelerators of
+computing (pci.ids; Linux, drivers/crypto/intel/qat, drivers/misc/dlb2)."""
+
 _CONSOLES: Final = {
     0x102B: "Matrox",
     0x1A03: "ASPEED",
@@ -50,7 +74,7 @@ def kind_of(class_code: int, vendor: int, device: int, *, fabric: bool) -> str:
     if class_code in _NVME:
         return "nvme"
     if sub == _COPROCESSOR:
-        return "accelerator"
+        return "other" if vendor == INTEL and device in _SYSTEM_COPROCESSORS else "accelerator"
     return {_NETWORK: "nic", _BRIDGE: "bridge"}.get(base, "other")
 
 

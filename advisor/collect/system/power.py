@@ -1,6 +1,7 @@
 """Clocks, power management and mitigations: cpufreq, cpuidle, SMT, boost, vulnerabilities, tuned's latency."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from advisor.collect.cpu import CPUINFO, model_name
@@ -98,34 +99,56 @@ def _online(reader: Reader) -> tuple[int, ...]:
     return tuple(sorted(cpu for cpu in named if cpu in online or not online))
 
 
-def _clocks(cpus: _Cpus) -> dict[str, int | None]:
+def _clocks(cpus: _Cpus) -> dict[str, float | None]:
     lowest = number(cpus.first("cpufreq/cpuinfo_min_freq", "cpu.min_hz"))
     highest = cpus.numbers_of("cpufreq/cpuinfo_max_freq", "cpu.max_hz")
     limits = cpus.numbers_of("cpufreq/scaling_max_freq", "cpu.limit_hz")
+    base, by_cpu = _base(cpus)
     return {
-        "base_hz": _base(cpus),
+        "base_hz": base,
         "min_hz": lowest * _KHZ if lowest else None,
         "max_hz": max(highest) * _KHZ if highest else None,
+        "boost_headroom": _headroom(cpus, by_cpu),
         "limit_hz": min(limits) * _KHZ if limits else None,
     }
 
 
-def _base(cpus: _Cpus) -> int | None:
-    """Return the base clock: intel_pstate reports it in kHz, the firmware's CPPC table in MHz, else the name may hold it."""
+def _base(cpus: _Cpus) -> tuple[int | None, dict[int, int]]:
+    """Return the base clock, and that of each CPU; of kinds of cores that differ in it there is none in common.
+
+    intel_pstate reports it in kHz, the firmware's CPPC table in MHz, else the name may hold it.
+    """
     reader = cpus.reader
     first = f"{_CPU}/cpu{cpus.numbers[0]}" if cpus.numbers else _CPU
-    for path, unit in ((f"{first}/cpufreq/base_frequency", _KHZ), (f"{first}/acpi_cppc/nominal_freq", _MHZ)):
-        clock = reader.number(path) if cpus.numbers else None
+    for file, unit in (("cpufreq/base_frequency", _KHZ), ("acpi_cppc/nominal_freq", _MHZ)):
+        clocks = {cpu: clock * unit for cpu, text in cpus.each(file, None).items() if (clock := number(text))}
         # A hypervisor, and some firmware, answers 0.
-        if clock:
-            reader.found("cpu.base_hz", path)
-            return clock * unit
+        if len(set(clocks.values())) > 1:
+            kinds = ", ".join(f"{clock / _MHZ:.0f} MHz" for clock in sorted(set(clocks.values())))
+            reader.lacks("cpu.base_hz", f"cpu*/{file}: the cores have several base clocks ({kinds})", "see the data sheet")
+            return None, clocks
+        if clocks:
+            reader.found("cpu.base_hz", f"{first}/{file}")
+            return min(clocks.values()), clocks
     named = clock_of_name(reader.view(CPUINFO, model_name) or "")
     if named:
         reader.found("cpu.base_hz", f"model name in {CPUINFO}")
     else:
         reader.lacks("cpu.base_hz", f"{first}: neither cpufreq/base_frequency nor acpi_cppc/nominal_freq", "see the data sheet")
-    return named
+    return named, dict.fromkeys(cpus.numbers, named) if named else {}
+
+
+def _headroom(cpus: _Cpus, base: Mapping[int, int]) -> float | None:
+    """Return how far the highest clock of a core lies above its own base clock, of the core that has most of it."""
+    tops = {cpu: clock * _KHZ for cpu, text in cpus.each("cpufreq/cpuinfo_max_freq", None).items() if (clock := number(text))}
+    perf, nominal = (cpus.each(f"acpi_cppc/{name}_perf", None) for name in ("highest", "nominal"))
+    gains = []
+    for cpu, clock in base.items():
+        levels = number(perf.get(cpu)), number(nominal.get(cpu))
+        by_table = clock * levels[0] / levels[1] if levels[0] and levels[1] else 0
+        if cpu in tops or by_table:
+            gains.append(max(tops.get(cpu, 0), by_table) / clock - 1)
+    return round(max(gains), 4) if gains else None
 
 
 def _policy(cpus: _Cpus) -> dict[str, object]:

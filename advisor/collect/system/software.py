@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 
-from advisor.collect.reader import CAPTURE_HELP, NOT_IN_INPUT, FactSource, Reader
+from advisor.collect.reader import CAPTURE_HELP, FULL_HELP, NOT_IN_INPUT, FactSource, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
-from advisor.launch.launcher import VersionQuery
-from advisor.launch.registry import version_commands, version_queries
+from advisor.jobs.launcher import VersionQuery
+from advisor.jobs.registry import version_commands, version_queries
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Allocation, SlurmNode, Tool
@@ -52,6 +52,8 @@ def collect_software(host: Host) -> Machine:
             tools[tool.name] = _same(tools.get(tool.name), tool.model_copy(update={"path": ran.path}))
     if reasons == {Why.NOT_KEPT}:
         return Machine(gaps=(Gap(fact="tools", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
+    if Why.FULL in reasons:  # a program that could not be asked is not one that is not there
+        return Machine(gaps=(Gap(fact="tools", why=str(Why.FULL), help=FULL_HELP),))
     return Machine(tools=_honest(tools), sources=reader.sources, gaps=reader.gaps)
 
 

@@ -7,8 +7,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from advisor.host.base import Ran
 from advisor.host.privacy.allowed_files import Keeper, Mask, text_of, whole
-from advisor.host.privacy.pseudonyms import stems
-from advisor.host.privacy.secrets import REMOVED
+from advisor.host.privacy.pseudonyms import REMOVED, stems
 
 _SAYS_VERSION = re.compile(
     r"(?i)version|mpi|prrte|slurm|flux|pbs|fabric|lstopo|hwloc|hydra|ucx|pals|mvapich|^[\w .-]{0,30}\d+\.\d+[\w.]*$"

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from advisor.host.privacy import allowed_values
-from advisor.host.privacy.secrets import REMOVED, SLURM_KEYS, boot_options
+from advisor.host.privacy.pseudonyms import REMOVED
+from advisor.model.secrecy import SLURM_KEYS, boot_options
 
 
 class Mask(Protocol):

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from advisor.host.base import PathPatterns, PublicText
-from advisor.host.privacy.secrets import REMOVED
+from advisor.host.privacy.pseudonyms import REMOVED
 
 if TYPE_CHECKING:
     from advisor.host.privacy.allowed_files import Keeper, Mask

@@ -9,8 +9,9 @@ from advisor.host.base import Host, PublicText, Ran, Reading, SecondLook, second
 from advisor.host.privacy.allowed_answers import kept_answer, kept_variables
 from advisor.host.privacy.allowed_files import kept_file, text_of, whole
 from advisor.host.privacy.allowed_values import PublicLines, smbios_strings
-from advisor.host.privacy.pseudonyms import Scrubber, WordReplacer, is_known_word
-from advisor.host.privacy.secrets import CMDLINE, REMOVED, HostBehind, RedactedHost, boot_options, keeps_variable
+from advisor.host.privacy.pseudonyms import REMOVED, Scrubber, WordReplacer, is_known_word
+from advisor.host.privacy.screened import HostBehind, RedactedHost
+from advisor.model.secrecy import CMDLINE, boot_options, keeps_variable
 
 _HOST_NAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _NAME_VARIABLES = ("SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "PBS_O_HOST", "LSB_SUB_HOST")

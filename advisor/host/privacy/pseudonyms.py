@@ -33,6 +33,7 @@ _TRADE = (
 )
 _PLAIN_NAMES = frozenset(_TRADE.split())
 REMOVED = "removed"
+"""What stands for a name; for a credential it is withheld."""
 _LONG = 5
 """Letters from which on a word is looked for in other writings: of fewer, chance makes too many."""
 _SHORT = 4096

@@ -8,22 +8,24 @@ from advisor.judge.measured.bandwidth import interleaving, remote_memory, speeds
 from advisor.judge.measured.core_to_core import shared_caches
 from advisor.judge.measured.hpl import linpack, published_hpl
 from advisor.judge.measured.network import adapter_ways, adapters
+from advisor.judge.measured.place import places
 from advisor.judge.measured.published import Parts, published, published_latency, published_network, published_network_latency
 from advisor.model.audit.case import Case
 from advisor.model.audit.measured_facts import Clock, Flops, MeasuredFacts, Refused, Speed
+from advisor.model.audit.published import PublishedFigure
 from advisor.model.measurement import Measurements, Result
 from advisor.model.measurement_statistics import FEWEST, one_core_per_l3, spread_of
 
 
-def with_measurements(case: Case, measurements: Measurements | None) -> Case:
-    """Return the case that also knows what was measured on its machine."""
-    return case if measurements is None else case.model_copy(update={"measured": measured_facts(measurements, case)})
+def with_measurements(case: Case, measurements: Measurements | None, figures: Sequence[PublishedFigure] = ()) -> Case:
+    """Return the case that also knows what was measured on its machine, and how that stands among published figures."""
+    return case if measurements is None else case.model_copy(update={"measured": measured_facts(measurements, case, figures)})
 
 
-def measured_facts(measurements: Measurements, case: Case) -> MeasuredFacts:
+def measured_facts(measurements: Measurements, case: Case, figures: Sequence[PublishedFigure] = ()) -> MeasuredFacts:
     """Return the facts; None for each thing that was not measured, or not believed."""
     worst, clocks = _worst(measurements.results), _clocks(measurements, case)
-    return MeasuredFacts(
+    facts = MeasuredFacts(
         when=measurements.conditions.when,
         idle=measurements.conditions.idle,
         busy=measurements.conditions.busy,
@@ -39,6 +41,7 @@ def measured_facts(measurements: Measurements, case: Case) -> MeasuredFacts:
         **_ratios(measurements, case),
         **_of_mpi(measurements, case, clocks),
     )
+    return facts.model_copy(update={"places": places(facts, measurements, case, figures)})
 
 
 def _of_mpi(measurements: Measurements, case: Case, clocks: Sequence[Clock]) -> dict[str, Any]:

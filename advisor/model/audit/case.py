@@ -43,6 +43,21 @@ class Shape(Value):
     numa_known: bool | None = made_from("topology", "false where no NUMA information was given and one node stands for all")
 
 
+class MemoryBounds(Value):
+    """What the memory can be at most, whatever is plugged in: from its size and the processor's sheet."""
+
+    bandwidth: BytesPerSecond | None = made_from("platform", "bytes a second that the memory of all sockets carries at most")
+    because: str | None = made_from("platform", "what bounds it: 8 channels of DDR4-3200 in each of 2 sockets")
+    channels: int | None = made_from("platform", "memory channels of all sockets")
+    modules: int | None = made_from("topology", "DIMMs that so much memory is made of at most")
+    modules_mirrored: int | None = made_from("topology", "the same where the firmware mirrors memory and shows half of it")
+    module: Bytes | None = made_from("platform", "bytes of the smallest DIMM of its kind")
+    die_limited: bool | None = made_from(
+        "platform",
+        "whether the links of its dies carry less than the channels; None where no publication of these links is known",
+    )
+
+
 class SocketFacts(Value):
     """One real socket."""
 
@@ -179,6 +194,7 @@ class Case(Facts):
     sockets: tuple[SocketFacts, ...] | None = made_from("topology", "real sockets")
     nodes: tuple[NodeFacts, ...] | None = made_from("topology", "NUMA nodes")
     groups: tuple[L3Facts, ...] | None = made_from("topology", "L3 groups")
+    bounds: MemoryBounds | None = made_from("topology", "what arithmetic proves of the memory, whatever DIMMs are in it")
     adapters: tuple[Adapter, ...] | None = made_from("hcas", "HCAs joined with their PCI devices")
     accelerators: tuple[Accelerator, ...] | None = made_from("gpus", "GPUs and accelerators joined with their PCI devices")
     hbm: str | None = made_from(

@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field, model_validator
 
+from advisor.model.audit.measured_facts import Refused
 from advisor.model.audit.platform import Scope
-from advisor.model.audit.rule import Guide, Severity, Verdict
+from advisor.model.audit.rule import BASES, SEVERITIES, Basis, Guide, Severity, Verdict
 from advisor.model.audit.setting import Where, Witness
 from advisor.model.hardware.machine import Gap
 from advisor.model.value import Value
@@ -30,7 +31,7 @@ class Lack(Value):
 class Cost(Value):
     """What it costs to leave things as they are."""
 
-    gain: float | None = Field(default=None, description="part to be won: 0.13")
+    gain: float | None = Field(default=None, description="part that is surely won: 0.13")
     of: str = Field(description="of what")
     basis: Literal["published", "computed", "measured"]
     ref: str | None = Field(default=None, description="the publication")
@@ -70,7 +71,8 @@ class Finding(Value):
     title: str
     topic: str
     verdict: Verdict
-    severity: Severity
+    severity: Severity = Field(description="of a finding what is surely lost makes it; info is to consider, all else to fix")
+    basis: Basis = Field(default="guides", description="what the severity rests on")
     scope: tuple[Scope, ...] = Field(description="the work it matters for")
     where: Where
     subject: str | None = Field(default=None, description="which of several things: mlx5_0, socket 1")
@@ -89,6 +91,18 @@ class Finding(Value):
     guides: tuple[Guide, ...] = ()
     refs: tuple[str, ...] = ()
     waived: str | None = Field(default=None, description="reason and last day of a waiver")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_derived(cls, data: object) -> object:
+        """Accept what a document holds: the bound is the cost's."""
+        return {key: value for key, value in data.items() if key != "bound"} if isinstance(data, dict) else data
+
+    @computed_field(description="the least that is lost: 0.13; None where there is no number")  # type: ignore[prop-decorator]
+    @property
+    def bound(self) -> float | None:
+        """The least that is lost; None where there is no number."""
+        return self.cost.gain if self.cost else None
 
 
 class Step(Value):
@@ -165,7 +179,12 @@ class Audit(Value):
     vendor: str | None = Field(default=None, description="vendor of the server whose names are used; None for neutral names")
     findings: tuple[Finding, ...] = Field(description="every verdict of every rule")
     settings: tuple[Row, ...]
+    doubts: tuple[Finding, ...] = Field(
+        default=(), description="what would be findings if the measurements were of an idle machine, and steady: nobody knows"
+    )
     unseen: tuple[Gap, ...] = Field(default=(), description="what could not be read, and what would make it known")
+    results: int = Field(default=0, description="how many measured results were given")
+    rejected: tuple[Refused, ...] = Field(default=(), description="those of them that are not believed")
 
     @property
     def found(self) -> tuple[Finding, ...]:
@@ -186,22 +205,33 @@ class Audit(Value):
         return tuple(f for f in self.findings if f.verdict != "finding")
 
 
-_WEIGHT = {"high": 0, "medium": 1, "low": 2, "info": 3}
+_SUREST = tuple(BASES)
 
 
-def cost_order(finding: Finding) -> tuple[int, float, str, str]:
-    """Return the key that sorts findings: by what they cost, severity first, then possible gain."""
-    gain = finding.cost.gain if finding.cost and finding.cost.gain else 0.0
-    return _WEIGHT[finding.severity], -gain, finding.id, finding.subject or ""
+def cost_order(finding: Finding) -> tuple[int, bool, float, int, str, str]:
+    """Return the key that sorts findings: what costs most and is surest first.
+
+    Of one severity what is broken or unequal stands before what a number speaks for, and that before what guides say.
+    """
+    sure = _SUREST.index(finding.basis)
+    by_guides = sure > _SUREST.index("fault")
+    bound = 1.0 if finding.basis == "fault" and finding.bound is None else finding.bound or 0.0
+    return SEVERITIES.index(finding.severity), by_guides, -bound, sure, finding.id, finding.subject or ""
 
 
 class Change(Value):
-    """One thing that differs; None on the side that does not tell or does not have it."""
+    """One thing that differs; None on the side that has it not, or where it was not read."""
 
     name: str = Field(description="dotted name, or the setting")
     title: str = Field(description="in words")
     before: str | None
     after: str | None
+    absent: bool = Field(default=False, description="of a side that is None: whether it is known to have no such thing")
+
+    def sides(self, unread: str = "not read") -> tuple[str, str]:
+        """Return both sides in words: what is known not to be there stands apart from what was not read."""
+        missing = "not there" if self.absent else unread
+        return missing if self.before is None else self.before, missing if self.after is None else self.after
 
 
 class FindingChange(Value):

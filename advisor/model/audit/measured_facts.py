@@ -1,9 +1,10 @@
 """What rules may ask of measurements: one value for each part of the machine, beside what it is compared with."""
 
-from typing import Final
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from advisor.model.audit.published import Metric
 from advisor.model.cpuset import CpuSet
 from advisor.model.value import Value
 
@@ -12,6 +13,9 @@ MEASURED: Final = "measured"
 
 UNMEASURED: Final = "nothing was measured"
 """Why they are not known then."""
+
+UNPUBLISHED: Final = "nothing is published for such a machine"
+"""Said only where no figure at all is: one under other conditions is shown with what differs."""
 
 MEASURE: Final = "advisor measure --quick, about 40 s"
 """What would make them known."""
@@ -66,6 +70,55 @@ class Compared(Value):
     high: float | None = Field(default=None, description="the most that was published")
     conditions: str = Field(description="what both have in common: EPYC 7702, 2 sockets, NPS4, 3200 MT/s")
     ref: str = Field(description="the publication")
+
+
+class Publication(Value):
+    """A published figure beside one of this machine: which of its conditions hold here."""
+
+    processor: str = Field(description="of which processor: EPYC 7702")
+    low: float = Field(description="the least of it, in base units")
+    high: float = Field(description="the most of it")
+    outcome: Literal["meets", "other", "unknown"] = Field(
+        description="whether this machine meets its conditions; other: one differs; unknown: one is not known, or it states none"
+    )
+    stated: bool = Field(description="whether it states how its sockets were partitioned or what memory ran")
+    conditions: tuple[str, ...] = Field(default=(), description="those that hold here too: NPS4, 128 threads")
+    differs: tuple[str, ...] = Field(default=(), description="those that are different here: NPS1 (here NPS4)")
+    unknown: tuple[str, ...] = Field(default=(), description="those of which nobody knows here: DDR4-3200")
+    ref: str = Field(description="where it was published")
+
+
+class Place(Value):
+    """Where a figure of this machine stands: below its ceiling, and among what others published."""
+
+    name: str = Field(description="triad of the machine")
+    metric: Metric
+    value: float = Field(description="in base units")
+    ceiling: float | None = Field(default=None, description="what the memory carries at most, as its DIMMs or arithmetic say")
+    because: str | None = Field(
+        default=None, description="what the ceiling is made of: 8 channels of DDR4-3200 in each of 2 sockets"
+    )
+    processor: str | None = Field(default=None, description="2 x EPYC 7702, of which the publications are")
+    published: tuple[Publication, ...] = Field(default=(), description="of this processor, or of its nearest kin")
+    kin: bool = Field(default=False, description="whether they are of other models of this generation")
+    count: int = Field(
+        default=0, description="how many can be compared: of as many sockets, on the hardware itself or not, as here"
+    )
+    low: float | None = Field(default=None, description="the least of those; None where none can be compared")
+    high: float | None = Field(default=None, description="the most of them")
+    stated_low: float | None = Field(
+        default=None, description="the least of those that state their conditions, none of which is known to differ here"
+    )
+    judged: bool = Field(default=False, description="whether one whose conditions are all met judges it, as it was measured idle")
+    doubts: str = Field(default="", description="what cannot be excluded, in words")
+    says: str = Field(default="", description="where it stands, in words: 40 GB/s: 15 % of the 270 to 300 GB/s published for ...")
+    of_ceiling: str = Field(default="", description="its share of the ceiling in words; empty where that is not known")
+
+    @property
+    def beside(self) -> str:
+        """What stands beside the figure, in words: where it is among the published ones, then its share of the ceiling."""
+        among = self.says.partition(": ")[2]
+        return "; ".join(filter(None, (among if self.published or not self.of_ceiling else "", self.of_ceiling)))
 
 
 class Caches(Value):
@@ -237,6 +290,7 @@ class MeasuredFacts(Value):
     caches: Caches | None = None
     clocks: tuple[Clock, ...] | None = Field(default=None, description="by instructions")
     flops: Flops | None = None
+    places: tuple[Place, ...] = Field(default=(), description="where the machine's figures stand among what others published")
     published: tuple[Compared, ...] = Field(default=(), description="bandwidths published for machines like this one")
     published_latency: tuple[Compared, ...] = Field(default=(), description="latencies published for machines like this one")
     adapters: tuple[MeasuredAdapter, ...] = Field(default=(), description="adapters that messages went through to other hosts")
@@ -252,3 +306,18 @@ class MeasuredFacts(Value):
     )
     refused: tuple[Refused, ...] = Field(default=(), description="results that are not believed")
     missing: tuple[str, ...] = Field(default=(), description="tasks without a result")
+
+    def place_of(self, metric: str, value: float) -> Place | None:
+        """Return where a figure of the machine stands; None where nothing is known of that."""
+        return next((place for place in self.places if (place.metric, place.value) == (metric, value)), None)
+
+    def as_if_idle(self) -> "MeasuredFacts":
+        """Return these facts as they would be of an idle machine with steady repeats, where nobody knows either."""
+        return self.model_validate({**_steady(self.model_dump()), "idle": True})
+
+
+def _steady(value: Any) -> Any:
+    """Return a value in which every spread that is not known is none."""
+    if isinstance(value, dict):
+        return {key: 0.0 if each is None and key.endswith("spread") else _steady(each) for key, each in value.items()}
+    return tuple(map(_steady, value)) if isinstance(value, tuple) else value

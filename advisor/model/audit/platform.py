@@ -17,6 +17,7 @@ Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 """What a machine is to be good at; guides disagree because they mean different work."""
 
 Transfers = Annotated[float, measured_in("transfers/s")]
+BytesPerSecond = Annotated[float, measured_in("bytes/s")]
 
 
 _CUTS: Final = (
@@ -114,7 +115,10 @@ class Variant(Value):
 
 
 _VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
-_FIGURES: Final = (*_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "pcie", "l3_per_die")
+_FIGURES: Final = (
+    *_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "memory_speed_most", "die_bandwidth", "pcie",
+    "l3_per_die",
+)  # fmt: skip
 
 
 class Processor(Value):
@@ -138,6 +142,13 @@ class Platform(Traits):
         default=None, description="transfers a second with one DIMM a channel, of the fastest model"
     )
     memory_speed_2dpc: Transfers | None = Field(default=None, description="transfers a second with two DIMMs a channel")
+    memory_speed_most: Transfers | None = Field(
+        default=None, description="transfers a second of the fastest memory that any board runs, where that is above memory_speed"
+    )
+    die_bandwidth: BytesPerSecond | None = Field(
+        default=None,
+        description="bytes a second that a compute die reads from the memory controllers at most, over all its links",
+    )
     memory_speed_by_model: bool = Field(default=False, description="whether slower models run their memory slower")
     pcie: float | None = Field(default=None, ge=1, le=9, description="generation of PCI Express")
     sources: dict[str, str] = Field(description="publication of each figure above, by its name: {channels: ID}")

@@ -31,6 +31,21 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("high", "medium", "low", "info")
 WHERES: Final[tuple[Where, ...]] = ("hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job")
 """The order in which one visit to the machine room and one reboot serve all."""
 
+Basis = Literal["measured", "computed", "published", "fault", "guides", "elsewhere", "disputed"]
+BASES: Final[dict[Basis, str]] = {
+    "measured": "measured on this machine",
+    "computed": "arithmetic on what this machine shows",
+    "published": "published for this generation",
+    "fault": "a fault seen on this machine",
+    "guides": "guides agree; how much it costs here is not known",
+    "elsewhere": "no number and no guides that agree for this generation",
+    "disputed": "guides differ",
+}
+"""What a severity rests on, surest first; on the last two nothing is to be fixed, only to be considered."""
+
+BOUNDS: Final[tuple[tuple[float, Severity], ...]] = ((0.10, "high"), (0.02, "medium"), (0.0, "low"))
+"""The part that is surely lost, and the severity that more than that can have."""
+
 Verdict = Literal["finding", "pass", "unknown", "not-applicable", "error", "waived"]
 
 SCOPES: Final[tuple[Scope, ...]] = ("mpi", "hpl", "latency", "throughput", "virtualisation")
@@ -50,7 +65,11 @@ Expression = Annotated[str, BeforeValidator(_as_text), StringConstraints(min_len
 class CostText(Value):
     """What it costs to leave things as they are."""
 
-    gain: Expression | None = Field(default=None, description="part to be won, 0.13 for 13 %: a number or an expression")
+    gain: Expression | None = Field(
+        default=None,
+        description="part that is surely won, 0.13 for 13 %: a number or an expression, of a range its lower end; unknown where "
+        "the source is of another generation",
+    )
     of: Plain = Field(description="of what: triad, HPL, message rate")
     basis: Literal["published", "computed", "measured"] = Field(
         description="whether a source measured it, it follows from the facts, or it was measured on this machine"
@@ -84,7 +103,14 @@ class RuleText(Value):
 
     id: Id = Field(description="reads after 'allow'; never reused")
     title: Plain = Field(description="the fault in a few words")
-    severity: Severity
+    severity: Severity = Field(description="the most that it may be; the engine lowers it to what is surely lost")
+    basis: Literal["fault", "guides"] = Field(
+        default="guides",
+        description="what it rests on where no number is known: a fault, at any price, or guides, which allow medium at most",
+    )
+    agree: Expression | None = Field(
+        default=None, description="where guides agree; elsewhere, without a number, there is something to consider and not to fix"
+    )
     scope: tuple[Scope, ...] = Field(default=SCOPES, min_length=1, description="the work it matters for; all if none")
     where: Where | None = Field(default=None, description="where it is fixed; the setting's own place where set is given")
     each: Plain | None = Field(default=None, description="NAME in LIST: one verdict for each item")

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.fact import Hertz, Key, Microseconds, Number, Section, Watts
+from advisor.model.fact import Hertz, Key, Microseconds, Number, Ratio, Section, Watts
 from advisor.model.value import Value
 
 
@@ -66,6 +66,9 @@ class Cpu(Value):
     base_hz: Hertz | None = Field(default=None, description="the base clock")
     min_hz: Hertz | None = Field(default=None, description="the lowest clock")
     max_hz: Hertz | None = Field(default=None, description="the highest clock the driver allows now")
+    boost_headroom: Ratio | None = Field(
+        default=None, description="highest clock of a core above its own base clock, of the core that has most: 0.33"
+    )
     limit_hz: Hertz | None = Field(
         default=None, description="the lowest scaling_max_freq of the CPUs: what software caps them at"
     )

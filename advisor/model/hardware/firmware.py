@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from advisor.model.fact import Bytes, MemoryAddress, Number, PerCpu, SecondsOrBandwidth
+from advisor.model.fact import Bytes, MemoryAddress, Number, PerCpu, SecondsOrBandwidth, Settings
 from advisor.model.value import Value
 
 
@@ -36,8 +36,10 @@ Scalar = bool | int | str
 class Bios(Value):
     """The BIOS as it is set, and as it will be after the next restart."""
 
-    attributes: dict[str, Scalar | None] = Field(description="attribute -> value; serial numbers, addresses and secrets left out")
-    pending: dict[str, Scalar | None] | None = Field(
+    attributes: Settings[dict[str, Scalar | None]] = Field(
+        description="attribute -> value; serial numbers and addresses left out, passwords withheld"
+    )
+    pending: Settings[dict[str, Scalar | None] | None] = Field(
         default=None, description="what waits for the next restart; None where it was not read, {} where nothing waits"
     )
     also: dict[str, str] = Field(

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from advisor.model.cpuset import CpuSet
-from advisor.model.fact import Bytes, BytesLimit, Count, CountLimit, Key, Number, Section, Volatile
+from advisor.model.fact import BootOptions, Bytes, BytesLimit, Count, CountLimit, Identity, Key, Number, Section, Volatile
 from advisor.model.value import Value
 
 
@@ -23,8 +23,8 @@ class Kernel(Value):
     release: Annotated[str | None, Section.MACHINE] = Field(default=None, description="uname -r: 5.14.0-427.el9.x86_64")
     version: str | None = Field(default=None, description="uname -v: the build")
     os_name: Annotated[str | None, Section.MACHINE] = Field(default=None, description="PRETTY_NAME of os-release")
-    cmdline: tuple[tuple[str, str | None], ...] | None = Field(
-        default=None, description="boot options in order: (iommu, pt), (nosmt, None)"
+    cmdline: BootOptions[tuple[tuple[str, str | None], ...] | None] = Field(
+        default=None, description="boot options in order: (iommu, pt), (nosmt, None); of those not known the value is withheld"
     )
     thp: str | None = Field(default=None, description="transparent hugepages: always, madvise, never")
     thp_defrag: str | None = Field(
@@ -78,7 +78,7 @@ class Limits(Value):
     files: CountLimit | None = Field(default=None, description="open files; -1 unlimited")
     affinity: Volatile[CpuSet | None] = Field(default=None, description="CPUs the process may run on (sched_getaffinity)")
     memory_nodes: Volatile[CpuSet | None] = Field(default=None, description="NUMA nodes it may allocate on (Mems_allowed)")
-    cgroup: Volatile[str | None] = Field(default=None, description="cgroup path of the process")
+    cgroup: Volatile[Identity[str | None]] = Field(default=None, description="cgroup path of the process")
     slurmd_memlock: BytesLimit | None = Field(
         default=None, description="bytes that slurmd, and so any job of it, may lock; -1 unlimited"
     )
@@ -164,7 +164,7 @@ class Allocation(Value):
     """The job this process runs in."""
 
     scheduler: str = Field(description="slurm, pbs, flux, lsf")
-    job: str | None = Field(default=None, description="its number")
-    hosts: str | None = Field(default=None, description="the scheduler's own text of the hosts")
+    job: Identity[str | None] = Field(default=None, description="its number")
+    hosts: Identity[str | None] = Field(default=None, description="the scheduler's own text of the hosts")
     tasks: Count | None = Field(default=None, description="that it was asked for")
     cpus: CpuSet | None = Field(default=None, description="CPUs of the job on this host")

@@ -24,17 +24,19 @@ _XEON_MAX = re.compile(r"\bMax 94\d\d\b", re.ASCII)
 def hbm_mode(machine: Machine) -> str | None:
     """Return flat, cache or only; None where the processor has no HBM or nothing says.
 
-    Knights Landing's firmware reports the mode itself. A Xeon Max shows flat HBM as NUMA nodes without cores, or as DAX devices
-    where the firmware reserved it; cached DIMMs as a memory-side cache; and no module of DDR5 where HBM is alone.
+    Knights Landing's firmware reports the mode itself. Flat HBM shows as NUMA nodes without cores, of a Knights Landing in hybrid
+    mode, too, and of a Xeon Max as DAX devices where the firmware reserved it; cached DIMMs show as a memory-side cache; and no
+    module of DDR5 where HBM is alone.
     """
     told = ((machine.firmware.memory_mode if machine.firmware else None) or "").lower()
     if told in ("flat", "cache"):
         return told
+    nodes = machine.topology.nodes if machine.topology else ()
+    if any(node.kind == "hbm" and not node.cpuset for node in nodes):
+        return "flat"
     if machine.cpu is None or not _XEON_MAX.search(machine.cpu.model_name or ""):
         return None
-    nodes = machine.topology.nodes if machine.topology else ()
-    reserved = any(each.kind == "reserved" for each in machine.dax or ())
-    if reserved or any(node.kind == "hbm" and not node.cpuset for node in nodes):
+    if any(each.kind == "reserved" for each in machine.dax or ()):
         return "flat"
     if any(tier.cache for tier in machine.tiers or ()):
         return "cache"

@@ -9,6 +9,7 @@ from advisor.language.units import count, plain
 from advisor.model.audit.bios_change import CODE
 from advisor.model.audit.findings import Audit, Cost, Evidence, Finding, Want
 from advisor.model.audit.planned import Planned
+from advisor.model.audit.rule import BASES
 from advisor.render.lines import Span
 
 LONGEST = 400
@@ -39,6 +40,11 @@ class Asker(NamedTuple):
     def live(self) -> bool:
         """Whether it is this machine."""
         return "--from" not in self.words
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The words that name the machine of a command; () of this one."""
+        return next((pair for pair in pairwise(self.words) if pair[0] == "--from"), ())
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -101,8 +107,17 @@ def fix_words(finding: Finding) -> str:
 
 
 def gain(head: Finding) -> str:
-    """Return what it costs; empty where nothing is known of that."""
+    """Return what it costs, at least; empty where nothing is known of that."""
     return "" if head.cost is None else cost_words(head.cost)
+
+
+def cost_or_basis(head: Finding) -> str:
+    """Return what a finding costs; without a number what it rests on."""
+    if head.bound is not None:
+        return gain(head)
+    of = f"{plain(head.cost.of)}: " if head.cost else ""
+    ref = f" [{head.cost.ref}]" if head.cost and head.cost.ref else ""
+    return f"{of}{BASES[head.basis]}{ref}"
 
 
 def restart(*findings: Finding) -> str:
@@ -176,6 +191,19 @@ def subjects(found: Sequence[Finding]) -> str:
     names = [plain(finding.subject, 40) for finding in found[1:] if finding.subject]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"; also {', '.join(names[:3])}{more}" if names else ""
+
+
+def headline(head: Finding) -> str:
+    """Return what a verdict names a finding by: its title, or of what was measured the figure, which says more."""
+    measured = head.topic == "measured" and not head.wants
+    return plain(head.claim or head.title, 300).partition(", ")[0] if measured else plain(head.title, 200)
+
+
+def unsure_words(audit: Audit) -> str:
+    """Return what forbids a green verdict though nothing is found: a figure that may be of a busy machine, or is not believed."""
+    if audit.doubts:
+        return f"{plain(audit.doubts[0].claim or audit.doubts[0].title, 300)}; whether the machine was idle is not known"
+    return "; ".join(f"{plain(each.name, 100)}: {plain(each.why, 200)}" for each in audit.rejected[:1])
 
 
 def in_short(head: Finding) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from advisor.language.units import in_unit, link, plain
+from advisor.model.audit.case import MemoryBounds
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.rule import Publication
 from advisor.model.cpuset import CpuSet
@@ -15,12 +16,13 @@ from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Facts, Machine
 from advisor.model.value import Value
 from advisor.render.audit.findings import Asker
+from advisor.render.audit.proven import proven
 from advisor.render.audit.screen import Shown, rules_line, screen
 from advisor.render.audit.summary import whole
 from advisor.render.audit.unseen import unknown_facts
 from advisor.render.audit.verdicts import all_settings, full_findings, other_verdicts
 from advisor.render.commandline import folded, word
-from advisor.render.lines import Line, Page, Span, labelled, wrapped
+from advisor.render.lines import Line, Page, Span, labelled, with_units, wrapped
 from advisor.render.topology.picture import picture
 
 LABEL, ENTRIES = 22, 64
@@ -200,25 +202,38 @@ def whole_audit_page(
     steps: Iterable[Step] = (),
     numbers: Mapping[str, int] | None = None,
     asker: Asker = Asker(),  # noqa: B008 - a frozen value
+    believed: Sequence[str] = (),
+    bounds: MemoryBounds | None = None,
     width: int | None = None,
 ) -> Page:
-    """Return an audit with every verdict, setting and fact, each with where it was read and its source."""
+    """Return an audit with every verdict, setting and fact, each with where it was read and its source.
+
+    ``believed`` are the files of the site that had a say, with owner and mode; ``bounds`` are proven of the memory.
+    """
     seen = picture(machine, layout)
 
     def lines(room: int) -> list[Line]:
         return [
             *whole(machine, seen, room),
+            *_proven(list(proven(machine, layout, bounds)), room),
             *full_findings(audit, room, publications, numbers),
             *all_settings(audit, room),
             *other_verdicts(audit, room),
             *details(machine, room),
             *unknown_facts(audit, room, asker),
             *rules_line(audit, room),
+            *(labelled("site files", [("\n".join(believed), "")], room, LABEL) if believed else ()),
             *added(room),
             *_next(steps, room),
         ]
 
     return Page(lines, width)
+
+
+def _proven(facts: Sequence[str], width: int) -> list[Line]:
+    """Return what is proven of the machine, whatever could be read of it; nothing where nothing is."""
+    lines = (line for fact in facts for line in wrapped([(f"  {with_units(fact)}", "")], width, indent=4))
+    return [(), (("Proven, with or without root", "heading"),), *lines] if facts else []
 
 
 def _next(steps: Iterable[Step], width: int) -> list[Line]:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from advisor.language.units import count, plain
+from advisor.model.audit.case import MemoryBounds
 from advisor.model.audit.findings import Audit, Finding
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.plan import Plan
 from advisor.model.audit.planned import Planned, planned_for
+from advisor.model.audit.totals import totals
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.render.audit.findings import (
@@ -17,27 +19,29 @@ from advisor.render.audit.findings import (
     Asker,
     Group,
     changed,
+    cost_or_basis,
     fix_rows,
     fix_words,
     gain,
     grouped,
+    headline,
     in_short,
     lead,
     restart,
     subjects,
     undo_words,
+    unsure_words,
 )
+from advisor.render.audit.head import head_of
+from advisor.render.audit.proven import proven
 from advisor.render.audit.summary import figures, identity
-from advisor.render.audit.unseen import answered_and_open, open_checks, passed, tally, unseen_words
+from advisor.render.audit.unseen import open_checks, passed, tally, unseen_words
 from advisor.render.commandline import folded
 from advisor.render.lines import Line, Span, clipped, glued, labelled, with_units, wrapped
 from advisor.render.topology.elements import Picture
 
 HEIGHT, WIDTH = 24, 80
 """Lines of a terminal as it opens, which the screen keeps to from so many columns on."""
-
-LITTLE = 1 / 4
-"""Where fewer of the rules that apply have an answer, the screen says first that little is known."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class Shown(NamedTuple):
     asker: Asker
     plan: Plan | None = None
     """What files for tools would write: what they leave out is done by hand."""
+    bounds: MemoryBounds | None = None
+    """What arithmetic proves of the memory."""
     numbers: Mapping[str, int] | None = None
     """Rule -> number of its finding; None where the audit is of all topics, and they stand in order."""
 
@@ -99,19 +105,24 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     considered = _considered(shown, [own for own in rules if own[0].severity == "info"], width)
     unseen = open_checks(audit, shown.asker)
     head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(shown, harmful, width)]
-    checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not _little(audit) else []
+    little = head_of(audit).little
+    checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not little else []
+    facts = list(proven(shown.machine, shown.layout, shown.bounds)) if little else []
     pending = _section("PENDING", _pending(audit), width, 1, "warn")
     results = list(figures(shown.measured).values()) if shown.measured else []
 
     def lines(detail: _Detail) -> list[Line]:
         consider = _section("CONSIDER", considered, width, detail.considered, "label")
         measured = _section("MEASURED", results, width, max(detail.considered - 1, 2 if detail.considered else 1), "label")
+        if measured and not detail.considered:
+            measured = clipped([(f"{'MEASURED':<{ROOM}}", "label"), (with_units(" · ".join(results)), "")], width, 1, ROOM)
         not_seen = _not_seen(unseen, width, detail.unseen, shown.asker)
         fixes = _fixes(shown, harmful, width, detail)
         return [
             *head,
             *fixes,
             *checked,
+            *_proven(facts, width, detail.considered),
             *pending,
             *consider,
             *measured,
@@ -135,27 +146,24 @@ def _end(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     ]
 
 
-def _little(audit: Audit) -> bool:
-    """Return whether few of the rules that apply have an answer."""
-    answered, open_rules = answered_and_open(audit)
-    return not answered or answered < LITTLE * (answered + open_rules)
-
-
 def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -> list[Line]:
     """Return the line that a hurried reader takes away; where little is known, that comes first."""
-    audit = shown.audit
-    answered, open_rules = answered_and_open(audit)
+    audit, outcome = shown.audit, head_of(shown.audit)
+    answered, open_rules = totals(audit).answered, totals(audit).unknown
     lines: list[list[Span]] = []
-    if _little(audit):
+    if outcome.little:
         said = f"  {_input(shown)} answers {answered} of {answered + open_rules} checks{'' if harmful else '; no fault found'}"
         lines.append([("LITTLE IS KNOWN", "warn"), (said, "")])
     if harmful:
         needs = restart(*(own[0] for own in harmful))
-        things = "FIX 1 THING" if len(harmful) == 1 else f"FIX {len(harmful)} THINGS"
-        lines.append([(things, "down"), (f"  {_headline(audit, harmful[0])}{f'; one {needs}' if needs else ''}", "")])
-    elif not lines:
+        what, style = f"{_headline(audit, harmful[0])}{f'; one {needs}' if needs else ''}", "down"
+    elif outcome.outcome == "nothing":
         rest = f", {open_rules} need{'s' if open_rules == 1 else ''} more facts" if open_rules else ""
-        lines.append([("NOTHING TO FIX", "good"), (f"  {count(answered, 'check')} answered for {audit.scope}{rest}", "")])
+        what, style = f"{count(answered, 'check')} answered for {audit.scope}{rest}", "good"
+    else:
+        what, style = unsure_words(audit), "warn"
+    if outcome.says:
+        lines.append([(outcome.says.upper(), style), (f"  {what}", "")])
     return [(), *(line for each in lines for line in wrapped(each, width))]
 
 
@@ -167,8 +175,8 @@ def _input(shown: Shown) -> str:
 
 def _headline(audit: Audit, found: Sequence[Finding]) -> str:
     head = found[0]
-    worth = gain(head).partition(",")[0] if head.cost and head.cost.gain is not None else ""
-    return f"{changed(audit, head.wants, explained=True) or plain(head.title, 100)}{f': {worth}' if worth else ''}"
+    worth = gain(head).partition(",")[0] if head.cost and head.cost.gain is not None and headline(head) == head.title else ""
+    return f"{changed(audit, head.wants, explained=True) or headline(head)}{f': {worth}' if worth else ''}"
 
 
 def _fixes(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int, detail: _Detail) -> list[Line]:
@@ -193,7 +201,7 @@ def _in_full(shown: Shown, groups: tuple[Group, ...], width: int) -> list[Line]:
     said = [(plain(head.claim or head.title, 300), "title"), (f"{subjects(members)} ({head.id})", "dim")]
     claim = clipped([lead(shown.number(head.id), head), *said], width, 3 if width >= WIDTH else LONGEST, ROOM)
     fix = fix_rows(head, shown.planned(head), shown.audit.vendor, shown.asker)
-    rows = [*fix, ("cost", gain(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
+    rows = [*fix, ("cost", cost_or_basis(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
     return [*claim, *(line for label, text in rows if text for line in _row(label, text, width))]
 
 
@@ -211,6 +219,16 @@ def _section(word: str, items: Sequence[str], width: int, most: int, style: str)
         more = f" · {len(items) - shown} more: -v" if shown < len(items) else ""
         lines = wrapped([(f"{word:<{ROOM}}", style), (with_units(" · ".join(items[:shown])) + more, "")], width, indent=ROOM)
         if len(lines) <= most or shown == 1:
+            return lines
+    return []
+
+
+def _proven(facts: Sequence[str], width: int, most: int) -> list[Line]:
+    """Return what is proven on as many lines as are given, the most useful first."""
+    for shown in range(len(facts), 0, -1):
+        words = with_units(" · ".join(facts[:shown]))
+        lines = wrapped([(f"{'PROVEN':<{ROOM}}", "label"), (words, "")], width, indent=ROOM)
+        if len(lines) <= most:
             return lines
     return []
 
@@ -235,7 +253,15 @@ _SHORT = 44
 
 
 def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]], width: int) -> list[str]:
-    said = ((own[0].id, changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{_others(own)}") for own in minor)
+    """Return what to consider, a few words each; where guides differ these words say so."""
+    said = (
+        (
+            own[0].id,
+            (changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{_others(own)}")
+            + (", guides differ" if own[0].basis == "disputed" else ""),
+        )
+        for own in minor
+    )
     return [glued(f"({shown.number(rule)}) ", ROOM) + glued(words, min(_SHORT, width - 2 * ROOM)) for rule, words in said]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from advisor.model.audit.checklist import REBOOTS
 from advisor.model.audit.findings import Audit, Finding, Fix
 from advisor.model.audit.plan import Change, Plan
 from advisor.model.audit.planned import Planned
@@ -66,9 +67,9 @@ def _lines_to_run(step: Fix, change: Change | None, plan: Plan, asker: Asker) ->
         yield "   first", f"{needed.attribute}={needed.value}: {'; '.join(needed.why)}"
     lines = [each.command for each in (*before, change) if each.command] or list(step.commands)
     yield from (("$   run" if at == 0 else "$", line) for at, line in enumerate(lines))
-    yield from (("$   then" if at == 0 else "$", line) for at, line in enumerate(step.apply if lines else ()))
     if lines and step.apply:
-        yield "   note", "'then' restarts the machine: drain it first; once for all changes"
+        yield "   then", REBOOTS
+        yield from (("$", line) for line in step.apply)
 
 
 def undo_steps(head: Finding, planned: Planned) -> Iterator[Row]:

@@ -1,11 +1,12 @@
 """The machine in two lines, or in all; and what was inferred of how the firmware cut it."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from advisor.language.units import binary, clock, count, duration, memory_clock, plain, throughput
-from advisor.model.audit.measured_facts import Compared, Linpack, MeasuredFacts
+from advisor.model.audit.measured_facts import Linpack, MeasuredFacts
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import Dimm, SocketMemory
@@ -15,7 +16,7 @@ from advisor.render.cpulists import numbered
 from advisor.render.lines import Line, labelled, with_units, wrapped
 from advisor.render.topology.devices import PlacedDevice, devices, together
 from advisor.render.topology.elements import Device, Picture
-from advisor.render.topology.picture import device_facts, device_name
+from advisor.render.topology.picture import KINDS, device_facts, device_name
 
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""
@@ -23,8 +24,8 @@ Row = tuple[str, str, str]
 LABEL = 11
 """Columns that a label takes."""
 
-SHOWN = 3
-"""So many kinds of adapters stand in the opening."""
+SERVING = ("hca", "gpu", "accelerator")
+"""Kinds of devices that stand in the opening: all others serve the system."""
 
 _DULL = r"\(R\)|\(TM\)|\bCPU\b|\d+-Core\b|\bProcessor\b|@ ?[\d.]+ ?GHz|\bGenuine\b|, altivec supported|\bAMD\b|\bIntel\b"
 """What vendors print beside a processor's name and nobody looks for."""
@@ -37,7 +38,7 @@ def identity(machine: Machine, layout: Layout, seen: Picture, width: int, room: 
     name = re.sub(r"\s*\b(Inc|Corp|Corporation|Co|Ltd)\b\.?,?", "", seen.title)
     known = not seen.processors.startswith("processor not known")
     processor = [_processor(machine, seen)] if known else []
-    devices = [_as_far_as_known(each) for each in adapters_in_words(machine)][:2]
+    devices = [_as_far_as_known(each) for each in adapters_in_words(machine)]
     words = " · ".join((name, ", ".join((*processor, *_size(machine, layout))), *devices))
     notes = [line for note in seen.notes for line in labelled("NOTE", [(note, "warn")], width, room)]
     return [*wrapped([(with_units(words), "title")], width), *notes]
@@ -92,11 +93,16 @@ def whole(machine: Machine, seen: Picture, width: int) -> list[Line]:
 
 
 def adapters_in_words(machine: Machine) -> Iterator[str]:
-    """Yield adapters and accelerators, those that are alike together; only so many as a line or two hold."""
-    rows = list(_devices(machine))
-    yield from (f"{label} {text}" for label, text, _ in rows[:SHOWN])
-    if len(rows) > SHOWN:
-        yield f"{len(rows) - SHOWN} more"
+    """Yield adapters and accelerators: of each kind one row, in use if one is, and the rest counted."""
+    rows = together([_at_its_node(placed) for placed in devices(machine) if placed.device.kind in SERVING])
+    in_use = sorted(rows, key=lambda row: (row.state == "down", row.state == "none"))
+    shown = {kind: next((row for row in in_use if row.kind == kind), None) for kind in SERVING}
+    yield from (f"{label} {text}" for row in shown.values() if row for label, text, _ in [_row(row)])
+    left = Counter({kind: sum(len(row.names) for row in rows if row.kind == kind and row is not shown[kind]) for kind in SERVING})
+    words = ", ".join(count(number, KINDS.get(kind, kind)) for kind, number in left.items() if number)
+    if words:
+        dark = sum(len(row.names) for row in rows if row.state == "down" and row not in shown.values())
+        yield f"and {words} more{f' ({dark} DOWN)' if dark else ''}"
     if not rows:
         yield "adapters not known" if machine.hcas is None else "no HCA, GPU or accelerator seen"
 
@@ -184,11 +190,13 @@ def _channel(kind: SocketMemory, numbers: list[int]) -> str:
 
 def _devices(machine: Machine) -> Iterator[Row]:
     """Yield adapters and accelerators, those that are alike at one node in one row."""
-    rows = [_at_its_node(placed) for placed in devices(machine) if placed.device.kind in ("hca", "gpu", "accelerator")]
-    for device in together(rows):
-        label, _, name = device_name(device).partition(" ")
-        style = "slow" if device.slow and device.state != "down" else _STYLE.get(device.state, "")
-        yield label, ", ".join((name.removesuffix(" ~"), *device_facts(device))), style
+    yield from map(_row, together([_at_its_node(placed) for placed in devices(machine) if placed.device.kind in SERVING]))
+
+
+def _row(device: Device) -> Row:
+    label, _, name = device_name(device).partition(" ")
+    style = "slow" if device.slow and device.state != "down" else _STYLE.get(device.state, "")
+    return label, ", ".join((name.removesuffix(" ~"), *device_facts(device))), style
 
 
 def _at_its_node(placed: PlacedDevice) -> Device:
@@ -245,17 +253,20 @@ def figures(measured: MeasuredFacts) -> dict[str, str]:
     found: dict[str, str] = {}
     whole = measured.machine
     if whole is not None and whole.triad:
-        found["triad"] = f"triad {throughput(whole.triad)}{_beside(measured.published, 'triad', whole.triad, whole.ceiling)}"
+        found["triad"] = f"triad {throughput(whole.triad)}{_beside(measured, 'triad', whole.triad)}"
     elif whole is not None and whole.load:
-        found["triad"] = f"load {throughput(whole.load)}{_beside(measured.published, 'load', whole.load, whole.ceiling)}"
+        found["triad"] = f"load {throughput(whole.load)}{_beside(measured, 'load', whole.load)}"
+    elif measured.cores and len(measured.cores) == 1 and measured.cores[0].triad:
+        found["triad"] = f"triad {throughput(measured.cores[0].triad)} of one core"
     if whole is not None and whole.latency:
-        beside = _beside(measured.published_latency, "latency", whole.latency, None)
-        found["latency"] = f"latency {duration(whole.latency)}{beside}"
+        found["latency"] = f"latency {duration(whole.latency)}{_beside(measured, 'latency', whole.latency)}"
     if measured.flops:
         share = f", {100 * measured.flops.share:.0f} % of peak" if measured.flops.share else ""
         found["flops"] = f"{measured.flops.rate / 1e12:.3g} TFLOP/s{share}"
     if measured.hpl and measured.hpl.rate:
-        found["hpl"] = f"HPL {measured.hpl.rate / 1e12:.3g} TFLOP/s{_of_peak(measured.hpl)}"
+        found["hpl"] = (
+            f"HPL {measured.hpl.rate / 1e12:.3g} TFLOP/s{_of_peak(measured.hpl)}{_beside(measured, 'hpl', measured.hpl.rate)}"
+        )
     each = [f"{adapter.name} {throughput(adapter.bandwidth)} one way" for adapter in measured.adapters if adapter.bandwidth]
     if each:
         found["messages"] = " · ".join(each)
@@ -278,10 +289,12 @@ def _share(value: float, low: float, high: float) -> str:
     return f"within the {span}" if low < value <= high else f"{100 * value / low:.0f} % of the {span}"
 
 
-def _beside(published: Sequence[Compared], what: str, value: float, ceiling: float | None) -> str:
-    """Return how a figure stands to what was published for such a machine, or else to what its DIMMs could carry."""
+def _beside(measured: MeasuredFacts, what: str, value: float) -> str:
+    """Return how a figure stands to what was published for such a machine, or else to what its memory could carry."""
+    published = (*measured.published, *measured.published_latency, *measured.published_hpl)
     one = next((each for each in published if what in each.name and "machine" in each.name and each.value == value), None)
     if one is not None and (one.low or one.high):
         low, high = one.low or one.high or 0.0, one.high or one.low or 0.0
         return f", {_share(value, low, high)} published [{one.ref}]"
-    return f", {100 * value / ceiling:.0f} % of what the DIMMs carry" if ceiling else ""
+    place = measured.place_of(what, value)
+    return f", {plain(place.beside, 300)}" if place and (place.published or place.of_ceiling) else ""

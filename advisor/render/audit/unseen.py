@@ -1,14 +1,15 @@
-"""What an audit could answer and what not: verdicts counted, what passed, what lacks, and what would show it."""
+"""What an audit could answer and what not: what passed, what lacks, and what would show it."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from advisor.language.units import count, plain
-from advisor.model.audit.findings import Audit, Finding
+from advisor.model.audit.findings import Audit
 from advisor.model.audit.measured_facts import MEASURED
 from advisor.model.audit.rule import SEVERITIES
+from advisor.model.audit.totals import totals, verdicts_of
 from advisor.model.hardware.machine import NOT_OFFERED
 from advisor.render.audit.findings import Asker
 from advisor.render.lines import Line, Span, wrapped
@@ -74,7 +75,7 @@ def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:
     A check that waits for several is counted once, with the way that most wait for: together they are those that need more facts.
     """
     waiting: dict[str, set[str]] = {}
-    for rule, own in _unknown_rules(audit).items():
+    for rule, own in verdicts_of(audit, "unknown")[0].items():
         for lack in (lack for finding in own for lack in finding.lacks):
             waiting.setdefault(NOBODY if lack.help == NOT_OFFERED else _cure(plain(lack.help), asker), set()).add(rule)
         if not any(finding.lacks for finding in own):
@@ -91,16 +92,6 @@ def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:
 
 NOBODY = "by other means"
 """Where no command shows the fact, or none here: -v says what would."""
-
-
-def _unknown_rules(audit: Audit) -> dict[str, list[Finding]]:
-    """Return the rules that lack facts for an answer, with the verdicts that wait."""
-    worst = _worst(audit)
-    found: dict[str, list[Finding]] = {}
-    for finding in audit.findings:
-        if worst[finding.id] == finding.verdict == "unknown":
-            found.setdefault(finding.id, []).append(finding)
-    return found
 
 
 def unseen_words(ways: Sequence[tuple[str, int]], shown: int, asker: Asker) -> str:
@@ -161,32 +152,9 @@ AGAIN = "run advisor audit on the machine itself"
 """Of a capture that looked only once: counters tell by two looks."""
 
 
-def answered_and_open(audit: Audit) -> tuple[int, int]:
-    """Return how many rules have an answer, and how many lack facts for one."""
-    verdicts = _by_verdict(audit)
-    return verdicts.get("pass", 0) + verdicts.get("finding", 0) + verdicts.get("waived", 0), verdicts.get("unknown", 0)
-
-
-_WORST = ("finding", "error", "unknown", "waived", "pass", "not-applicable")
-
-
-def _worst(audit: Audit) -> dict[str, str]:
-    """Return the verdict of each rule; one of several subjects has the worst of theirs."""
-    worst: dict[str, int] = {}
-    for finding in audit.findings:
-        worst[finding.id] = min(worst.get(finding.id, len(_WORST)), _WORST.index(finding.verdict))
-    return {rule: _WORST[at] for rule, at in worst.items()}
-
-
-def _by_verdict(audit: Audit) -> Mapping[str, int]:
-    """Return how many rules came to each verdict."""
-    return Counter(_worst(audit).values())
-
-
 def passed(audit: Audit) -> list[str]:
     """Return how many checks passed, by topic, and the settings that are as wanted, the weightiest first."""
-    worst, topics = _worst(audit), {finding.id: finding.topic for finding in audit.findings}
-    numbers = Counter(topics[rule] for rule, verdict in worst.items() if verdict == "pass")
+    numbers = Counter(own[0].topic for own in verdicts_of(audit, "pass")[0].values())
     weight = {finding.id: SEVERITIES.index(finding.severity) for finding in audit.findings}
     met = [row for row in audit.settings if row.met and row.current is not None]
     met.sort(key=lambda row: min((weight.get(rule, len(SEVERITIES)) for rule in row.rules), default=len(SEVERITIES)))
@@ -197,14 +165,12 @@ def passed(audit: Audit) -> list[str]:
 
 def tally(audit: Audit) -> Iterator[str]:
     """Yield how many rules came to what; the numbers add up to that of the rules."""
-    numbers = _by_verdict(audit)
-    minor = sum(own[0].severity == "info" for own in audit.by_rule)
-    said = {
-        "passed": numbers.get("pass", 0), "to fix": numbers.get("finding", 0) - minor, "to consider": minor,
-        "waived": numbers.get("waived", 0), "broken": numbers.get("error", 0), "need more facts": numbers.get("unknown", 0),
-        "not for this machine": numbers.get("not-applicable", 0),
+    numbers = totals(audit)
+    counted = {
+        "passed": numbers.passed, "to fix": numbers.fix, "to consider": numbers.consider, "waived": numbers.waived,
+        "broken": numbers.error, "need more facts": numbers.unknown, "not applicable": numbers.not_applicable,
     }  # fmt: skip
-    head = f"{sum(numbers.values())} for {audit.scope}: "
-    kept = [f"{number} {what}" for what, number in said.items() if number or what == "to fix"]
+    head = f"{numbers.every} for {audit.scope}: "
+    kept = [f"{number} {what}" for what, number in counted.items() if number or what == "to fix"]
     yield head + kept[0]
     yield from kept[1:]

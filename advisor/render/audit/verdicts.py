@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
 from advisor.language.units import count, plain
+from advisor.model.audit.checklist import REBOOTS
 from advisor.model.audit.findings import Audit, Finding, Fix, Row
-from advisor.model.audit.rule import WHERES, Guide, Publication
-from advisor.render.audit.findings import LONGEST, Group, cost_words, evidence_words, grouped, mark
+from advisor.model.audit.rule import WHERES, Guide, Publication, Verdict
+from advisor.model.audit.totals import verdicts_of
+from advisor.render.audit.findings import LONGEST, Group, cost_or_basis, evidence_words, grouped, mark
 from advisor.render.lines import Line, Span, labelled, wrapped
 
 _SIGN = {
@@ -143,8 +145,8 @@ def _before(group: Group) -> Iterator[LabelledText]:
     if head.why:
         yield "why", plain(head.why, 2000)
     yield from _first_labelled("evidence", (evidence_words(one) for finding in group.members for one in finding.evidence))
-    if head.cost:
-        yield "cost", cost_words(head.cost)
+    if head.verdict != "error":
+        yield "cost", cost_or_basis(head)
     if not head.fix and (head.advice or head.want):
         yield "fix", plain(head.advice or head.want or "", 2000)
 
@@ -161,11 +163,9 @@ def _step(step: Fix, number: int | None, width: int) -> list[Line]:
     label = "fix" if number is None else f"fix {number}"
     result = labelled(f"  {label}", [(plain(step.text, 2000), "title"), (restart, "dim")], width, LABEL + 2)
     result += _indented((f"first {plain(text, LONGEST)}" for text in step.before), width)
-    result += [
-        ((" " * (LABEL + 2) + "$ ", "dim"), (plain(line, 2000), ""))
-        for line in (*step.commands, *step.apply)
-        if line != step.text
-    ]
+    result += [_to_copy(line) for line in step.commands if line != step.text]
+    if step.apply:
+        result += [*_indented([REBOOTS], width), *map(_to_copy, step.apply)]
     if step.verified is not None:
         sure = (
             "seen in the vendor's own registry" if step.verified else "from documents; not checked against the vendor's registry"
@@ -174,6 +174,10 @@ def _step(step: Fix, number: int | None, width: int) -> list[Line]:
     result += _indented((plain(note, LONGEST) for note in step.notes), width)
     result += _indented([f"shown by: {plain(step.check, LONGEST)}"] if step.check else [], width)
     return result + _indented([f"undo: {plain(step.undo, LONGEST)}"] if step.undo else [], width)
+
+
+def _to_copy(line: str) -> Line:
+    return (" " * (LABEL + 2) + "$ ", "dim"), (plain(line, 2000), "")
 
 
 def _indented(texts: Iterable[str], width: int) -> list[Line]:
@@ -209,18 +213,17 @@ def other_verdicts(audit: Audit, width: int) -> list[Line]:
     return result + _listed(audit, "not-applicable", "Does not apply", lambda finding: plain(finding.claim or "", LONGEST), width)
 
 
-def _listed(audit: Audit, verdict: str, title: str, reason: Callable[[Finding], str], width: int) -> list[Line]:
-    found: dict[tuple[str, str], list[Finding]] = {}
-    for finding in audit.findings:
-        if finding.verdict == verdict:
-            found.setdefault((finding.id, reason(finding)), []).append(finding)
-    if not found:
+def _listed(audit: Audit, verdict: Verdict, title: str, reason: Callable[[Finding], str], width: int) -> list[Line]:
+    counted, partly = verdicts_of(audit, verdict)
+    if not counted and not partly:
         return []
-    result: list[Line] = [(), ((title, "heading"), (f"  {count(len({name for name, _ in found}), 'rule')}", "dim"))]
-    for (name, why), own in found.items():
-        about = _subjects(own)
-        spans: list[Span] = [(name, "title"), (f" ({about})" if about else "", ""), (f": {why}" if why else "", "dim")]
-        result += wrapped(spans, width)
+    more = f", and in part {len(partly)} counted elsewhere" if partly else ""
+    result: list[Line] = [(), ((title, "heading"), (f"  {count(len(counted), 'rule')}{more}", "dim"))]
+    for name, own in {**counted, **partly}.items():
+        for why in dict.fromkeys(map(reason, own)):
+            about = _subjects([finding for finding in own if reason(finding) == why])
+            spans: list[Span] = [(name, "title"), (f" ({about})" if about else "", ""), (f": {why}" if why else "", "dim")]
+            result += wrapped(spans, width)
     return result
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
+from advisor.jobs.registry import title_of
 from advisor.language.units import count, plain
-from advisor.launch.registry import title_of
 from advisor.model.cpuset import CpuSet
 from advisor.model.folded_plan import FoldedPlan
 from advisor.model.placement import HostPlan, Lint, LintRank, LintTranslation, LintWarning, Placement, RankPlace, Slot

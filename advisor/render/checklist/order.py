@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from advisor.language.units import count, plain, printable
-from advisor.model.audit.checklist import Item, Mark
+from advisor.model.audit.checklist import REBOOTS, Item, Mark
 from advisor.model.audit.plan import Change, NotWritten, value_text
 from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.render.checklist.details import facts_below
@@ -128,7 +128,7 @@ def _after_table(sheet: Sheet, rows: Sequence[Row], width: int) -> Iterator[Line
         yield from wrapped([("? behind an attribute: its name was not seen in a registry of such a server", "dim")], width)
     if sheet.checklist.apply:
         told = "; ".join(printable(line) for line in sheet.checklist.apply)
-        yield from wrapped([("Then restart once: ", "warn"), (told, "")], width)
+        yield from wrapped([(f"{REBOOTS} ", "warn"), (told, "")], width)
 
 
 def _short(one: Step, width: int) -> Iterator[Line]:

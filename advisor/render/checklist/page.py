@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from advisor.language.units import count, plain, printable
-from advisor.model.audit.checklist import Checklist, Mark
+from advisor.model.audit.checklist import REBOOTS, Checklist, Mark
 from advisor.render.checklist.details import broken, details, facts_below
 from advisor.render.checklist.order import order_lines, order_verdict
 from advisor.render.checklist.steps import BOXES, LookUp, Place, Sheet, Step, right, scripts
@@ -37,7 +37,7 @@ def _head(sheet: Sheet, width: int) -> Iterator[Line]:
     yield from wrapped(
         [("Tuning checklist: ", "title"), (plain(sheet.name, 300), "title"), (f", {plain(sheet.kind, 300)}", "")], width
     )
-    style = "high" if sheet.whole.marked("todo") else "good" if sheet.whole.done else "warn"
+    style = "high" if sheet.head.outcome == "fix" else "good" if sheet.head.outcome == "nothing" else "warn"
     if sheet.plan.order:
         yield from wrapped([(order_verdict(sheet), "")], width)
     else:
@@ -72,7 +72,7 @@ def _place(place: Place, sheet: Sheet, width: int, *, verbose: bool) -> Iterator
         yield from _step(each, width)
         yield from facts_below(each.item, sheet.checklist, width) if verbose else ()
     if place.where == "bios" and sheet.checklist.apply and any(each.item.fix.commands for each in place.steps):
-        yield from wrapped([(f"{'':4}then, once, drained, for it restarts the machine:", "warn")], width, indent=4)
+        yield from wrapped([(f"{'':4}{REBOOTS}", "warn")], width, indent=4)
         for command in sheet.checklist.apply:
             yield from (((f"{'':{_DEEP}}{line}", ""),) for line in broken(printable(command), width - _DEEP))
 

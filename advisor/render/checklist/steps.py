@@ -11,6 +11,7 @@ from advisor.model.audit.checklist import HEADINGS, Checklist, Item, Mark
 from advisor.model.audit.plan import LOOK_UP_WITH, Plan, value_text
 from advisor.model.audit.setting import Where
 from advisor.model.audit.vendor import Vendor
+from advisor.render.audit.head import Head
 from advisor.render.commandline import word
 
 BOXES: Final[dict[Mark, str]] = {
@@ -19,12 +20,9 @@ BOXES: Final[dict[Mark, str]] = {
 """Marks that differ in shape, on paper as on a terminal."""
 
 MEANS: Final[dict[Mark, str]] = {
-    "todo": "to do", "consider": "to consider", "unknown": "not known", "done": "right", "not-here": "not for this machine",
+    "todo": "to do", "consider": "to consider", "unknown": "not known", "done": "right", "not-here": "not applicable",
     "waived": "waived by the site",
 }  # fmt: skip
-
-LITTLE: Final = 1 / 4
-"""Where less of the list is known, it says so first."""
 
 _BIOS: Final = "--bios"
 _SMALL: Final = ("low", "info")
@@ -93,6 +91,8 @@ class Sheet:
     whole: Checklist
     """The list of which the one that is shown may be a part."""
     vendor: Vendor
+    head: Head
+    """What the audit comes to, whatever part of the list is shown."""
     again: tuple[str, ...] = field(default=())
     """The words that ask for the same list once more: --from node.tar.gz."""
 
@@ -117,10 +117,7 @@ class Sheet:
     @property
     def verdict(self) -> str:
         """Return what a hurried reader takes away."""
-        wrong, every = len(self.whole.marked("todo")), len(self.whole.items)
-        little = every - self.whole.unknown < max(1, LITTLE * every)
-        fix = f"FIX {count(wrong, 'THING', 'THINGS')}" if wrong else "" if little else "NOTHING TO FIX"
-        return " · ".join(filter(None, ("LITTLE IS KNOWN" if little else "", fix)))
+        return " · ".join(filter(None, ("LITTLE IS KNOWN" if self.head.little else "", self.head.says.upper())))
 
     @property
     def nothing(self) -> str:

@@ -20,7 +20,6 @@ from advisor.model.hardware.topology import counts
 from advisor.model.node_sets import expanded
 from advisor.render.export import ExportOptions, ExportSubject
 
-NAME: Final = "ansible"
 TITLE: Final = "Ansible: local facts of a machine; of a fleet an inventory with groups by kind and by finding"
 ORDER: Final = 40
 PROVEN: Final = "ansible-core 2.14.18 and 2.19.14 (setup, ansible-inventory)"
@@ -36,6 +35,22 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
 
 def _json(value: object) -> str:
     return json.dumps(value, indent=1, ensure_ascii=True)
+
+
+_TEMPLATE: Final = re.compile(r"\{[{%#]")
+
+
+def _unsafe(value: Any) -> Any:
+    """Return a value of the inventory in which texts that Ansible would take for a template are marked as none.
+
+    An inventory's JSON is read by AnsibleJSONDecoder, which knows this mark (lib/ansible/parsing/ajson.py, 2.4 and later); facts
+    of a machine come back from a module, whose results Ansible never takes for templates.
+    """
+    if isinstance(value, dict):
+        return {key: _unsafe(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_unsafe(inner) for inner in value]
+    return {"__ansible_unsafe": value} if isinstance(value, str) and _TEMPLATE.search(value) else value
 
 
 def facts(subject: ExportSubject, options: ExportOptions) -> dict[str, Any]:
@@ -104,7 +119,7 @@ def inventory(fleet: Fleet, prefix: str) -> dict[str, Any]:
     put("slow", tuple(each.node for each in fleet.slow))
     put("silent", tuple(each.node for each in fleet.silent))
     members = {name: {"hosts": sorted(nodes)} for name, nodes in groups.items() if nodes}
-    return {"_meta": {"hostvars": variables}, **members}
+    return {"_meta": {"hostvars": _unsafe(variables)}, **members}
 
 
 def group_name(prefix: str, text: str) -> str:

@@ -13,9 +13,9 @@ from xml.sax.saxutils import escape, quoteattr
 from advisor.model.audit.findings import Audit, Finding
 from advisor.model.hardware.machine import Machine
 from advisor.render.audit.findings import cost_words
+from advisor.render.audit.unseen import tally
 from advisor.render.export import ExportOptions, ExportSubject
 
-NAME: Final = "junit"
 TITLE: Final = "JUnit XML for CI: a suite a topic, a case a rule; findings fail, what is not known is skipped"
 ORDER: Final = 30
 PROVEN: Final = "xmllint 2.9.14 with ReFrame's junit.xsd; junitparser 5.0.3"
@@ -38,7 +38,7 @@ def _suites(machine: Machine, audit: Audit, when: float, options: ExportOptions)
     topics: dict[str, list[Finding]] = {}
     for each in audit.findings:
         topics.setdefault(each.topic, []).append(each)
-    known = {"platform": audit.platform, "scope": audit.scope, "advisor": options.version}
+    known = {"platform": audit.platform, "scope": audit.scope, "rules": " · ".join(tally(audit)), "advisor": options.version}
     stamp = datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     about = f'timestamp="{stamp}" hostname={_quoted(machine.name or "localhost")}'
     for number, (topic, cases) in enumerate(topics.items()):

@@ -24,7 +24,6 @@ from advisor.model.hardware.topology import Topology, counts
 from advisor.model.node_sets import expanded
 from advisor.render.export import ExportOptions, ExportSubject
 
-NAME: Final = "nhc"
 TITLE: Final = "NHC checks that hold nodes to what a good audit saw: cores, memory, NUMA nodes, links, kernel settings"
 ORDER: Final = 50
 PROVEN: Final = "NHC 1.5 and 1.4.2, its driver and these checks retyped from their source, ran it whole"

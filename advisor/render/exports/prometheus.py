@@ -10,7 +10,6 @@ from typing import Final
 from advisor.render.export import ExportOptions, ExportSubject
 from advisor.render.metrics import Family, Labels, families
 
-NAME: Final = "prometheus"
 TITLE: Final = "metrics for node_exporter's textfile collector: findings, counts by verdict, age of the audit"
 ORDER: Final = 20
 PROVEN: Final = "promtool 2.42.0 (check metrics), node_exporter 1.5.0 (served)"

@@ -1,4 +1,4 @@
-"""Alert rules for Prometheus on what the formats ``prometheus`` and ``openmetrics`` write, and promtool's tests of them.
+"""Alert rules for Prometheus on what the format ``prometheus`` writes, and promtool's tests of them.
 
 A fixed finding and an audit that no longer runs look alike: the series is gone or stays as it was. So the age of the audit is
 an alert of its own. The tests are data: each alert fires where it should, and not a sample earlier.
@@ -9,7 +9,6 @@ from typing import Final
 
 from advisor.render.export import ExportOptions, ExportSubject
 
-NAME: Final = "prometheus-rules"
 TITLE: Final = "alert rules for Prometheus on those metrics: a costly finding, an old audit, bandwidth lost, silent nodes"
 ORDER: Final = 21
 PROVEN: Final = "promtool 2.42.0 (check rules, test rules)"

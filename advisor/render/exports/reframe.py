@@ -14,7 +14,6 @@ from advisor.model.measurement import Result
 from advisor.render.export import ExportOptions, ExportSubject
 from advisor.render.metrics import TRIAD, best_results
 
-NAME: Final = "reframe"
 TITLE: Final = "a ReFrame test of memory bandwidth, with references from what was measured (--measurements)"
 ORDER: Final = 60
 PROVEN: Final = "ReFrame 4.10.4 (run, pass and fail)"

@@ -8,7 +8,6 @@ from advisor.language.units import plain
 from advisor.model.slurm_definition import Definition, definition_of, hostlist
 from advisor.render.export import ExportOptions, ExportSubject
 
-NAME: Final = "slurm"
 TITLE: Final = "NodeName lines for slurm.conf, and gres.conf where there are GPUs; --check FILE compares a slurm.conf"
 ORDER: Final = 10
 PROVEN: Final = "slurmd (-C, -G) and slurmctld 22.05.8"

@@ -5,7 +5,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from advisor.language.units import binary, duration, flop_rate, plain, throughput
-from advisor.model.audit.measured_facts import Compared, Linpack, MeasuredAdapter, MeasuredFacts, Way
+from advisor.model.audit.measured_facts import UNPUBLISHED, Compared, Linpack, MeasuredAdapter, MeasuredFacts, Place, Way
 from advisor.model.measurement import Distance, Measurements, Purpose, Result, Unit
 from advisor.render.lines import Line, wrapped
 from advisor.render.measured import roofline
@@ -16,7 +16,6 @@ from advisor.render.measured.series import HEADLINE, headline, ladder, loaded, m
 Verdict = list[tuple[str, str]]
 """Sentences, each with its style."""
 
-UNPUBLISHED: Final = "nothing is published for such a machine"
 _NEAR: Final = 0.9
 """What is within a tenth of a publication is not below it: rule measured-below-published."""
 _MOST: Final = 0.95
@@ -64,7 +63,17 @@ def parts(seen: Seen) -> Verdict:
     found = list(sound(seen.measurements, "part", "half", "sparse", unit="bytes/s"))
     shown = [each for each in found if each.variant == headline(found) and each.distance in _OWN]
     told = _fact(seen.facts.published, throughput) if seen.facts else []
-    return [*(told or _ceiling(shown, seen)), *_behind(shown)]
+    return [*(told or _placed(seen, "triad", "load") or _ceiling(shown, seen)), *_behind(shown)]
+
+
+def _placed(seen: Seen, *metrics: str) -> Verdict:
+    """Say where the machine's figure stands among those published under conditions that are other ones, or not known here."""
+    found = [place for metric in metrics for place in (seen.facts.places if seen.facts else ()) if place.metric == metric]
+    return [("; ".join(filter(None, (f"{place.name} {place.says}", place.of_ceiling))), _style(place)) for place in found[:1]]
+
+
+def _style(place: Place) -> str:
+    return "warn" if place.metric != "latency" and place.low is not None and place.value < _NEAR * place.low else ""
 
 
 def _ceiling(shown: Sequence[Result], seen: Seen) -> Verdict:
@@ -102,7 +111,7 @@ def _stores(largest: Mapping[str, PartGroup]) -> Verdict:
     usual, past = largest.get("triad"), largest.get("triad-nt")
     if usual is None or past is None:
         best = max(largest.values(), key=lambda row: row.value)
-        return [(f"{best.name}: {best.variant} is the fastest, {throughput(best.value)}; {UNPUBLISHED}", "")]
+        return [(f"{best.name}: {best.variant} is the fastest, {throughput(best.value)}", "")]
     more = past.value / usual.value - 1
     share = f"{percent(abs(more))} {'more' if more >= 0 else 'less'}"
     if more > _SAVED + max(usual.spread or 0.0, past.spread or 0.0, _ERROR):
@@ -174,7 +183,7 @@ def latency(seen: Seen) -> Verdict:
     """Say how latency of memory stands to what is published."""
     if seen.facts is None:
         return []
-    return _fact(seen.facts.published_latency, duration, less=True) or [(UNPUBLISHED, "unknown")]
+    return _fact(seen.facts.published_latency, duration, less=True) or _placed(seen, "latency") or [(UNPUBLISHED, "unknown")]
 
 
 def working_set(seen: Seen) -> Verdict:
@@ -248,7 +257,9 @@ def hpl(seen: Seen) -> Verdict:
     if seen.facts is None:
         return []
     own = seen.facts.hpl
-    return _fact(seen.facts.published_hpl, flop_rate) or ([(f"{_bound(own)}; {UNPUBLISHED}", "")] if own else [])
+    return _fact(seen.facts.published_hpl, flop_rate) or (
+        [*([(_bound(own), "")] if own else []), *_placed(seen, "hpl")] if own else []
+    )
 
 
 def _bound(run: Linpack) -> str:

@@ -10,6 +10,7 @@ from advisor.model.audit.findings import Change, Difference, FindingChange
 from advisor.model.measurement_statistics import SIGNIFICANT, Contrast, least_p
 from advisor.render.audit.unseen import tally
 from advisor.render.charts.change import change_chart
+from advisor.render.commandline import word
 from advisor.render.jinja import fill
 from advisor.render.measured.figures import amount, distance, part_name
 from advisor.render.report.content import ReportContent
@@ -108,6 +109,7 @@ def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
         "brought": rows[: len(whole)] if whole else rows[:_SHOWN],
         "rest": rows[len(whole) or _SHOWN :],
         "why_none": _why_none(content),
+        "again": _measured_again(content),
         "warnings": _warnings(content),
         "drawings": _drawings(content) if drawn else [],
         "chart": _chart(content, (whole or content.brought)[:_SHOWN]) if drawn else "",
@@ -155,11 +157,7 @@ def _changes(told: Difference) -> Iterable[tuple[str, list[ChangedRow]]]:
 
 
 def _rows(changes: Sequence[Change]) -> list[ChangedRow]:
-    return [ChangedRow(plain(each.title, 120), _side(each.before), _side(each.after)) for each in changes]
-
-
-def _side(text: str | None) -> str:
-    return "not there" if text is None else plain(text, 160)
+    return [ChangedRow(plain(each.title, 120), *(plain(side, 160) for side in each.sides())) for each in changes]
 
 
 def _name(row: Contrast) -> str:
@@ -184,6 +182,13 @@ def _row(row: Contrast) -> BroughtRow:
         says=row.says,
         kind=_KINDS.get(row.says, ""),
     )
+
+
+def _measured_again(content: ChangeContent) -> str:
+    """Return the line that makes this page with what was measured before and after."""
+    sources = [(each.asker.source or ("-",))[-1] for each in content.reports]
+    files = ("--measurements", "quick1.json", "--measurements", "quick2.json", "-o", "change.html")
+    return " ".join(map(word, ("advisor", "report", *sources, *files)))
 
 
 def _why_none(content: ChangeContent) -> str:

@@ -1,20 +1,23 @@
 """What a report is made of: everything is a value that other rooms made; the page adds nothing but words and drawings."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from advisor.language.units import count
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.plan import Plan
 from advisor.model.audit.rule import Publication
+from advisor.model.fact import withheld
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render.audit.findings import Asker
 from advisor.render.tune import RacePage
 
-REPORT_SCHEMA: Final = "advisor-report/1"
+REPORT_SCHEMA: Final = "advisor-report/2"
 """The number rises when a key changes meaning or goes."""
 
 
@@ -56,8 +59,35 @@ class ReportContent:
     """When: 2026-11-22 14:05."""
     races: tuple[RacePage, ...] = ()
     """What advisor tune found."""
+    audience: str = "internal"
+    """For whom it is: internal, vendor, public."""
     only: frozenset[str] = frozenset()
     """The rules whose findings the report is about; all where it is empty."""
+
+
+_FOR: Final = {
+    "internal": "For this site: credentials are withheld",
+    "vendor": "For a vendor: credentials and the names of people, hosts and networks are withheld",
+    "public": "For the public: credentials and all that names this machine are withheld",
+}
+
+
+def withheld_facts(content: ReportContent) -> dict[str, int]:
+    """Return of which facts how many values are withheld."""
+    counted = Counter(withheld(content.machine))
+    if content.measurements is not None:
+        counted.update(f"measurements.{name}" for name in withheld(content.measurements))
+    return dict(sorted(counted.items()))
+
+
+def withheld_line(content: ReportContent) -> str:
+    """Return the line that says for whom the page is, and what is not on it."""
+    facts = withheld_facts(content)
+    many = sum(facts.values())
+    named = ", ".join(f"{name} ({number})" for name, number in facts.items())
+    return (
+        f"{_FOR[content.audience]}: {count(many, 'value')}, in {named}." if many else f"{_FOR[content.audience]}: none was found."
+    )
 
 
 def plan_lines(plan: Plan, found: Collection[str]) -> Iterator[tuple[str, Sequence[Any]]]:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from advisor.model.measurement import Measurements
-from advisor.render.report.content import REPORT_SCHEMA, ReportContent
+from advisor.render.report.content import REPORT_SCHEMA, ReportContent, withheld_facts
 
 _PAIRS: Final = 12_000
 """So many round trips between cores, of 155 cores, fit into a document that --from reads; all of 384 do not."""
@@ -23,6 +23,8 @@ def report_document(audit: dict[str, Any], content: ReportContent) -> dict[str, 
         "schema": REPORT_SCHEMA,
         "advisor": content.version,
         "made": content.made,
+        "for": content.audience,
+        "withheld": withheld_facts(content),
         "measurements": None if measured is None else _measurements(measured).model_dump(mode="json"),
         "measured": None if content.measured is None else content.measured.model_dump(mode="json"),
         "plan": content.plan.model_dump(mode="json"),

@@ -6,20 +6,29 @@ from typing import Final, NamedTuple
 
 from advisor.language.units import count, duration, flop_rate, plain, throughput
 from advisor.model.audit.findings import Audit, Finding, Fix
-from advisor.model.audit.measured_facts import Compared, MeasuredFacts
+from advisor.model.audit.measured_facts import UNPUBLISHED, Compared, MeasuredFacts, Place
 from advisor.model.audit.plan import Change, Plan
 from advisor.model.audit.planned import Planned, planned_for
 from advisor.model.audit.rule import Publication
-from advisor.render.audit.findings import changed, cost_words, evidence_words, fix_words, grouped, restart, undo_words
-from advisor.render.audit.screen import LITTLE
-from advisor.render.audit.unseen import answered_and_open
+from advisor.model.audit.totals import totals
+from advisor.render.audit.findings import (
+    changed,
+    cost_or_basis,
+    cost_words,
+    evidence_words,
+    fix_words,
+    grouped,
+    headline,
+    restart,
+    undo_words,
+    unsure_words,
+)
+from advisor.render.audit.head import head_of
 
 FIXES = 3
 """So many stand in full on the first page."""
 
 LONG = 1000
-
-UNPUBLISHED: Final = "nothing is published for such a machine"
 
 SCOPES: Final = {"mpi": "MPI", "hpl": "HPL"}
 
@@ -49,6 +58,8 @@ class CardStep(NamedTuple):
     restart: str
     first: tuple[str, ...]
     lines: tuple[str, ...]
+    apply: tuple[str, ...]
+    """The lines that reboot the machine, so that what was staged takes effect."""
     by_hand: str
     """Why no file for a tool holds it."""
     unsure: bool
@@ -90,22 +101,24 @@ def verdict(audit: Audit, only: Collection[str] = ()) -> Verdict:
     harmful = numbered(audit, minor=False)
     if only:
         return _verdict_of_some(audit, only)
-    answered, waiting = answered_and_open(audit)
+    answered, waiting = totals(audit).answered, totals(audit).unknown
     rest = f"; {count(waiting, 'check')} need{'s' if waiting == 1 else ''} more facts" if waiting else ""
     known = f"{answered} of {answered + waiting} checks could be answered"
-    little = not answered or answered < LITTLE * (answered + waiting)
+    head = head_of(audit)
     if harmful:
         first = harmful[0][1][0]
         needs = restart(*(own[0] for _, own in harmful))
-        change = _change(audit, first) or plain(first.title, 200)
+        change = _change(audit, first) or headline(first)
         gain = f": {cost_words(first.cost)}" if first.cost else ""
         after = f"; one {needs}" if needs else ""
-        but = f". Little is known: {known}" if little else ""
-        return Verdict("bad", f"Fix {count(len(harmful), 'thing')}", f"{change}{gain}{after}{but}")
-    if little:
+        but = f". Little is known: {known}" if head.little else ""
+        return Verdict("bad", head.says, f"{change}{gain}{after}{but}")
+    if head.outcome in ("look", "rejected"):
+        return Verdict("little", head.says, unsure_words(audit))
+    if head.little:
         return Verdict("little", "Little is known", f"{known}; no fault found in what is known")
     return Verdict(
-        "good", "Nothing to fix", f"{count(answered, 'check')} answered for {SCOPES.get(audit.scope, audit.scope)} work{rest}"
+        "good", head.says, f"{count(answered, 'check')} answered for {SCOPES.get(audit.scope, audit.scope)} work{rest}"
     )
 
 
@@ -136,7 +149,7 @@ def card(number: int, own: Sequence[Finding], plan: Plan, publications: Mapping[
         claim="; ".join(dict.fromkeys(plain(each.claim or each.title, LONG) for each in own[:4])),
         subjects=tuple(dict.fromkeys(plain(each.subject, 80) for each in own if each.subject)),
         why=plain(head.why, 2000),
-        cost=cost_words(head.cost) if head.cost else "",
+        cost=cost_or_basis(head),
         steps=tuple(_steps(own, planned)),
         check=plain(head.check or "", LONG),
         undo=undo or ((words,) if words else ()),
@@ -157,26 +170,27 @@ def _steps(own: Sequence[Finding], planned: Planned) -> Iterator[CardStep]:
     for step in steps:
         change = next((each for each in planned.changes if step.setting in each.settings), None)
         why = planned.left.get(step.setting or "", "") if step.where == "bios" and change is None else ""
+        lines = tuple(_lines_to_run(step, change, planned))
         yield CardStep(
             text=plain(step.text, LONG),
             restart=_RESTARTS.get(step.reboot, ""),
             first=tuple(step.before) if change is None else (),
-            lines=tuple(_lines_to_run(step, change, planned)),
+            lines=lines,
+            apply=tuple(step.apply) if lines else (),
             by_hand=plain(why, 200),
             unsure=step.verified is False,
         )
     if not steps:
-        yield CardStep(fix_words(own[0]), "", (), (), "", unsure=False)
+        yield CardStep(fix_words(own[0]), "", (), (), (), "", unsure=False)
 
 
 def _lines_to_run(step: Fix, change: Change | None, planned: Planned) -> Iterator[str]:
-    """Yield the lines to copy; of the BIOS those of the plan, and what makes them take effect."""
+    """Yield the lines to copy; of the BIOS those of the plan."""
     if step.where != "bios":
-        yield from (*step.commands, *step.apply)
+        yield from step.commands
     elif change is not None:
         before = [each for each in planned.changes if each.attribute in change.first]
-        lines = [each.command for each in (*before, change) if each.command] or list(step.commands)
-        yield from (*lines, *(step.apply if lines else ()))
+        yield from [each.command for each in (*before, change) if each.command] or step.commands
 
 
 def source(ref: str, publications: Mapping[str, Publication]) -> Source:
@@ -216,14 +230,13 @@ def _figures(measured: MeasuredFacts) -> Iterator[Figure]:
     whole = measured.machine
     if whole and (whole.triad or whole.load):
         what, rate = ("triad", whole.triad) if whole.triad else ("load", whole.load or 0.0)
-        yield _rate(
-            f"Memory bandwidth, {what}", throughput(rate), rate, _published(measured.published, what, rate), whole.ceiling
-        )
+        yield _rate(f"Memory bandwidth, {what}", rate, _published(measured.published, what, rate), measured.place_of(what, rate))
     if whole and whole.latency:
         one = _published(measured.published_latency, "latency", whole.latency)
         low, high = (one.low or one.high, one.high or one.low) if one else (None, None)
         beside = f"published {duration(low)} to {duration(high)}" if low and high and low != high else ""
-        beside = beside or (f"published {duration(low)}" if low else UNPUBLISHED)
+        place = measured.place_of("latency", whole.latency)
+        beside = beside or (f"published {duration(low)}" if low else plain(place.beside, LONG) if place else UNPUBLISHED)
         yield Figure("Memory latency", duration(whole.latency), beside, None, one.ref if one and low else "")
     if measured.flops:
         own = measured.flops
@@ -243,6 +256,8 @@ def _hpl(measured: MeasuredFacts) -> Iterator[Figure]:
         return
     bounds = [f"{percent(run.of_load)} of the peak under load" if run.of_load else ""]
     bounds += [f"{percent(run.of_base)} of that at base clock" if run.of_base else ""]
+    place = measured.place_of("hpl", run.rate)
+    bounds += [plain(place.beside, LONG)] if place and place.published else []
     yield Figure("HPL", flop_rate(run.rate), ", ".join(filter(None, bounds)), run.of_load or run.of_base)
 
 
@@ -250,14 +265,14 @@ def _published(found: Sequence[Compared], what: str, value: float) -> Compared |
     return next((one for one in found if what in one.name and "machine" in one.name and one.value == value), None)
 
 
-def _rate(name: str, shown: str, value: float, one: Compared | None, ceiling: float | None) -> Figure:
+def _rate(name: str, value: float, one: Compared | None, place: Place | None) -> Figure:
     low = (one.low or one.high) if one else None
     if one and low:
         high = one.high or low
         span = throughput(low) if low == high else f"{throughput(low).partition(' ')[0]} to {throughput(high)}"
-        return Figure(name, shown, f"{percent(value / low)} of the {span} published", value / low, one.ref)
-    beside = f"{percent(value / ceiling)} of the {throughput(ceiling)} that the DIMMs carry" if ceiling else UNPUBLISHED
-    return Figure(name, shown, beside, value / ceiling if ceiling else None)
+        return Figure(name, throughput(value), f"{percent(value / low)} of the {span} published", value / low, one.ref)
+    share = value / place.ceiling if place and place.ceiling else None
+    return Figure(name, throughput(value), plain(place.beside, LONG) if place else UNPUBLISHED, share)
 
 
 def percent(share: float | None) -> str:

@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from advisor.language.units import count, plain
 from advisor.model.audit.findings import Audit, Row
-from advisor.model.audit.rule import WHERES, Publication
+from advisor.model.audit.rule import WHERES, Publication, Verdict
+from advisor.model.audit.totals import verdicts_of
 from advisor.render.audit.page import facts_with_places
 from advisor.render.audit.summary import identity
 from advisor.render.audit.unseen import THERE, elsewhere, missing_facts, open_checks, tally
@@ -14,7 +15,7 @@ from advisor.render.audit.verdicts import state
 from advisor.render.commandline import word
 from advisor.render.jinja import fill
 from advisor.render.lines import text_of
-from advisor.render.report.content import ReportContent, plan_lines
+from advisor.render.report.content import ReportContent, plan_lines, withheld_line
 from advisor.render.report.drawings import dark_rules, embedded
 from advisor.render.report.findings import (
     FIXES,
@@ -38,16 +39,16 @@ from advisor.render.topology.svg import draw_svg
 
 def html_report(content: ReportContent, template: str, style: str) -> str:
     """Return the page: one file, without script and without request."""
-    return fill(template, {**values(content), "style": style, "dark": dark_rules()}, "report.html.j2")
+    return fill(template, {**values(content, form="-o report.html"), "style": style, "dark": dark_rules()}, "report.html.j2")
 
 
 def markdown_report(content: ReportContent, template: str) -> str:
     """Return the report for a ticket: without drawings."""
-    return fill(template, values(content, drawn=False), "report.md.j2")
+    return fill(template, values(content, form="--as md", drawn=False), "report.md.j2")
 
 
-def values(content: ReportContent, *, drawn: bool = True) -> dict[str, Any]:
-    """Return what the templates may use."""
+def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str, Any]:
+    """Return what the templates may use; ``form`` are the words that make the same kind of file again."""
     audit, machine, only = content.audit, content.machine, content.only
     harmful, minor = numbered(audit, minor=False, only=only), numbered(audit, minor=True, only=only)
     if only:  # whoever asks for a finding by its number wants all of it, however little it weighs
@@ -64,16 +65,20 @@ def values(content: ReportContent, *, drawn: bool = True) -> dict[str, Any]:
         "exhibits": exhibits(content.measurements if drawn else None, content.measured, machine),
         "races": race_exhibits(content.races, drawn=drawn),
         "elsewhere": not content.asker.live,
-        "again": " ".join(("advisor report", *map(word, (*content.asker.words, *_raced(content))))),
+        "again": " ".join(("advisor report", *map(word, (*content.asker.words, *_raced(content))), form)),
+        "options": "".join(f" {word(each)}" for each in content.asker.words),
+        "source": "".join(f" {word(each)}" for each in content.asker.source),
         "settings": _settings(audit, content.publications, only),
         "plan": content.plan,
         "by_hand": [
             (heading, lines) for heading, lines in plan_lines(content.plan, frozenset(each.id for each in (*cards, *rest)))
         ],
         "commands": _commands(content),
+        "apply": _apply(content),
         "scripts": content.scripts,
         "launches": () if only else content.launches,
         "only": bool(only),
+        "withheld": withheld_line(content),
         "launch_notes": _shared([line.notes for line in content.launches]),
         "not_seen": _not_seen(audit),
         "every": [_Shown(**each.__dict__, shown=at < FIXES and each in cards) for at, each in enumerate((*cards, *rest))],
@@ -237,20 +242,24 @@ class VerdictGroup(NamedTuple):
     lines: tuple[str, ...]
 
 
+_VERDICTS: Final[tuple[tuple[Verdict, str], ...]] = (
+    ("pass", "Checks passed"), ("unknown", "Checks that need more facts"), ("not-applicable", "Not applicable"),
+)  # fmt: skip
+
+
 def _verdicts(audit: Audit) -> list[VerdictGroup]:
-    kinds = (("pass", "Checks passed"), ("unknown", "Checks that need more facts"), ("not-applicable", "Not for this machine"))
     groups = []
-    for verdict_word, title in kinds:
-        found: dict[str, list[str]] = {}
-        for finding in audit.findings:
-            if finding.verdict == verdict_word:
-                lacks = ", ".join(plain(lack.fact, 80) for lack in finding.lacks)
-                claim = lacks or plain(finding.claim or "", 200)
-                found.setdefault(f"{finding.id}: {plain(finding.title, 200)}{f' ({claim})' if claim else ''}", []).append(
-                    plain(finding.subject or "", 60)
-                )
-        lines = tuple(f"{line}{_of(subjects)}" for line, subjects in found.items())
-        groups += [VerdictGroup(title, lines)] if lines else []
+    for verdict_word, title in _VERDICTS:
+        counted, partly = verdicts_of(audit, verdict_word)
+        lines: dict[str, list[str]] = {}
+        for finding in (each for own in (*counted.values(), *partly.values()) for each in own):
+            lacks = ", ".join(plain(lack.fact, 80) for lack in finding.lacks)
+            claim = lacks or plain(finding.claim or "", 200)
+            line = f"{finding.id}: {plain(finding.title, 200)}{f' ({claim})' if claim else ''}"
+            lines.setdefault(line, []).append(plain(finding.subject or "", 60))
+        number = f"{len(counted)}{f', and in part {len(partly)} counted elsewhere' if partly else ''}"
+        if lines:
+            groups.append(VerdictGroup(f"{title} ({number})", tuple(f"{line}{_of(names)}" for line, names in lines.items())))
     return groups
 
 
@@ -261,10 +270,14 @@ def _of(subjects: Iterable[str]) -> str:
 
 
 def _commands(content: ReportContent) -> list[str]:
-    """Return the vendor's lines that stage the changes, then those that make them take effect."""
-    staged = [change.command for change in content.plan.writes if change.command]
+    """Return the vendor's lines that stage the changes."""
+    return [change.command for change in content.plan.writes if change.command]
+
+
+def _apply(content: ReportContent) -> list[str]:
+    """Return the vendor's lines that make staged changes take effect: they reboot the machine."""
     steps = (step for finding in content.audit.found for step in finding.fix if step.where == "bios")
-    return [*staged, *dict.fromkeys(line for step in steps for line in step.apply)] if staged else []
+    return list(dict.fromkeys(line for step in steps for line in step.apply))
 
 
 _OFTEN: Final = 3

@@ -196,6 +196,10 @@ def _title(machine: Machine) -> str:
 
 def _processors(machine: Machine, topology: Topology) -> str:
     name = machine.cpu.model_name if machine.cpu else None
+    kinds = (machine.cpu.kinds if machine.cpu else None) or ()
+    if not name and kinds:
+        numbers = ((sum(bool(core.cpuset & kind.cpus) for core in topology.cores), plain(kind.name, 40)) for kind in kinds)
+        return " + ".join(f"{number} x {kind}" for number, kind in numbers)
     if not name:
         return f"processor not known{f' ({plain(machine.architecture, 40)})' if machine.architecture else ''}"
     number = len(topology.packages)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from advisor.errors import BadInput, BadValue
-from advisor.host.files import open_here
-from advisor.launch.failures import PLACEHOLDERS
-from advisor.launch.registry import launchers
+from advisor.host.trust import Use, open_trusted
+from advisor.jobs.failures import PLACEHOLDERS
+from advisor.jobs.registry import launchers
 
 MOST: Final = 1 << 16
 """Hosts of a job: more are refused."""
@@ -49,7 +49,7 @@ class Allocated:
 
     def scheduler_of(self, launcher: str) -> str | None:
         """Return whose job a line runs in: of srun, whose hosts have no names yet, it will be one of Slurm's."""
-        own = launchers()[launcher].JOB.schedulers
+        own = launchers()[launcher].job.schedulers
         return own[0] if self.placeholder is not None and own else self.scheduler
 
 
@@ -124,7 +124,7 @@ def hostfile(path: Path) -> Allocated:
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
             raise BadInput("larger than any list of hosts", file=str(path), cure=f"{MOST} hosts are the most")
-        with open_here(path) as file:
+        with open_trusted(path, Use.NAMED) as file:
             text = file.read(_LARGEST).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput("not text in UTF-8", file=str(path), cure="write one host per line") from error

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadValue
-from advisor.launch.environment import article, unusable, without_adapters, without_gpus
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.launchers import wrapper
-from advisor.launch.registry import Choice, choose, is_foreign
+from advisor.jobs.environment import article, unusable, without_adapters, without_gpus
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.place import place
+from advisor.jobs.registry import Choice, choose, is_foreign
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.devices import Locality
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import find_sockets
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import JobShape
-from advisor.place.place import place
 from advisor.render.commandline import BenchmarkStep
 from advisor.work import SILENT, Observer
 from advisor.work.bind import launch_or_wrap
@@ -117,7 +117,7 @@ class _Bench:
         placed = without_gpus(place(job, job_hosts.machines, allowed=allowed))
         plan = placed if job.strategy == "hca-near" else without_adapters(placed)
         choice = self._choice()
-        scheduler = job_hosts.hosts.scheduler_of(choice.launcher.NAME)
+        scheduler = job_hosts.hosts.scheduler_of(choice.launcher.name)
         wish = LaunchRequest(
             self.command,
             choice.version,
@@ -133,7 +133,7 @@ class _Bench:
     def notes(self) -> Iterator[str]:
         """Yield what to know of all lines."""
         choice = self._choice()
-        yield f"launcher: {choice.launcher.NAME}, {choice.version or 'version not known'}: {choice.why}"
+        yield f"launcher: {choice.launcher.name}, {choice.version or 'version not known'}: {choice.why}"
         yield from self.job_hosts.hosts.notes
         if self.hca is None:
             yield "no adapter is set: none has an active port, or no UCX is on this machine"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from advisor.errors import BadValue, CannotWork
 from advisor.host.files import PendingFile, begin_file
-from advisor.launch.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch
-from advisor.launch.registry import launchers
+from advisor.host.site import template_files, template_text
+from advisor.jobs.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch
+from advisor.jobs.registry import launchers
 from advisor.model.folded_plan import fold
 from advisor.model.placement import Placement
-from advisor.paths import template_files, template_text, templates
+from advisor.model.secrecy import without_secrets
+from advisor.paths import templates
 from advisor.render.binding.ranks import plan_lines
 from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, launch_script
 from advisor.render.jinja import fill
@@ -67,7 +69,7 @@ def write_folder(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
 def _fill(file: BinaryIO, lines: Iterable[str]) -> None:
     each = iter(lines)
     while some := list(islice(each, _AT_ONCE)):
-        file.write(("\n".join(some) + "\n").encode("utf-8", "surrogateescape"))
+        file.write((without_secrets("\n".join(some)) + "\n").encode("utf-8", "surrogateescape"))
 
 
 FOLDER: Final = "job"
@@ -149,7 +151,7 @@ def _wanted_templates(made: "Binding") -> dict[str, str]:
 
     A launcher that runs under all has the usual ones; on machines with Slurm's files ours of other schedulers are left out.
     """
-    own, files = launchers()[made.launch.launcher].JOB.schedulers, template_files(FOLDER)
+    own, files = launchers()[made.launch.launcher].job.schedulers, template_files(FOLDER)
     wanted = {name for name in files if name not in JOB_SCRIPTS or name in (USUAL_SCRIPTS if own is None else own)}
     if own is None and any(each.slurm_conf or each.slurm_nodes for each in made.job_hosts.machines):
         ours = {name for name, path in files.items() if name in JOB_SCRIPTS and path.is_relative_to(templates())}
@@ -161,7 +163,7 @@ def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str,
     """Return what a template of a job script may use."""
     placement, hosts = made.placement, made.job_hosts.hosts
     runs = list(_runs(placement))
-    job = launchers()[made.launch.launcher].JOB
+    job = launchers()[made.launch.launcher].job
     named = [] if hosts.placeholder else [host.name for host in placement.hosts if host.name]
     return {
         "name": re.sub(r"[^A-Za-z0-9._-]", "_", Path(command[0]).name)[:60] or "job",

@@ -7,10 +7,11 @@ from typing import Final
 
 from advisor.errors import BadValue
 from advisor.host.live import LiveHost, find
+from advisor.jobs.environment import openmp, without_adapters, without_gpus
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.place import place
+from advisor.jobs.registry import Choice, choose
 from advisor.know.platforms import match_platform
-from advisor.launch.environment import openmp, without_adapters, without_gpus
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.registry import Choice, choose
 from advisor.measure.contract import part_named
 from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grid, grown, hpl_dat, steps_to
 from advisor.measure.idle_check import free_memory
@@ -19,7 +20,6 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Part, Task
 from advisor.model.placement import Placement
-from advisor.place.place import place
 from advisor.render.commandline import BenchmarkStep
 from advisor.work import SILENT, Observer
 from advisor.work.bind import launch_or_wrap
@@ -118,8 +118,8 @@ class HplJob:
 
     def launch(self, command: tuple[str, ...]) -> Launch:
         """Return the line of a command; srun is given the hosts where it may not take all of the job's."""
-        launcher = self.choice.launcher.NAME
-        fewer = bool(self.choice.launcher.JOB.schedulers) and self.hosts < self.job and self.job_hosts.hosts.placeholder is None
+        launcher = self.choice.launcher.name
+        fewer = bool(self.choice.launcher.job.schedulers) and self.hosts < self.job and self.job_hosts.hosts.placeholder is None
         scheduler = None if fewer else self.job_hosts.hosts.scheduler_of(launcher)
         wish = LaunchRequest(command, self.choice.version, scheduler=scheduler, environment=self.environment)
         return launch_or_wrap(self.choice, self.placement, wish)[0]
@@ -157,7 +157,7 @@ def hpl_job(
     job_hosts = hosts_of_job(host_options, (KERNEL,), environment, observer)
     choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
     version = choice.version or "version not known"
-    said = (f"launcher: {choice.launcher.NAME}, {version}: {choice.why}", *host_notes(job_hosts.hosts))
+    said = (f"launcher: {choice.launcher.name}, {version}: {choice.why}", *host_notes(job_hosts.hosts))
     return HplJob(
         job_hosts, choice, placed(job_hosts, options, job_hosts.affinity), options, said, job=max(1, len(job_hosts.hosts.names))
     )

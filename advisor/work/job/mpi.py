@@ -9,7 +9,7 @@ from typing import Final
 
 from advisor.errors import CannotWork
 from advisor.host.live import LiveHost, find
-from advisor.launch.launcher import Launch
+from advisor.jobs.launcher import Launch
 from advisor.measure.build import Builder, Compiler, PrebuiltPrograms, cache_folder, cpu_of, flags_for
 from advisor.measure.mpi import LaunchOutput, find_blas, find_mpicc, launch_output, mpi_recipe
 from advisor.model.hardware.machine import Machine

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.host.live import LiveHost
-from advisor.launch.environment import article, is_up, unusable, without_adapters, without_gpus
-from advisor.launch.launcher import Launch, LaunchRequest
-from advisor.launch.registry import Choice, choose, is_foreign
+from advisor.jobs.environment import article, is_up, unusable, without_adapters, without_gpus
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.place import place
+from advisor.jobs.registry import Choice, choose, is_foreign
 from advisor.measure.idle_check import conditions
 from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.network_results import RankPlan, read_network
@@ -22,7 +23,6 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Task
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import Placement
-from advisor.place.place import place
 from advisor.work import SILENT, Observer
 from advisor.work.bind import launch_or_wrap
 from advisor.work.job.allocation import placeholders
@@ -87,7 +87,7 @@ class Experiment:
             command=command,
             version=self.choice.version,
             exact=self.launcher_options.exact,
-            scheduler=self.job_hosts.hosts.scheduler_of(self.choice.launcher.NAME),
+            scheduler=self.job_hosts.hosts.scheduler_of(self.choice.launcher.name),
             environment=self._settings(leg.hca),
         )
         made, _ = launch_or_wrap(self.choice, placement, wish)
@@ -130,7 +130,7 @@ def experiment(
     found = network_runs(job_hosts.machines, hcas if hosts > 1 else (), options.per, hosts=hosts)
     if hosts == 1:
         notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
-    how = f"launcher: {choice.launcher.NAME}, {choice.version or 'version not known'}: {choice.why}"
+    how = f"launcher: {choice.launcher.name}, {choice.version or 'version not known'}: {choice.why}"
     said = (how, *host_notes(job_hosts.hosts), *notes)
     made = Experiment(job_hosts, launcher_options, choice, options, found, said, asked)
     _ = made.sizes  # refused before anything is built
@@ -288,7 +288,7 @@ def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None
     heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
     version = f" {made.choice.version}" if made.choice.version else ""
     hosts = made.job_hosts.hosts.names or (os.uname().nodename,)
-    seat = RankPlan(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.NAME}{version}", made.asked)
+    seat = RankPlan(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.name}{version}", made.asked)
     try:
         found, why = read_network(leg, task, seat, heard.lines), heard.why
     except BadInput as error:

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from advisor.errors import BadInput, BadValue
+from advisor.host.node_lists import members
+from advisor.work.bios_files import text_of
+from advisor.work.job.allocation import expand
 
 _LARGEST: Final = 16 << 20
 
 
 def names_of(text: str, what: str = "node") -> tuple[str, ...]:
     """Return what a list names: names with brackets as Slurm writes them, groups of ClusterShell, addresses with a port."""
-    from advisor.work.job.allocation import expand
-
     found: list[str] = []
     for part in re.split(r",(?![^\[\]]*\])", text.strip()):
         if part.startswith("@"):
@@ -29,7 +30,6 @@ def names_of(text: str, what: str = "node") -> tuple[str, ...]:
 def _of_group(name: str, what: str) -> tuple[str, ...]:
     if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", name):
         raise BadValue(f"{name[:60]} is no name of a group", cure="write such as @rack1")
-    from advisor.host.node_lists import members
 
     names = members(name)
     if not names:
@@ -40,8 +40,6 @@ def _of_group(name: str, what: str) -> tuple[str, ...]:
 
 def names_in(path: Path, what: str = "node") -> tuple[str, ...]:
     """Return what the lines of a file name, as -w takes them; a # begins a comment."""
-    from advisor.work.bios import text_of
-
     found: list[str] = []
     for number, line in enumerate(text_of(path, _LARGEST, f"any list of {what}s").splitlines(), 1):
         text = line.partition("#")[0].strip()

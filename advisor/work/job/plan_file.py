@@ -26,7 +26,7 @@ _ROOM = 720 << 20
 """Bytes that the values of a plan may announce: those of 500,000 ranks spelt out, as many as a document may have."""
 _PARTS = 100_000
 """Objects that are no ranks: those of a topology, and the slots of unlike nodes."""
-_CURE = "write it with advisor bind -o DIR"
+_CURE = "write it with advisor bind -o DIR -- ./app"
 _KEYS = ("rank", "host", "local", "cpus", "memory", "nodes")
 _RANK: Final = TypeAdapter(PlannedRank)
 

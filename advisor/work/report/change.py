@@ -1,6 +1,7 @@
 """Puts two reports side by side: what changed, and what it brought."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,10 @@ class ChangeReport:
 def two_machines(words: Sequence[str]) -> tuple[str | None, str | None]:
     """Return the two machines that are compared; '-' is this one."""
     if len(words) == 1 and Path(words[0]).exists():
-        raise BadValue(f"{words[0]} is one machine", cure=f"write advisor report --from {words[0]}, or name two: BEFORE AFTER")
+        raise BadValue(
+            f"{words[0]} is one machine",
+            cure=f"write advisor report --from {shlex.quote(words[0])} -o node.html, or name two: BEFORE AFTER",
+        )
     if len(words) == 1 and not {".", "/"} & set(words[0]):
         name = words[0][:60]
         raise BadValue(f"{name} is no capture", cure=f"a finding is chosen with --only {name}, a machine with --from")

@@ -54,8 +54,8 @@ def _named(shape: str, threads: int) -> str:
 
 def _launch(machine: "Machine", shape: str, options: dict[str, Any]) -> "LaunchLine | None":
     """Return one line; None where the machine cannot take such a job."""
-    from advisor.launch.registry import title_of
-    from advisor.place.place import place
+    from advisor.jobs.place import place
+    from advisor.jobs.registry import title_of
     from advisor.render.commandline import word
     from advisor.render.report.content import LaunchLine
     from advisor.work import bind
@@ -71,5 +71,5 @@ def _launch(machine: "Machine", shape: str, options: dict[str, Any]) -> "LaunchL
         return None
     set_first = " ".join(f"{name}={word(value)}" for name, value in sorted(made.environment.items()))
     line = " ".join(map(word, made.argv))
-    told = (f"needs {', '.join(made.files)}, which advisor bind -o FOLDER writes",) if made.files else ()
+    told = (f"needs {', '.join(made.files)}, which advisor bind -o DIR -- ./app writes",) if made.files else ()
     return LaunchLine(shape, f"{set_first} {line}".strip(), title_of(made.launcher), (*told, *placement.notes))

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from advisor.model.hardware.machine import Machine
     from advisor.render.report.content import ReportContent, Script
     from advisor.render.tune import RacePage
-    from advisor.work.audit import Audited, MeasureNow
-    from advisor.work.bios import BiosInput
+    from advisor.work.audit import Audited, MeasuresNow
+    from advisor.work.bios_files import BiosInput
     from advisor.work.checklist import TuningChecklist
+    from advisor.work.report.audience import Audience
 
 ReportForm = Literal["html", "md", "json"]
 """A page for a browser, text for a ticket, a document that diff, audit and report read again."""
@@ -80,16 +81,18 @@ def report(
     site: Sequence[Path] = (),
     bios: "Sequence[Path] | BiosInput" = (),
     measurements: Sequence[Path] = (),
-    measure: "MeasureNow | None" = None,
+    measure: "MeasuresNow | None" = None,
     only: Sequence[str] = (),
     again: Sequence[str] = (),
     tuned: Sequence[Path] = (),
+    audience: "Audience" = "internal",
     observer: Observer = SILENT,
 ) -> Report:
     """Return the report of a machine; ``source`` None is this one. Nothing is measured unless ``measure`` says what.
 
     ``only`` keeps some findings, each by its number in the audit or its rule's id. ``again`` are the words
     with which a command line gives the same ``bios``. ``tuned`` are folders of advisor tune, whose races it shows.
+    From a vendor or the public what names people, hosts and networks is withheld.
     """
     from advisor.work.audit import audit
     from advisor.work.judgement import rule_named
@@ -100,11 +103,15 @@ def report(
     for folder in tuned:
         read_journal(folder)  # what is none is refused before anything is measured
     files = tuple(measurements) or _inside(source)
-    audited = audit(source, scope, site=site, bios=bios, measurements=files, measure=measure, observer=observer)
+    audited = audit(
+        source, scope, site=site, bios=bios, measurements=files, measure=measure, audience=audience, observer=observer
+    )
     chosen = [rule_named(audited.judgement, name).id for name in only]
     for name in (name for name in chosen if name not in audited.numbers):
         raise BadValue(f"{name} found nothing on this machine", cure=f"see why: advisor explain {name}")
     content = content_of(audited, source, again or _named(bios), tuple(measurements), chosen)
+    if audience != "internal":  # paths of files name people
+        content = replace(content, audience=audience, asker=content.asker._replace(words=()))
     return Report(audited, replace(content, races=tuple(_races(tuned, audited.machine))))
 
 
@@ -117,7 +124,7 @@ def _races(folders: Sequence[Path], machine: "Machine") -> "Iterator[RacePage]":
 
 def _named(bios: "Sequence[Path] | BiosInput") -> tuple[str, ...]:
     """Return the options that give the same files again."""
-    from advisor.work.bios import BiosInput
+    from advisor.work.bios_files import BiosInput
 
     return () if isinstance(bios, BiosInput) else tuple(word for file in bios for word in ("--bios", str(file)))
 

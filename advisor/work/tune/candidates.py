@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from advisor.errors import BadValue
+from advisor.jobs.place import place
+from advisor.jobs.place_cores import device_names
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import STRATEGIES, JobShape, Placement
-from advisor.place.place import place
-from advisor.place.resources import device_names
 from advisor.tune.candidates import MOST, Candidate, Seats, distinct, splits
 
 _FIRST = ("auto", *STRATEGIES)

@@ -2,33 +2,42 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from advisor.errors import BadInput
 from advisor.host.journal import FILE, JournalFile, Kind
+from advisor.host.trust import Use
 
 _KIND: Final = Kind(
     "a race", "advisor-tune-journal/1", cure="begin a race of its own with another -o DIR", other="another folder with -o"
 )
 
 
+_Whole = Annotated[int, Field(ge=0, strict=True)]
+_Seconds = Annotated[float, Field(ge=0)]
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of one line."""
 
-    block: int
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False, extra="forbid")
+
+    block: _Whole
     """0 is the warm-up."""
-    candidate: int
-    figure: float | None
+    candidate: _Whole
+    figure: Annotated[float, Field(gt=0)] | None
     """Seconds, or what --metric read; None of a run that does not count."""
-    seconds: float
+    seconds: _Seconds
     """How long it took."""
-    at: float
+    at: _Seconds
     """Seconds that the race had taken when it ended, those before an interruption too."""
     why: str | None = None
     """Why it does not count."""
     timed_out: bool = False
-    attempt: int = 1
+    attempt: _Whole = 1
     busy: tuple[str, ...] = ()
     """Who else worked on the machine."""
 
@@ -76,28 +85,29 @@ def begun(folder: Path, head: dict[str, Any]) -> Journal:
 
 def resumed(folder: Path) -> Journal:
     """Return the journal of a race that was begun, ready to be gone on with; a line that was cut off is dropped."""
-    journal, size = _read(folder)
+    journal, size = _read(folder, Use.RUNS)
     journal.file = _KIND.go_on(folder, size, cure="; copy the folder to where it can")
     return journal
 
 
-def read_journal(folder: Path) -> Journal:
-    """Return the journal of a race, to be looked at."""
-    return _read(folder)[0]
+def read_journal(folder: Path, use: Use = Use.NAMED) -> Journal:
+    """Return the journal of a race, to be looked at; ``use`` says where more is done with it."""
+    return _read(folder, use)[0]
 
 
-def _read(folder: Path) -> tuple[Journal, int]:
-    lines, size = _KIND.read(folder)
+def _read(folder: Path, use: Use) -> tuple[Journal, int]:
+    lines, size = _KIND.read(folder, use)
     path = folder / FILE
     return Journal(path, lines[0], [_run(each, str(path), number) for number, each in enumerate(lines[1:], 2)]), size
 
 
+_RUN: Final = TypeAdapter(Run)
+
+
 def _run(found: dict[str, Any], name: str, number: int) -> Run:
     try:
-        run = Run(**{**found, "busy": tuple(found.get("busy") or ())})
-        good = run.block >= 0 and run.candidate >= 0 and run.seconds >= 0 and (run.figure is None or run.figure > 0)
-    except TypeError:
-        good = False
-    if not good:
-        raise BadInput("is not a run of a race", file=name, place=f"line {number}", cure=_KIND.cure)
+        run = _RUN.validate_python(found)
+    except ValidationError as error:
+        place = f"line {number}, {'.'.join(map(str, error.errors(include_url=False, include_input=False)[0]['loc']))[:60]}"
+        raise BadInput("is not a run of a race", file=name, place=place, cure=_KIND.cure) from error
     return run

@@ -53,7 +53,7 @@ def replayed(folder: Path) -> Raced:
             RaceField(lines, JobHosts(Allocated(), (Machine(),))), Race(len(lines), float(head["worth"])), journal, metric,
             Limits(runs=_ENDLESS, seed=int(head["seed"])),
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadInput("the head of the race is damaged", file=str(folder), cure="give the folder of a race") from error
     with suppress(_EndOfJournalError):
         _Replay(raced, Machine(), SILENT).run()

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.launch.lint.line import Line, Said, parse
-from advisor.launch.lint.rewrite import BINDING
-from advisor.launch.lint.translate import command as program_of
-from advisor.launch.registry import of_lines
+from advisor.jobs.line import BINDING, parse
+from advisor.jobs.lint import command as program_of
+from advisor.jobs.registry import of_lines
+from advisor.jobs.request import Line, Said
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Lint

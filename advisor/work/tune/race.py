@@ -14,11 +14,12 @@ from advisor.host.live import LiveHost
 from advisor.measure.resources import Resources
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import identity_of
+from advisor.model.secrecy import screened
 from advisor.paths import template
-from advisor.render.jinja import probe_words
 from advisor.render.tune import in_time
 from advisor.tune.race import Race, Verdict, order
 from advisor.work import SILENT, Observer, measure
+from advisor.work.probe import probe_words
 from advisor.work.tune.budget import Budget, Limits
 from advisor.work.tune.journal import Journal, Run, begun, read_journal, resumed
 from advisor.work.tune.line import RaceField, write
@@ -70,7 +71,7 @@ def race_lines(
     if len(found.lines) < 2:
         raise CannotWork("there is nothing to race: no other placement of this job fits and gives its ranks something else")
     machine = found.job_hosts.machines[0]
-    head = _head(found, limits, machine, asked)
+    head = screened(_head(found, limits, machine, asked))
     if resume:
         _must_fit(read_journal(folder).head, head, folder)
     journal = resumed(folder) if resume else begun(folder, head)

@@ -12,7 +12,7 @@ from advisor.errors import BadValue, CannotWork
 from advisor.host.base import Ran, Why
 from advisor.host.files import open_here
 from advisor.host.live import LiveHost
-from advisor.launch.failures import why_failed
+from advisor.jobs.failures import why_failed
 from advisor.model.hardware.topology import Topology
 from advisor.model.observed_binding import GatheredReports, PlannedRank
 from advisor.work.tune.line import RaceLine

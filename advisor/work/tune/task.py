@@ -10,10 +10,12 @@ from pydantic import ValidationError
 
 from advisor.errors import BadInput, BadValue, in_words
 from advisor.host.files import begin_file
+from advisor.host.trust import Use, trusted
 from advisor.language.units import plain
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import machine_mismatch
 from advisor.model.race_result import Learned
+from advisor.model.secrecy import WITHHELD, screened
 from advisor.render.tune import PlannedRace
 from advisor.tune.candidates import what_ranks_get
 from advisor.work import SILENT, Observer
@@ -107,12 +109,13 @@ def tune_line(
     if asked is None:
         raise BadValue("no line to tune", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
     place = checked(folder or Path(f"tune-{_name(asked.command)}"))
+    trusted(place, Use.RUNS)  # before anything is started
     metric = metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better)
     found = field_of(asked, observer)
     raced = race_lines(found, metric, limits, place, asked=asked.document(), resume=resume, observer=observer)
     if (proven := learned(raced)) is not None:
         file = begin_file(place / LEARNED)
-        file.file.write((json.dumps(proven.model_dump(mode="json", by_alias=True), indent=1) + "\n").encode())
+        file.file.write((json.dumps(screened(proven.model_dump(mode="json", by_alias=True)), indent=1) + "\n").encode())
         file.finish()
     return tuned(raced, place)
 
@@ -125,9 +128,12 @@ def _name(command: Sequence[str]) -> str:
 
 def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
     """Return what the race of a folder was asked."""
-    head = read_journal(folder).head
+    head = read_journal(folder, Use.RUNS).head
     try:
         found = head["asked"]
+        if WITHHELD in str(found["command"]) + str(found.get("settings")):
+            cure = "begin a race with another -o DIR; credentials are best passed in the environment or a file"
+            raise BadInput("its line has a credential, which no journal keeps", file=str(folder), cure=cure)
         asked = Asked(**{**found, "command": tuple(found["command"]), "settings": tuple(found.get("settings") or ())})
         return asked, Limits(float(head["worth"]), limits.minutes, limits.runs, limits.timeout, limits.busy_ok, int(head["seed"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -137,6 +143,7 @@ def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
 def read_learned(file: Path) -> Learned:
     """Return what a race found: of a file, or of a race's folder."""
     name = str(file / LEARNED if file.is_dir() else file)
+    trusted(name, Use.NAMED)
     try:
         return Learned.model_validate_json(read_bytes(name, "result of advisor tune"))
     except ValidationError as error:

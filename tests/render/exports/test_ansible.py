@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.render.exports.ansible import group_name
+from advisor.render.exports.ansible import inventory as fleet_inventory
 from tests import exports
 from tests.conftest import Golden
 from tests.exports import text_of
@@ -96,3 +97,13 @@ def test_what_is_not_known_is_null() -> None:
 def test_groups_are_letters_digits_and_underscores() -> None:
     """Ansible warns of any other."""
     assert group_name("advisor", "drift_hcas.mlx5_0.ports[1]") == "advisor_drift_hcas_mlx5_0_ports_1_"
+
+
+def test_what_looks_like_a_template_is_marked_unsafe() -> None:
+    """Ansible would evaluate it with the rights of whoever runs the playbook; the mark is that of its own JSON."""
+    found = exports.fleet().fleet
+    assert found is not None
+    wrong = found.wrong[0].model_copy(update={"rule": "{{ lookup('pipe', 'id') }}"})
+    variables = fleet_inventory(found.model_copy(update={"wrong": (wrong,)}), "advisor")["_meta"]["hostvars"]
+    assert variables["n002"]["advisor_findings"] == [{"__ansible_unsafe": "{{ lookup('pipe', 'id') }}"}]
+    assert variables["n001"]["advisor_kind"] == "A"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from advisor.exports.export import export
 from advisor.model.node_sets import expanded
 from advisor.render.export import ExportSubject
 from advisor.render.exports.nhc import target
-from advisor.work.report.exports import export
 from tests import exports
 from tests.exports import text_of
 from tests.machines.catalogue import tree

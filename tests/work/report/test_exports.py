@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput, BadValue
+from advisor.exports import export as exports
+from advisor.exports.export import export, formats, is_fleet, read_at, saved_audit, usual_node
 from advisor.fleet.fold import OWN_NAME
 from advisor.render.export import built_in
 from advisor.work.audit import audit
-from advisor.work.report import exports
-from advisor.work.report.exports import export, formats, is_fleet, read_at, saved_audit, usual_node
 from tests.fleet.planted import shape
 from tests.machines.catalogue import write_archive
 
@@ -63,6 +63,15 @@ def test_what_a_saved_audit_holds_is_what_the_audit_says(node: str, saved: str) 
     assert kept is not None
     order = sorted(kept.findings, key=repr), sorted(fresh.findings, key=repr)
     assert (order[0], kept.settings, kept.platform) == (order[1], fresh.settings, fresh.platform)
+
+
+def test_an_audit_saved_by_an_older_version_is_read_back(saved: str, tmp_path: Path) -> None:
+    """The findings of version 1 were all verdicts."""
+    data = json.loads(Path(saved).read_text())
+    data |= {"schema": "advisor-audit/1", "findings": data.pop("verdicts")}
+    del data["totals"]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    assert saved_audit(str(tmp_path / "old.json")) == saved_audit(saved)
 
 
 def test_a_damaged_audit_is_refused_in_one_line(saved: str, tmp_path: Path) -> None:
@@ -158,6 +167,6 @@ def test_a_site_s_template_is_a_format_and_takes_no_name_of_ours(
     (tmp_path / "export").mkdir()
     for name in ("site", "junit"):
         (tmp_path / "export" / f"{name}.j2").write_text("{#- the name -#}\n{{ machine.name }}\n")
-    monkeypatch.setattr("advisor.paths.SITE_TEMPLATES", (tmp_path,))
+    monkeypatch.setattr("advisor.host.site.TEMPLATES", (tmp_path,))
     assert (export("site", node).text, formats()["junit"] is built_in()["junit"]) == ("c6525\n", True)
     assert exports.export_format("site").proven == "a template of your own"

@@ -7,8 +7,8 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadInput, BadValue
-from advisor.work.report.exports import export
-from advisor.work.report.slurm_check import check_slurm
+from advisor.exports.export import export
+from advisor.exports.slurm_check import check_slurm
 from tests.machines.catalogue import write_archive
 from tests.machines.read import seen_by_lstopo
 

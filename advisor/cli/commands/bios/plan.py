@@ -11,25 +11,23 @@ Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
 Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from advisor.bios.door import Door
+from advisor.bios.many import Kept
+from advisor.bios.plan import PlannedBios, Planner, plan_bios
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import Asked, answer, asks_bmcs
 from advisor.cli.output import Terminal, emit_json, emit_text
 from advisor.errors import BadValue
 from advisor.host.files import write_file
 from advisor.work import SILENT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from advisor.work.bmc.door import Door
-    from advisor.work.bmc.plan import PlannedBios
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule, setting or attribute; may be repeated.")
@@ -48,8 +46,6 @@ def run(
     measurements: opt.MeasurementsOption = None,
 ) -> int:
     """Plan the BIOS changes."""
-    from advisor.work.bmc.plan import Planner, plan_bios
-
     opt.at_most_one({"--bios": bool(bios), "--bmc and -w": bool(asked.doors)})
     make = partial(plan_bios, source=source, scope=scope, only=only or (), site=rules or (), measurements=measurements or ())
     if asked.many and source is None:
@@ -65,15 +61,13 @@ def run(
     return 0
 
 
-def _many(asked: Asked, plan: "Callable[[Door], PlannedBios]") -> int:
+def _many(asked: Asked, plan: Callable[[Door], PlannedBios]) -> int:
     """Plan for each of many, into a file of its own."""
-    from advisor.work.bmc.fleet import Kept
-
     place = asked.form.output
     if place is None:
         raise BadValue("several plans go into several files", cure="write -o plans/%h.yaml")
 
-    def task(door: "Door") -> Kept:
+    def task(door: Door) -> Kept:
         file = asked.file(place, door)
         found = plan(door)
         write_file(file, found.text().encode())
@@ -82,7 +76,7 @@ def _many(asked: Asked, plan: "Callable[[Door], PlannedBios]") -> int:
     return answer(replace(asked, form=replace(asked.form, output=None)), "plan", task, lambda *_, **__: "")
 
 
-def _write(found: "PlannedBios", output: "Path | None", *, json: bool) -> None:
+def _write(found: PlannedBios, output: Path | None, *, json: bool) -> None:
     if json:
         emit_json(found.document(), output)
         return

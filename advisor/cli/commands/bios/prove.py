@@ -15,8 +15,11 @@ from typing import Annotated
 
 import typer
 
+from advisor.bios.page import proof_page
+from advisor.bios.prove import prove_bios
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import Asked, PlanArgument, answer, asks_bmcs
+from advisor.cli.output import Terminal
 from advisor.errors import BadValue
 from advisor.work import SILENT
 
@@ -38,10 +41,6 @@ def run(
     wait: Wait = 0,
 ) -> int:
     """Ask the witnesses."""
-    from advisor.cli.output import Terminal
-    from advisor.render.bios import proof_page
-    from advisor.work.bmc.prove import prove_bios
-
     if (before is None) != (after is None):
         raise BadValue("--before and --after go together", cure="give the runs before the change and those after it")
     observer = SILENT if asked.many else Terminal()

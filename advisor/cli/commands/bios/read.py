@@ -11,25 +11,20 @@ Example: advisor bios read --bmc bmc01 --login-file ~/.bmc --ca site-ca.pem -o b
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from advisor.bios.door import Door
+from advisor.bios.many import Kept
+from advisor.bios.page import read_page
+from advisor.bios.reading import BiosReading, read_bios
 from advisor.cli.bmc_options import Asked, answer, asks_bmcs, or_own
 from advisor.cli.output import emit_json
-
-if TYPE_CHECKING:
-    from advisor.work.bmc.door import Door
-    from advisor.work.bmc.fleet import Kept
-    from advisor.work.bmc.read import BiosReading
 
 
 @asks_bmcs
 def run(*, asked: Asked) -> int:
     """Read the BIOS."""
-    from advisor.render.bios import read_page
-    from advisor.work.bmc.fleet import Kept
-    from advisor.work.bmc.read import read_bios
 
-    def task(door: "Door") -> "BiosReading | Kept":
+    def task(door: Door) -> BiosReading | Kept:
         place = asked.form.output and asked.file(asked.form.output, door)
         found = read_bios(door)
         if place is None:

@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from advisor.bios.page import restart_page
+from advisor.bios.restart import restart_server
 from advisor.cli.bmc_options import Asked, Yes, asks_bmcs, change
 from advisor.errors import BadValue
 
@@ -23,9 +25,6 @@ NoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The server is in no S
 @asks_bmcs
 def run(*, asked: Asked, node: Node = None, no_slurm: NoSlurm = False, yes: Yes = False) -> int:
     """Restart the server."""
-    from advisor.render.bios import restart_page
-    from advisor.work.bmc.restart import restart_server
-
     if asked.many and node is not None:
         raise BadValue("--node names one server", cure="leave it out: of several, each BMC reports its own")
     sent: dict[str, str] = {}

@@ -11,14 +11,13 @@ Example: advisor bios stage plans/%h.yaml -w 'bmc[001-400]' --record before/%h.j
 Example: advisor bios stage plan.yaml --bmc bmc01 --yes --record before.json
 """
 
+from advisor.bios.stage import stage_bios
 from advisor.cli.bmc_options import Asked, PlanArgument, RecordFile, Yes, asks_bmcs, change, staged_page
 
 
 @asks_bmcs
 def run(plan: PlanArgument, *, asked: Asked, record: RecordFile = None, yes: Yes = False) -> int:
     """Stage the changes."""
-    from advisor.work.bmc.stage import stage_bios
-
     return change(
         asked,
         "stage",

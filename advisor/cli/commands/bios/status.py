@@ -4,15 +4,14 @@ Group: Change the BIOS
 Example: advisor bios status --bmc bmc01
 """
 
+from advisor.bios.page import status_page
+from advisor.bios.stage import bios_status
 from advisor.cli.bmc_options import Asked, answer, asks_bmcs, or_own
 
 
 @asks_bmcs
 def run(*, asked: Asked) -> int:
     """Say what waits."""
-    from advisor.render.bios import status_page
-    from advisor.work.bmc.stage import bios_status
-
     return answer(
         or_own(asked), "status", bios_status, lambda found, width, **_: status_page(found.document(), found.reading.owner, width)
     )

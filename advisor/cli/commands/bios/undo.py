@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from advisor.bios.stage import undo_bios, without_advisor
 from advisor.cli.bmc_options import Asked, RecordFile, Yes, asks_bmcs, change, staged_page
 from advisor.cli.output import say
 
@@ -25,8 +26,6 @@ Saved = Annotated[
 @asks_bmcs
 def run(saved: Saved, *, asked: Asked, record: RecordFile = None, by_hand: ByHand = False, yes: Yes = False) -> int:
     """Take a change back."""
-    from advisor.work.bmc.undo import undo_bios, without_advisor
-
     if by_hand:
         say(without_advisor(saved))
         return 0

@@ -14,11 +14,15 @@ Example: advisor fleet audit 'captures'/*.tar.gz --json
 Example: advisor fleet audit fleet/ --fail-on high --exclude odd.nodes
 """
 
+from functools import partial
 from pathlib import Path
 
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.page import excluded_text, fleet_page
+from advisor.host.files import write_file
 
 
 @fleet_opt.captures_first
@@ -37,14 +41,11 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Audit many nodes."""
-    from advisor.host.files import write_file
-    from advisor.render.fleet.screen import excluded_text, fleet_page
-    from advisor.work.fleet.audit import audit_fleet
-
     observer = Terminal()
     found = audit_fleet(places, scope, site=rules or (), observer=observer)
     if exclude is not None:
         write_file(exclude, f"{found.fleet.exclude}\n".encode())
         observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
-    show(Form(output, json, width, not no_color), found.document, lambda: fleet_page(found.fleet, verbose=verbose, width=width))
+    page = partial(fleet_page, found.fleet, [str(place) for place in places], verbose=verbose, width=width)
+    show(Form(output, json, width, not no_color), found.document, page)
     return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))

@@ -17,6 +17,8 @@ import typer
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit_json, show
 from advisor.errors import BadValue
+from advisor.fleet.baseline import checked_fleet, saved_baseline
+from advisor.fleet.page import check_page
 
 Words = Annotated[list[str], typer.Argument(metavar="save DIR | check FILE DIR", help="What to do, and with which fleet.")]
 
@@ -32,9 +34,6 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Save or check a baseline."""
-    from advisor.render.fleet.baseline import check_page
-    from advisor.work.fleet.baseline import checked_fleet, saved_baseline
-
     site, observer = rules or (), Terminal()
     match words:
         case ["save", first, *more]:

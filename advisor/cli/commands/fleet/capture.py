@@ -20,6 +20,9 @@ from advisor.cli import fleet_options as fleet
 from advisor.cli import node_options as nodes
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
+from advisor.fleet.capture import CaptureOptions, age, capture_fleet
+from advisor.fleet.page import captured_page
+from advisor.host.errands import Way
 
 
 def run(
@@ -40,11 +43,6 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Capture many nodes."""
-    from advisor.host.errands import Way
-    from advisor.render.fleet.answers import captured_page
-    from advisor.work.fleet.answers import age
-    from advisor.work.fleet.capture import CaptureOptions, capture_fleet
-
     oldest = None if fresh_after is None else age(fresh_after)
     how = CaptureOptions(Way(slurm, fan_out, timeout), oldest, again)
     done = capture_fleet(nodes.named(where, hosts), folder, how, Terminal())

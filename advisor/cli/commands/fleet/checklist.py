@@ -11,6 +11,8 @@ from pathlib import Path
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
+from advisor.fleet.page import checklist_page
+from advisor.fleet.plan import fleet_checklist
 
 
 @fleet_opt.captures_first
@@ -25,9 +27,6 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Print the steps of each kind."""
-    from advisor.render.fleet.steps import checklist_page
-    from advisor.work.fleet.plan import fleet_checklist
-
     told = fleet_checklist(places, scope, site=rules or (), observer=Terminal()).document()
     show(Form(output, json, width, not no_color), lambda: told, lambda: checklist_page(told, width))
     return 0

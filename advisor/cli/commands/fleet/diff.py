@@ -7,6 +7,8 @@ Example: advisor fleet diff n0001 n0471 fleet/
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
+from advisor.fleet.audit import diff_nodes
+from advisor.render.difference import difference_document, difference_page
 
 
 def run(
@@ -22,9 +24,6 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Compare two nodes."""
-    from advisor.render.difference import difference_document, difference_page
-    from advisor.work.fleet.audit import diff_nodes
-
     found = diff_nodes(places, one, other, scope, site=rules or (), observer=Terminal())
     show(Form(output, json, width, not no_color), lambda: difference_document(found), lambda: difference_page(found))
     return 0

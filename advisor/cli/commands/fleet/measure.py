@@ -17,19 +17,20 @@ Example: advisor fleet measure --hpl --xhpl /opt/hpl/xhpl -o fleet
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from advisor.cli import job_options as job
 from advisor.cli import node_options as nodes
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
-
-if TYPE_CHECKING:
-    from advisor.host.errands import Way
-    from advisor.work.fleet.mpi.pairs import PairsOptions
-    from advisor.work.job.hosts import LauncherOptions
-    from advisor.work.job.hpl import HplOptions
+from advisor.fleet.measure import measure_fleet
+from advisor.fleet.measure_hpl import measure_fleet_hpl
+from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
+from advisor.fleet.page import measured_page, pairs_page
+from advisor.host.errands import Way
+from advisor.work.job.hosts import LauncherOptions
+from advisor.work.job.hpl import HplOptions
 
 
 def run(
@@ -57,11 +58,6 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Measure many nodes."""
-    from advisor.host.errands import Way
-    from advisor.work.fleet.mpi.pairs import PairsOptions
-    from advisor.work.job.hosts import LauncherOptions
-    from advisor.work.job.hpl import HplOptions
-
     opt.at_most_one({"--quick": quick, "--pairs": pairs, "--hpl": hpl})
     _must_mean_something({"--pair-command": pair_command}, "--pairs", there=pairs)
     _must_mean_something({"--xhpl": xhpl, "--n": n, "--nb": nb}, "--hpl", there=hpl)
@@ -75,7 +71,7 @@ def run(
 class _Asked(NamedTuple):
     names: tuple[str, ...] | None
     folder: Path
-    way: "Way"
+    way: Way
     form: Form
 
 
@@ -85,22 +81,15 @@ def _must_mean_something(options: Mapping[str, object], of: str, *, there: bool)
         raise BadValue(f"{name} is an option of {of}", cure=f"give {of} too")
 
 
-def _pairs(asked: _Asked, options: "PairsOptions") -> int:
+def _pairs(asked: _Asked, options: PairsOptions) -> int:
     """Measure pairs of nodes."""
-    from advisor.render.fleet.pairs import pairs_page
-    from advisor.work.fleet.mpi.pairs import measure_pairs
-
     done = measure_pairs(asked.names, asked.folder, asked.way, options, Terminal())
     show(asked.form, done.document, lambda: pairs_page(done.document(), asked.form.width))
     return done.status
 
 
-def _each(asked: _Asked, options: "HplOptions", launcher: "LauncherOptions", *, hpl: bool) -> int:
+def _each(asked: _Asked, options: HplOptions, launcher: LauncherOptions, *, hpl: bool) -> int:
     """Measure each node by itself: the quick set, or HPL."""
-    from advisor.render.fleet.answers import measured_page
-    from advisor.work.fleet.measure import measure_fleet
-    from advisor.work.fleet.mpi.hpl import measure_fleet_hpl
-
     names, folder, way, form = asked
     if hpl:
         done = measure_fleet_hpl(names, folder, way, options, launcher=launcher, observer=Terminal())

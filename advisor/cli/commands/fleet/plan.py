@@ -18,6 +18,7 @@ from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Terminal, emit_json, say
 from advisor.errors import CannotWork
+from advisor.fleet.plan import fleet_plan
 from advisor.host.files import write_file
 
 Files = Annotated[
@@ -36,8 +37,6 @@ def run(
     output: Files = None,
 ) -> int:
     """Plan for each kind."""
-    from advisor.work.fleet.plan import fleet_plan
-
     observer = Terminal()
     found = fleet_plan(places, bios or (), scope, site=rules or (), observer=observer)
     if json:

@@ -16,6 +16,8 @@ import typer
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Terminal
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.table import columns, need_parquet, parquet
 from advisor.host.files import write_file
 
 Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there, not to fleet.html.")]
@@ -31,9 +33,6 @@ def run(
     rules: opt.Rules = None,
 ) -> int:
     """Write the page."""
-    from advisor.work.fleet.audit import audit_fleet
-    from advisor.work.fleet.table import columns, need_parquet, parquet
-
     if form == "parquet":
         need_parquet()
     observer, file = Terminal(), output or Path(f"fleet.{form}")

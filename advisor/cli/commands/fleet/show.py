@@ -10,6 +10,8 @@ Example: advisor fleet show n0471 fleet/
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.page import node_document, node_page, wrong_document, wrong_page
 
 
 def run(
@@ -24,9 +26,6 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Show one of many."""
-    from advisor.render.fleet.node import node_document, node_page, wrong_document, wrong_page
-    from advisor.work.fleet.audit import audit_fleet
-
     found = audit_fleet(places, scope, site=rules or (), observer=Terminal())
     form = Form(output, json, width, not no_color)
     wrong = found.wrong_named(what)

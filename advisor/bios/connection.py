@@ -1,0 +1,185 @@
+"""What a connection to a BMC is made of, and what a process owes that has a password and writes."""
+
+import ctypes
+import re
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any, Literal, NamedTuple, NoReturn
+from urllib.parse import urlsplit
+
+from advisor.errors import BadValue, CannotWork, Interrupted
+
+
+class Secret(str):
+    """A text that is sent and never shown: tracebacks with locals, logs and pages have stars for it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, form: str) -> str:
+        return "***"
+
+
+@dataclass(frozen=True)
+class Login:
+    """Who logs in."""
+
+    user: str
+    password: Secret
+
+
+def keep_out_of_cores() -> None:
+    """Let no core of this process be written: a password is in its memory."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: a core that is piped asks for no limit
+
+
+@contextmanager
+def seen_to_its_end(stop: Event) -> Iterator[None]:
+    """Let the first Ctrl-C wait until a login or a write has its answer: a session without its token is never closed.
+
+    It ends waiting meanwhile; a second one waits for nothing. A thread beside the main one gets no Ctrl-C.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def hold(*_: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(1)
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    except Interrupted:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+    if came:
+        raise KeyboardInterrupt
+
+
+def interrupt() -> NoReturn:
+    """End what waits after Ctrl-C: the command itself, or one of many beside the main thread."""
+    if threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+    raise Interrupted("interrupted")
+
+
+class Hearing:
+    """Notes a Ctrl-C as well as raising it: Python drops what is raised while it ends an import's lock, and goes on."""
+
+    def __init__(self, stop: Event) -> None:
+        self.came = False
+        self._stop = stop
+        self._before: Any = None
+
+    def begin(self) -> None:
+        """Hear from now on; a thread beside the main one gets no Ctrl-C."""
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, *_: object) -> None:
+        self.came = True
+        self._stop.set()
+        raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """Leave it to whoever heard it before."""
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        self._before = None
+
+
+class Trust(NamedTuple):
+    """By what a BMC is known to be itself: an authority's certificate, its own certificate, or nothing."""
+
+    ca: Path | None = None
+    pin: str | None = None
+    """SHA-256 of the BMC's own certificate."""
+    insecure: bool = False
+
+    @property
+    def how(self) -> Literal["not verified (--insecure)", "pinned certificate", "certificate authority"]:
+        """Return it in words, for the record."""
+        if self.insecure:
+            return "not verified (--insecure)"
+        return "pinned certificate" if self.pin else "certificate authority"
+
+
+class Answer(NamedTuple):
+    """What a BMC answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        """Return it without what it holds: a BMC may send back what it was sent."""
+        return f"Answer({self.status}, {len(self.body)} bytes)"
+
+
+class NoAnswer(CannotWork):
+    """A request was sent, and no whole answer came: whether it was done is not known."""
+
+
+Resource = dict[str, Any]
+
+
+class Address(NamedTuple):
+    """Where a BMC is."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Return the address as a request needs it."""
+        return f"{self.scheme}://{self._host}:{self.port}"
+
+    @property
+    def name(self) -> str:
+        """Return the address as messages name it: without what is usual."""
+        if self.scheme == "http":
+            return self.url
+        return self._host if self.port == 443 else f"{self._host}:{self.port}"
+
+    @property
+    def _host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def address_of(text: str, *, insecure: bool = False) -> Address:
+    """Return the address that a host name or a URL means."""
+    url = text if "://" in text else f"https://{text}"
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        raise BadValue("a user or a password stands in the BMC's address", cure="see docs/bios.md for where they are taken from")
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    host = parts.hostname or ""
+    fits = re.fullmatch(r"[A-Za-z0-9._:%-]{1,255}", host) and parts.scheme in ("http", "https") and port not in (-1, 0)
+    odd = not text.isprintable() or " " in text  # urlsplit leaves a line's end out, and means another host
+    if odd or not fits or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise BadValue(f"{text[:80]} is no address of a BMC", cure="write bmc01, bmc01:8443, [fd00::1] or https://bmc01")
+    if parts.scheme == "http" and not insecure:
+        raise BadValue(f"{host}: http sends the password readable to everybody", cure="write https, or allow it with --insecure")
+    return Address(parts.scheme, host, port or {"https": 443, "http": 80}[parts.scheme])

@@ -1,0 +1,396 @@
+"""A plan of an experiment: read from a file or ready by its name; its states and programs, and what it showed as a value."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, Field, RootModel, Tag, ValidationError, field_validator, model_validator
+
+from advisor.errors import BadInput, BadValue, did_you_mean, in_words
+from advisor.host.node_lists import checked_names
+from advisor.host.trust import Use
+from advisor.know.settings import settings
+from advisor.know.vendors import publications
+from advisor.model.audit.setting import Name, Neutral, Setting
+from advisor.model.measurement import Purpose
+from advisor.model.value import Value, wrong_at
+from advisor.paths import rules
+from advisor.sheets import Sheet, load_sheet, model_of, parse_sheet, read_sheet
+from advisor.work.bios_files import text_of
+
+PLAN_FORMAT: Final = "advisor-experiment/1"
+MOST_STATES: Final = 16
+MOST_RESTARTS: Final = 128
+"""Of all states together on one node."""
+ONE: Final = "all"
+"""The one placement of a plan that names none."""
+
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+/=-]{0,59}$", description="letters, digits, blanks and ._+/=-")]
+
+
+class Reads(Value):
+    """Which of the results that ``advisor measure ... --json`` prints is a program's figure."""
+
+    purpose: Purpose = Field(description="part, network, hpl: why it was run")
+    variant: str | None = Field(default=None, description="triad: with regular or streaming stores, whichever is faster")
+    part: Literal["core", "l3", "numa", "socket", "machine", "pair"] | None = None
+    adapter: Literal["near", "far"] | None = Field(default=None, description="cores of the adapter's socket, or of another one")
+
+
+class Program(Value):
+    """Something to measure in each state: a command line for the node's shell, and its figure."""
+
+    name: Word
+    run: str = Field(
+        min_length=1, max_length=4000, description="the command as the node's /bin/sh reads it; {place} is the placement's words"
+    )
+    folder: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$", description="where it is run, an absolute path")
+    metric: str | None = Field(default=None, description="a regular expression: the figure is the number in its group")
+    reads: Reads | None = Field(default=None, description="the figure is a result of advisor measure ... --json")
+    better: Literal["high", "low"] = Field(default="low", description="whether more of the figure is better, or less")
+    unit: str = Field(default="s", pattern=r"^[\w/%. -]{1,20}$")
+    minutes: float = Field(default=10, gt=0, le=1440, description="how long one run may take")
+    takes: float | None = Field(default=None, gt=0, le=1440, description="minutes that one run is expected to take")
+    benchmark: str | None = Field(default=None, description="what published results of it are called: stream-triad, hpl")
+
+    @field_validator("metric")
+    @classmethod
+    def _is_pattern(cls, text: str | None) -> str | None:
+        try:
+            found = re.compile(text) if text is not None else None
+        except re.error as error:
+            raise wrong_at((), f"{str(text)[:60]} is not a regular expression: {error}", r"such as 'GFLOPS: (\S+)'") from error
+        if found is not None and found.groups > 1:
+            raise wrong_at((), "it has several groups", "put only the number in brackets, others as (?:...)")
+        return text
+
+    @model_validator(mode="after")
+    def _one_figure(self) -> "Program":
+        if self.metric is not None and self.reads is not None:
+            raise wrong_at(("metric",), "metric and reads both name a figure", "keep one of the two")
+        if self.metric is None and self.reads is None and (self.better, self.unit) != ("low", "s"):
+            raise wrong_at(("better",), "the figure is wall time, in seconds, of which less is better", "name another: metric:")
+        return self
+
+
+class State(Value):
+    """One combination of settings, under which the server is restarted and measured."""
+
+    name: Word
+    set: dict[Name, Neutral]
+
+
+class Published(Value):
+    """What somebody has published of such an experiment."""
+
+    text: str
+    source: str = Field(description="an id of sources.yaml")
+
+
+Measured = Annotated[
+    Annotated[Program, Tag("program")] | Annotated[str, Tag("name")],
+    Discriminator(lambda given: "name" if isinstance(given, str) else "program"),
+]
+"""A program, or the name of a ready one: what is a mapping is meant for a program, whatever is wrong with it."""
+
+
+class ExperimentPlan(Value):
+    """A plan: which settings, which levels, what is measured, how often."""
+
+    format: Literal["advisor-experiment/1"]
+    title: str = Field(default="", max_length=120)
+    needs: str = Field(default="", max_length=300, description="on which servers it makes sense, in a sentence")
+    factors: dict[Name, Annotated[tuple[Neutral, ...], Field(min_length=1, max_length=MOST_STATES)]] = Field(
+        default={}, description="setting -> its levels; every combination is a state, the first is what others are held against"
+    )
+    leave_out: tuple[dict[Name, Neutral], ...] = Field(default=(), description="combinations that are no states")
+    states: tuple[State, ...] = Field(default=(), description="in place of factors: the states one by one")
+    placement: dict[Word, str] = Field(
+        default={}, description="name -> words for {place} of the programs: all run at each restart"
+    )
+    measure: tuple[Measured, ...] = Field(min_length=1, max_length=12, description="programs, or names of ready ones")
+    restarts: int = Field(default=4, ge=1, le=32, description="of each state on each node")
+    repeats: int = Field(default=3, ge=1, le=100, description="runs of each program at a restart, after one that does not count")
+    order: Literal["random", "balanced"] = Field(
+        default="random", description="random: all restarts shuffled; balanced: each state once in a block, blocks shuffled"
+    )
+    settle: float = Field(default=60, ge=0, le=7200, description="seconds to wait after a restart, the same for all")
+    restart_minutes: float = Field(default=15, gt=0, le=240, description="how long a restart is expected to take")
+    worth: float = Field(default=2, ge=0.1, le=50, description="percent: a smaller difference is none")
+    published: tuple[Published, ...] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ExperimentPlan":
+        if bool(self.factors) == bool(self.states):
+            raise wrong_at(("factors",), "a plan has either factors or states", "such as factors: {numa.nps: [1, 4]}")
+        self._factors_are_right()
+        found = self.every_state
+        if len(found) < 2:
+            raise wrong_at(("factors",), "there is only one state", "an experiment compares two or more")
+        if len(found) > MOST_STATES or len(found) * self.restarts > MOST_RESTARTS:
+            many = f"{len(found)} states with {self.restarts} restarts each"
+            raise wrong_at(("factors",), many, f"at most {MOST_STATES} states and {MOST_RESTARTS} restarts; leave some out")
+        if any(each.set.keys() != found[0].set.keys() for each in found):
+            raise wrong_at(("states",), "the states do not set the same settings", "name every setting in each of them")
+        for what, names in (
+            ("states", [each.name for each in found]),
+            ("measure", [each if isinstance(each, str) else each.name for each in self.measure]),
+        ):
+            if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
+                raise wrong_at((what,), f"{twice} stands there twice", "give each a name of its own")
+        return self
+
+    def _factors_are_right(self) -> None:
+        for at, each in enumerate(self.leave_out):
+            if unknown := next((name for name in each if name not in self.factors), None):
+                raise wrong_at(("leave_out", at, unknown), f"{unknown} is no factor of this plan", "leave it out")
+        for name, levels in self.factors.items():
+            if len(set(levels)) < len(levels):
+                raise wrong_at(("factors", name), "the same level stands there twice", "leave one of them out")
+
+    @property
+    def every_state(self) -> tuple[State, ...]:
+        """Return the states in their order; the first is what the others are held against."""
+        if self.states:
+            return self.states
+        rows = (dict(zip(self.factors, levels, strict=True)) for levels in product(*self.factors.values()))
+        kept = [row for row in rows if not any(each.items() <= row.items() for each in self.leave_out)]
+        varied = [name for name, levels in self.factors.items() if len(levels) > 1]
+        return tuple(
+            State(name=" ".join(f"{name.rpartition('.')[2]}={row[name]}" for name in varied)[:60] or "one", set=row)
+            for row in kept
+        )
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Return the placements by name, with their words; one without words where the plan has none."""
+        return self.placement or {ONE: ""}
+
+
+Says = Literal["better", "worse", "no difference", "cannot tell", "described", "first"]
+
+
+class Column(Value):
+    """One program under one placement: what is compared between states."""
+
+    name: str
+    unit: str
+    better: Literal["high", "low"]
+
+
+class Cell(Value):
+    """One state in one column: its restarts, and how it compares with the first state."""
+
+    state: str
+    column: str
+    restarts: tuple[float, ...] = Field(description="the median of each restart's runs, in the order of the restarts")
+    median: float | None
+    failed: int = Field(default=0, description="restarts at which it gave no figure")
+    ratio: float | None = Field(default=None, description="relative to the first state; above 1 is more of the unit")
+    low: float | None = Field(default=None, description="of the interval of the ratio; null where restarts are too few for one")
+    high: float | None = None
+    p: float | None = Field(default=None, description="exact, two-sided, over restarts; times the number of comparisons")
+    says: Says
+
+
+class Cost(Value):
+    """What a finding's advice brought on this server: its cost, measured here."""
+
+    rule: str
+    setting: str
+    value: str
+    state: str
+    column: str
+    ratio: float
+    proven: bool
+
+
+class ExperimentResult(Value):
+    """What an experiment showed."""
+
+    schema_: Literal["advisor-experiment-result/1"] = Field(default="advisor-experiment-result/1", alias="schema")
+    title: str
+    nodes: tuple[str, ...]
+    states: tuple[State, ...]
+    columns: tuple[Column, ...]
+    cells: tuple[Cell, ...]
+    restarts: int = Field(description="of each state, on all nodes together, that were planned")
+    done: int = Field(description="restarts that were measured")
+    planned: int
+    comparisons: int
+    least_p: float = Field(description="the smallest p that so many restarts can have, times the number of comparisons")
+    worth: float = Field(description="as a part of one")
+    complete: bool
+    answer: str = Field(description="a sentence")
+    winner: str | None = Field(description="the state that is proven better than the first in the first column")
+    published: tuple[Published, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    notes: tuple[str, ...] = ()
+    where: dict[str, str] = Field(default={}, description="node -> how its settings are now: as before, kept, or not yet back")
+
+
+_LARGEST: Final = 1 << 20
+_PROGRAMS: Final = "programs"
+_FOLDER: Final = "experiments"
+
+
+class Programs(RootModel[dict[str, Program]]):
+    """The programs that a plan may name."""
+
+
+@cache
+def ready_programs() -> Mapping[str, Program]:
+    """Return the programs that a plan may name."""
+    return load_sheet(rules() / _FOLDER / f"{_PROGRAMS}.yaml", Programs).root
+
+
+def ready_plans() -> dict[str, Path]:
+    """Return the ready plans by name."""
+    return {path.stem: path for path in sorted((rules() / _FOLDER).glob("*.yaml")) if path.stem != _PROGRAMS}
+
+
+def listed() -> dict[str, ExperimentPlan]:
+    """Return the ready plans as they are."""
+    return {name: _read(read_sheet(path)) for name, path in ready_plans().items()}
+
+
+def list_document() -> dict[str, object]:
+    """Return the document of ``advisor experiment --list --json``."""
+    plans = {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in listed().items()}
+    programs = {name: each.run for name, each in ready_programs().items()}
+    return {"schema": "advisor-experiment-list/1", "plans": plans, "programs": programs}
+
+
+def experiment_plan(
+    given: str,
+    *,
+    hold: Mapping[str, Neutral] | None = None,
+    restarts: int | None = None,
+    repeats: int | None = None,
+    partner: str | None = None,
+) -> ExperimentPlan:
+    """Return the plan of a file, or a ready one by its name; a mistake is one line that names file and line.
+
+    ``hold`` is what every state has besides, ``partner`` the other host of programs that send messages.
+    """
+    path = ready_plans().get(given)
+    if path is not None:
+        sheet = read_sheet(path)
+    elif not given.endswith((".yaml", ".yml", ".json")) and not Path(given).exists():
+        near = did_you_mean(given, ready_plans(), f"give a file, or one of {', '.join(ready_plans())}")
+        raise BadValue(f"{given[:60]} is no ready plan, and no file", cure=near)
+    else:
+        absent = "advisor experiment --list has ready ones"
+        sheet = parse_sheet(text_of(Path(given), _LARGEST, "a plan", absent=absent, use=Use.RUNS), given)
+    plan = _read(sheet)
+    changed: dict[str, object] = {"restarts": restarts or plan.restarts, "repeats": repeats or plan.repeats}
+    for name, level in (hold or {}).items():
+        if name not in settings() or not settings()[name].takes(level):
+            raise BadValue(f"--hold {name[:60]}={level}: no setting with such a value", cure=did_you_mean(name, settings(), None))
+    if hold and plan.factors:
+        changed["factors"] = {**plan.factors, **{name: (level,) for name, level in hold.items()}}
+    elif hold:
+        changed["states"] = tuple(each.model_copy(update={"set": {**each.set, **hold}}) for each in plan.states)
+    changed["measure"] = tuple(_with_partner(each, partner) for each in plan.measure if isinstance(each, Program))
+    try:
+        plan = ExperimentPlan.model_validate({**plan.model_dump(), **changed})
+    except ValidationError as error:
+        raise BadValue(in_words(error.errors(include_url=False)[0]["msg"]), cure="fewer restarts, or fewer states") from error
+    _go_together(plan, sheet)
+    return plan
+
+
+def _with_partner(program: Program, partner: str | None) -> Program:
+    if "{partner}" not in program.run:
+        return program
+    if partner is None:
+        raise BadValue(f"{program.name} sends messages to another host, and none is named", cure="add --partner HOST")
+    return program.model_copy(update={"run": program.run.replace("{partner}", quote(checked_names((partner,))[0]))})
+
+
+def _go_together(plan: ExperimentPlan, sheet: Sheet) -> None:
+    """Refuse a level that does harm without another setting."""
+    for state in plan.every_state:
+        for name, level in state.set.items():
+            beside = settings()[name].only_with.get(str(level))
+            if beside is not None and beside not in state.set:
+                text = f"{name}={level} goes only with {beside}, and the plan does not set that"
+                raise sheet.wrong(("factors", name), text, f"add it as a factor with one level, or --hold {beside}=VALUE")
+
+
+def _read(sheet: Sheet) -> ExperimentPlan:
+    if not isinstance(sheet.data, dict) or "format" not in sheet.data:
+        raise BadInput(
+            "no plan of an experiment", file=sheet.file, place="line 1", cure="it begins with format: advisor-experiment/1"
+        )
+    plan = model_of(sheet, ExperimentPlan)
+    _settings_are_known(plan, sheet)
+    for at, each in enumerate(plan.published):
+        if each.source not in publications():
+            cure = did_you_mean(each.source, publications(), "see rules/sources.yaml")
+            raise sheet.wrong(("published", at, "source"), f"{each.source[:60]} is no publication", cure)
+    filled = tuple(_program(each, sheet, at) for at, each in enumerate(plan.measure))
+    _placements_are_used(plan, filled, sheet)
+    return plan.model_copy(update={"measure": filled})
+
+
+def _program(given: Program | str, sheet: Sheet, at: int) -> Program:
+    if isinstance(given, Program):
+        return given
+    known = ready_programs()
+    if given not in known:
+        cure = did_you_mean(given, known, f"there are {', '.join(known)}; or write name: and run:")
+        raise sheet.wrong(("measure", at), f"{given[:60]} is no ready program", cure)
+    return known[given]
+
+
+def _placements_are_used(plan: ExperimentPlan, programs: tuple[Program, ...], sheet: Sheet) -> None:
+    used = [(at, each.name) for at, each in enumerate(programs) if "{place}" in each.run]
+    if plan.placement and not used:
+        raise sheet.wrong(
+            ("placement",), "no program has {place} in its command", "write where the words go: run: numactl {place} ./app"
+        )
+    if used and not plan.placement:
+        at, name = used[0]
+        cure = 'add placement: {near: "WORDS"}'
+        raise sheet.wrong(("measure", at), f"{name} has {{place}}, and the plan has no placement", cure)
+
+
+def _settings_are_known(plan: ExperimentPlan, sheet: Sheet) -> None:
+    """Refuse what is no setting, a level that it does not have, and what an experiment can neither set nor put back."""
+    known = settings()
+    for at, state in enumerate(plan.every_state):
+        for name, level in state.set.items():
+            place = ("states", at, "set", name) if plan.states else ("factors", name)
+            if name not in known:
+                raise sheet.wrong(place, f"{name} is not a setting", did_you_mean(name, known, "see advisor rules settings"))
+            if not known[name].takes(level):
+                values = ", ".join(known[name].values) or f"a {known[name].type}"
+                raise sheet.wrong(place, f"{name} has no level {str(level)[:40]}", f"there are {values}")
+            if known[name].where != "bios" and kernel_file(known[name]) is None:
+                text = f"{name} can neither be set nor put back while the system runs"
+                raise sheet.wrong(place, text, "take a setting of the BIOS, or one that sysctl or a file of /sys takes at once")
+
+
+def kernel_file(setting: Setting) -> str | None:
+    """Return the file that takes a setting of the running kernel; None of any other setting."""
+    means = setting.set
+    if setting.where == "bios" or setting.reboot != "no" or means is None:
+        return None
+    return f"/proc/sys/{means.sysctl.replace('.', '/')}" if means.sysctl else means.sysfs
+
+
+def columns_of(plan: ExperimentPlan) -> tuple[tuple[Column, Program, str], ...]:
+    """Return what is compared: every program, once for each placement that it takes."""
+    found = []
+    for each in plan.measure:
+        assert isinstance(each, Program)  # noqa: S101 - experiment_plan fills them in
+        places = plan.places if "{place}" in each.run else {"": ""}
+        for name, words in places.items():
+            title = f"{each.name} {name}".strip()
+            found.append((Column(name=title, unit=each.unit, better=each.better), each, words))
+    return tuple(found)

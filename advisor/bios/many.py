@@ -1,0 +1,234 @@
+"""Asks many BMCs at once: so many at a time, each for itself; what they say is folded, and who is left is named."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from threading import Event
+from typing import Any, Final, Protocol
+
+from advisor.bios.connection import address_of
+from advisor.bios.door import Door, plain_name
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
+from advisor.work import SILENT, Observer
+from advisor.work.bios_files import text_of
+from advisor.work.job.node_names import fold_names, names_of
+
+AT_ONCE: Final = 32
+_LARGEST: Final = 1 << 20
+_OWN_UUID = re.compile(r"(?<=,) and here it is [0-9A-Fa-f-]{36}")
+
+
+class Told(Protocol):
+    """What was learnt of one BMC."""
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+
+    @property
+    def good(self) -> bool:
+        """Return whether it is as it should be."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one BMC: what it told, or why nothing was to be had."""
+
+    bmc: str
+    told: Told | None = None
+    error: str | None = None
+    node: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name by which it was asked for."""
+        return self.node or self.bmc
+
+    @property
+    def word(self) -> str:
+        """Return it as it is folded: neither the BMC's own name nor its server's UUID is in it."""
+        why = _OWN_UUID.sub(" it is another server", (self.error or "").removeprefix(f"{self.bmc}: "))
+        return self.told.word if self.told else f"could not: {why}"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What became of many."""
+
+    doing: str
+    outcomes: tuple[Outcome, ...]
+    interrupted: bool = False
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Return those that nothing was to be had of: to go on with."""
+        return tuple(each.name for each in self.outcomes if each.told is None)
+
+    @property
+    def status(self) -> int:
+        """Return the exit status: 130 interrupted, 2 some could not, 1 some are not as they should be."""
+        if self.interrupted:
+            return 130
+        return 2 if self.left else int(not all(each.told.good for each in self.outcomes if each.told))
+
+    @property
+    def folded(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return what was said, and by whom: what most say first, what could not be asked last."""
+        groups: dict[tuple[bool, str], list[str]] = defaultdict(list)
+        for each in self.outcomes:
+            groups[each.told is None, each.word].append(each.name)
+        ranked = sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]), group[0][1]))
+        return [(word, tuple(names)) for (_, word), names in ranked]
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was said, folded, without what each said in full."""
+        folded = [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded]
+        return {"doing": self.doing, "interrupted": self.interrupted, "folded": folded, "left": fold_names(self.left)}
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of --json for several BMCs."""
+        each = [
+            {
+                "bmc": one.bmc,
+                **({"node": one.node} if one.node else {}),
+                "is": one.word,
+                "error": one.error,
+                "document": one.told.document() if one.told else None,
+            }
+            for one in self.outcomes
+        ]
+        return {"schema": "advisor-bios-fleet/1", **self.summary(), "each": each}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one of many BMCs told, which went into a file."""
+
+    word: str
+    file: Path
+    good: bool = True
+
+    def document(self) -> dict[str, Any]:
+        """Return where it is."""
+        return {"file": str(self.file)}
+
+
+def ask_all(doing: str, doors: Sequence[Door], task: Callable[[Door], Told], observer: Observer = SILENT) -> Fleet:
+    """Return what each of many BMCs says, so many at a time; one that fails stops no other, an interrupt stops all."""
+    stop, interrupted = Event(), False
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked: list[Future[Told]] = []
+        try:
+            asked.extend(pool.submit(task, replace(door, stop=stop)) for door in doors)
+            for number, _ in enumerate(as_completed(asked), 1):
+                observer.step(f"bios {doing}", f"{number} of {len(doors)} BMCs")
+        except KeyboardInterrupt:
+            interrupted = True
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)  # each ends the request that it is in, and logs out
+    found = tuple(_outcome(door, made) for door, made in zip_longest(doors, asked))
+    return Fleet(doing, found, interrupted)
+
+
+def _outcome(door: Door, made: Future[Told] | None) -> Outcome:
+    told, error = None, None
+    try:
+        told, error = (made.result(), None) if made else (None, "not asked: interrupted")
+    except (CancelledError, Interrupted):
+        error = "not asked: interrupted"
+    except AdvisorError as failed:
+        error = str(failed)
+    except Exception as failed:  # noqa: BLE001 - a mistake of ours with one BMC must not lose what is known of the others
+        error = f"a mistake of advisor itself: {type(failed).__name__}; please report it"
+    return Outcome(door.bmc, told, error, door.node)
+
+
+def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | None = None) -> tuple[Door, ...]:
+    """Return a door for each BMC of a list (bmc[001-400], @group) or of a file; who logs in is asked for once.
+
+    With a pattern (``bmc-%h``) nodes are named and their BMCs follow from it. A line of the file may have both: ``node01
+    bmc17``; of such a file, a list names the nodes that are meant.
+    """
+    if base.pin:
+        raise BadValue("--pin asks about one BMC", cure="pin each with advisor bios status --bmc HOST --pin, or give --ca")
+    if pattern is not None and "%h" not in pattern:
+        raise BadValue(
+            f"--bmc-name {pattern[:60]} names one BMC for all nodes", cure="write %h where the node's name goes: bmc-%h"
+        )
+    named = _of_file(hosts) if hosts is not None else dict.fromkeys(names_of(where or "", "BMC"))
+    if hosts is not None and where is not None:
+        names = names_of(where, "node")
+        if unknown := next((name for name in names if name not in named), None):
+            raise BadInput(f"does not have {unknown}", file=str(hosts), cure="-w beside --hosts names lines of the file")
+        named = {name: named[name] for name in names}
+    pairs = {
+        name: (bmc, name) if bmc else (pattern.replace("%h", name), name) if pattern else (name, None)
+        for name, bmc in named.items()
+    }
+    once = {_place(bmc, insecure=base.insecure): (bmc, node) for bmc, node in reversed(pairs.values())}
+    found = tuple(reversed(once.values()))
+    files: dict[str, str] = {}
+    for name in (node or bmc for bmc, node in found):
+        if files.setdefault(plain_name(name), name) != name:
+            raise BadValue(f"{files[plain_name(name)]} and {name} would share their files", cure="ask one of them by itself")
+    login = base.login(f"{len(found)} BMCs" if len(found) > 1 else found[0][0])
+    known = replace(base, user=None, password_fd=None, login_file=None, given=(login.user, login.password))
+    return tuple(replace(known, bmc=bmc, node=node) for bmc, node in found)
+
+
+def _place(bmc: str, *, insecure: bool) -> object:
+    """Return where a BMC is, by which one that is named twice is asked once; a name that is none stands for itself."""
+    try:
+        scheme, host, port = address_of(bmc, insecure=insecure)
+    except BadValue:
+        return bmc
+    return scheme, host.lower(), port
+
+
+def _of_file(path: Path) -> dict[str, str | None]:
+    """Return what a file names: BMCs, or nodes each with its BMC (``node[01-16] bmc[01-16]``)."""
+    found: dict[str, str | None] = {}
+    lines = text_of(path, _LARGEST, "any list of BMCs", absent="write one, a BMC a line").splitlines()
+    for number, line in enumerate(lines, 1):
+        text = line.partition("#")[0].strip()
+        try:
+            found |= _of_line(text, found) if text else {}
+        except BadValue as error:
+            raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
+    if not found:
+        raise BadInput("has no BMC", file=str(path), cure="write one a line, or a node and its BMC: node01 bmc01")
+    return found
+
+
+def _of_line(text: str, before: dict[str, str | None]) -> dict[str, str | None]:
+    words = text.split()
+    if len(words) > 2:
+        raise BadValue(f"{len(words)} words", cure="write a BMC, or a node and its BMC: node01 bmc01")
+    nodes, *more = [names_of(word, "BMC") for word in words]
+    bmcs: Sequence[str | None] = more[0] if more else [None] * len(nodes)
+    if len(nodes) != len(bmcs):
+        raise BadValue(f"{len(nodes)} nodes and {len(bmcs)} BMCs", cure="write as many of the one as of the other")
+    if other := next((node for node, bmc in zip(nodes, bmcs, strict=True) if before.get(node, bmc) != bmc), None):
+        raise BadValue(f"{other} has another BMC above", cure="leave one of the two out")
+    return dict(zip(nodes, bmcs, strict=True))
+
+
+def for_bmc(path: Path, door: Door, *, many: bool) -> Path:
+    """Return the file of one BMC: %h stands for its name, and must where there are several."""
+    if "%h" not in str(path):
+        if many:
+            raise BadValue(f"several BMCs cannot share {path}", cure="write %h where the BMC's name goes: DIR/%h.json")
+        return path
+    found = door.of(path)
+    try:
+        found.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWork(f"{found.parent}: {(error.strerror or 'cannot be made').lower()}") from None
+    return found

@@ -1,0 +1,242 @@
+"""Draws BIOS changes: the plan as YAML to be edited, what is staged and waits, and what the witnesses say."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from advisor.language.units import plain, printable
+from advisor.model.audit.bios_change import BiosPlan, Owner
+from advisor.model.audit.plan import Change, NotWritten
+from advisor.model.hardware.firmware import Scalar
+from advisor.render.lines import Line, Page, labelled, wrapped
+
+_ROOM: Final = 14
+_LONGEST: Final = 200
+_MOST_LEFT: Final = 4000
+
+
+def _word(value: object) -> str:
+    """Return a value as YAML and JSON write it."""
+    return json.dumps(value, ensure_ascii=True)
+
+
+_CONTRADICTED: Final = "not known, for the registry's rules contradict each other"
+
+
+def _note(text: str, indent: str) -> Iterator[str]:
+    yield f"{indent}# {plain(' '.join(text.split()), 400)}"
+
+
+def plan_text(
+    plan: BiosPlan,
+    changes: Iterable[Change],
+    moves: Mapping[str, tuple[Scalar | None, Scalar | None]],
+    legal: Mapping[str, str],
+    *,
+    left: Iterable[tuple[str, NotWritten]],
+    notes: Iterable[str],
+) -> str:
+    """Return a plan as YAML with comments, which reads back as the same plan."""
+    return "\n".join(_plan_lines(plan, changes, moves, legal, left=left, notes=notes)) + "\n"
+
+
+def _plan_lines(
+    plan: BiosPlan,
+    changes: Iterable[Change],
+    moves: Mapping[str, tuple[Scalar | None, Scalar | None]],
+    legal: Mapping[str, str],
+    *,
+    left: Iterable[tuple[str, NotWritten]],
+    notes: Iterable[str],
+) -> Iterator[str]:
+    yield "# What to change in the BIOS of one server. Leave out a change, or give it another of its values; then:"
+    yield "#   advisor bios stage THIS-FILE --bmc HOST      shows it, asks, writes it for the next restart, restarts nothing"
+    yield f"format: {_word(plan.format)}"
+    yield f"machine: {_word(plan.machine)}"
+    yield "owner:  # the server it is for; without uuid it is for every server of this model and BIOS"
+    for key, value in plan.owner.model_dump(mode="json").items():
+        if value is not None:
+            yield f"  {key}: {_word(value)}"
+    for key in ("registry", "vendor", "platform"):
+        if (told := getattr(plan, key)) is not None:
+            yield f"{key}: {_word(told)}"
+    for note in notes:
+        yield from _note(note, "")
+    yield "changes:" if plan.changes else "changes: []  # nothing is to be changed"
+    for change in changes:
+        yield from _change_lines(change, legal.get(change.attribute))
+    if moves:
+        yield "# Changes along with these, by the attribute registry; undo brings it back:"
+        yield from (
+            f"#   {plain(name, _LONGEST)}: {_word(now)} -> {_CONTRADICTED if then is None else _word(then)}"
+            for name, (now, then) in moves.items()
+        )
+    before = ""
+    for name, each in left:
+        if name != before:
+            yield f"# Not in this plan, {name}:"
+        before = name
+        what = each.wanted if each.attribute else f"{each.title}: {each.wanted}"
+        yield from _note(f"{what}: {each.reason}" + (f" ({', '.join(each.rules)})" if each.rules else ""), "")
+
+
+def _change_lines(change: Change, legal: str | None) -> Iterator[str]:
+    for why in change.why:
+        yield from _note(why, "  ")
+    if change.first:
+        yield from _note(f"needs first, in the same plan: {', '.join(change.first)}", "  ")
+    if legal is not None:
+        yield from _note(f"takes: {legal}", "  ")
+    yield f"  - attribute: {_word(change.attribute)}"
+    yield f"    value: {_word(change.value)}"
+    if change.now is not None:
+        yield f"    now: {_word(change.now)}"
+
+
+def owner_text(owner: Owner) -> str:
+    """Return whose BIOS it is, in one line."""
+    told = (owner.vendor, owner.model, f"BIOS {owner.bios_version}" if owner.bios_version else None)
+    named = f"UUID {owner.uuid}" if owner.uuid else None
+    return plain(
+        ", ".join(part for part in (" ".join(part for part in told[:2] if part), told[2], named, owner.host_name) if part), 300
+    )
+
+
+def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{plain(name, _LONGEST)} = {plain(str(value), _LONGEST)}" for name, value in values.items())
+
+
+def _listed(label: str, lines: Iterable[str], width: int, style: str = "") -> list[Line]:
+    found: list[Line] = []
+    for at, text in enumerate(lines):
+        found += labelled("" if at else label, [(printable(text), style)], width, _ROOM)
+    return found
+
+
+def read_page(bmc: str, owner: Owner, about: Mapping[str, Any], width: int | None = None) -> Page:
+    """Return what was read of a BIOS: whose it is, how many attributes, what waits."""
+
+    def lines(room: int) -> list[Line]:
+        return [
+            *_listed("BMC", [f"{bmc} ({about['verified']})"], room),
+            *_listed("Server", [owner_text(owner)], room),
+            *_listed(
+                "Attributes", [f"{about['attributes']}, explained by {about['registry'] or 'no registry that it has'}"], room
+            ),
+            *_listed("Waits", list(_pairs(about["waiting"])) or ["nothing"], room, "warn" if about["waiting"] else ""),
+        ]
+
+    return Page(lines, width)
+
+
+def staging_page(told: Mapping[str, Any], owner: Owner, *, asking: bool, width: int | None = None) -> Page:
+    """Return what is about to be staged, or was, from the document of it."""
+    return Page(lambda room: list(_staging_lines(told, owner, room, asking=asking)), width)
+
+
+def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking: bool) -> Iterator[Line]:
+    done = told["state"] == "staged"
+    if told["state"] == "nothing to do":
+        yield from wrapped(
+            [(f"Nothing to {told['doing']}: all of it is so already, or waits for the next restart.", "good")], width
+        )
+    elif done:
+        yield from wrapped([("Staged: the server will take it at its next restart. Nothing was restarted.", "good")], width)
+    yield from _listed("BMC", [f"{told['bmc']} ({told['verified']})"], width)
+    yield from _listed("Server", [owner_text(owner)], width)
+    rows = (f"{name}: {_shown(each['now'])} -> {_shown(each['then'])}" for name, each in told["asked"].items())
+    yield from _listed("Changes", rows, width, "title")
+    along = (
+        f"{name}: {_shown(each['now'])} -> {_CONTRADICTED if each['then'] is None else _shown(each['then'])}"
+        for name, each in told["moves"].items()
+    )
+    yield from _listed("Along with it", along, width)
+    if told["registry"] is None and told["state"] != "nothing to do":
+        none = "this BMC has no attribute registry: neither legal values nor what changes along could be checked"
+        yield from _listed("Not checked", [none], width, "warn")
+    yield from _listed("Not written", (f"{name}: {why}" for name, why in told["left"].items()), width, "warn")
+    if asking:
+        yield from _listed("Undo file", [f"{told['record']}, written before anything else"], width)
+    elif done:
+        yield from _listed("Waits", _pairs(told["waiting"]), width)
+        yield from _listed("Job", [told["job"]] if told["job"] else [], width)
+        yield from _listed("Undo", [f"advisor bios undo {told['record']} --bmc {told['bmc']}"], width)
+        yield from _listed("Apply", [f"drain the node, then advisor bios restart --bmc {told['bmc']}"], width)
+
+
+def _shown(value: object) -> str:
+    return "not reported" if value is None else plain(str(value), _LONGEST)
+
+
+def status_page(told: Mapping[str, Any], owner: Owner, width: int | None = None) -> Page:
+    """Return what waits for the next restart, from the document of it."""
+
+    def lines(room: int) -> list[Line]:
+        waits = [
+            f"{plain(name, _LONGEST)}: {_shown(told['now'].get(name))} -> {_shown(to)}" for name, to in told["waiting"].items()
+        ]
+        return [
+            *_listed("BMC", [f"{told['bmc']} ({told['verified']})"], room),
+            *_listed("Server", [owner_text(owner)], room),
+            *_listed("Power", [told["power"]] if told["power"] else [], room),
+            *_listed("Waits", waits or ["nothing for the next restart"], room, "warn" if waits else "good"),
+            *_listed("Jobs", (f"{job['state']} {job['link']}" for job in told["jobs"]), room),
+        ]
+
+    return Page(lines, width)
+
+
+def restart_page(told: Mapping[str, Any], owner: Owner, width: int | None = None) -> Page:
+    """Return which server is about to be restarted, or was asked to, from the document of it."""
+
+    def lines(room: int) -> list[Line]:
+        head = [("The BMC was asked once to restart it gracefully.", "good")] if told["state"] == "asked" else []
+        return [
+            *(wrapped(head, room) if head else []),
+            *_listed("BMC", [told["bmc"]], room),
+            *_listed("Restart", [owner_text(owner)], room, "title"),
+            *_listed("Scheduler", [told["scheduler"]], room),
+            *_listed("Takes effect", list(_pairs(told["waiting"])) or ["nothing that the BMC shows"], room),
+        ]
+
+    return Page(lines, width)
+
+
+_STYLES: Final = {"holds": "good", "does not hold": "high", "not asked": "dim", "cannot tell": "warn"}
+
+
+def proof_page(told: Mapping[str, Any], width: int | None = None) -> Page:
+    """Return what each witness says, from the document of it."""
+    return Page(lambda room: list(_proof_lines(told, room)), width)
+
+
+def _proof_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+    spoke = sum(each["says"] == "holds" for each in told["witnesses"])
+    against = [each["witness"] for each in told["witnesses"] if each["says"] == "does not hold"]
+    if told["proven"]:
+        yield from wrapped([(f"The plan is in effect on {told['bmc']}, by {spoke} of 3 witnesses.", "good")], width)
+    else:
+        by = " and ".join(against) or "no witness for it"
+        yield from wrapped([(f"The plan is not in effect on {told['bmc']}: {by}.", "high")], width)
+    for each in told["witnesses"]:
+        yield from wrapped([(f"{each['witness']}: ", "label"), (each["says"], _STYLES[each["says"]])], width)
+        for line in each["why"]:
+            yield from wrapped([(f"  {plain(line, 400)}", "")], width, indent=4)
+
+
+def fleet_page(told: Mapping[str, Any], width: int | None = None) -> Page:
+    """Return what many BMCs said, folded, from the document of it."""
+    return Page(lambda room: list(_fleet_lines(told, room)), width)
+
+
+def _fleet_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+    wide = max((len(str(each["count"])) for each in told["folded"]), default=1)
+    for each in told["folded"]:
+        failed = each["is"].startswith("could not")
+        head = [(f"{each['count']:>{wide}} ", "title"), (plain(each["is"], 400), "high" if failed else "")]
+        yield from wrapped(head, width, indent=wide + 1)
+        yield from wrapped([(f"{'':{wide}} {plain(each['bmcs'], 4000)}", "dim")], width, indent=wide + 1)
+    if told["left"]:
+        left = plain(told["left"], len(told["left"]))
+        again = f"-w '{left}'" if len(left) <= _MOST_LEFT else "those that --json has in left: they are too many for a line"
+        yield from labelled("Go on with", [(again, "")], width, _ROOM)

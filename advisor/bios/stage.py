@@ -1,0 +1,473 @@
+"""Stages a plan through a BMC, takes it back by its record, and says what waits: by the laws of docs/bios.md. Never restarts."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import ValidationError
+
+from advisor.bios.changes import Job, open_jobs, stage
+from advisor.bios.connection import seen_to_its_end
+from advisor.bios.door import Door
+from advisor.bios.plan import ground_of, load_plan, moves_of
+from advisor.bios.reading import BiosReading, now, reading_of
+from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.host.files import write_file
+from advisor.host.trust import Use, trusted
+from advisor.language.units import printable
+from advisor.model.audit.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
+from advisor.model.audit.plan import Target, edit_instruction, filled_lines
+from advisor.model.hardware.firmware import Scalar
+from advisor.plan.draft import FirmwareState
+from advisor.plan.legal import refusals
+from advisor.plan.registry import named, settle
+from advisor.work.bios_files import text_of
+
+if TYPE_CHECKING:
+    from advisor.bios.session import Session
+
+
+def save_record(place: Path, record: BiosRecord, *, new: bool = False) -> None:
+    """Write a record to disk, readable for its owner alone; a new one never takes the place of another."""
+    if new and str(place) == "-":
+        raise BadValue("a record is a file, and - is standard output", cure="name one: --record before.json")
+    trusted(place, Use.NAMED)
+    there = place.exists() or place.is_symlink()
+    if new and there and not _holds_nothing_more(place, record):
+        raise BadInput("is there already, and may be what brings another change back", file=str(place), cure="name a new file")
+    data = (json.dumps(record.model_dump(mode="json"), indent=1) + "\n").encode()
+    write_file(place, data, private=True, durable=True, new=new and not there)
+
+
+def _holds_nothing_more(place: Path, record: BiosRecord) -> bool:
+    """Return whether a file is the record of the same server as it still is: staging was begun, and nothing came of it."""
+    try:
+        there = load_record(place)
+    except BadInput:
+        return False
+    kept = {"applied", "owner", "asked"}
+    return there.outcome == "begun" and there.model_dump(include=kept) == record.model_dump(include=kept)
+
+
+def record_of(
+    reading: BiosReading, ground: FirmwareState, asked: Mapping[str, Scalar], moves: Mapping[str, Scalar | None]
+) -> BiosRecord:
+    """Return all that a BIOS is now, what is asked of it, and what else may move with that."""
+    return BiosRecord(
+        format="advisor-bios-record/1",
+        at=now(),
+        bmc=reading.bmc,
+        verified=reading.verified,
+        owner=reading.owner,
+        registry=reading.bios.registry,
+        applied=reading.bios.attributes,
+        asked=dict(asked),
+        moves=dict(moves),
+        vendor=ground.vendor.id,
+        platform=ground.platform,
+        by_hand=by_hand(reading, ground, (*asked, *moves)),
+    )
+
+
+def by_hand(reading: BiosReading, ground: FirmwareState, names: Iterable[str]) -> tuple[str, ...]:
+    """Return how to go back without advisor: the PATCH by curl, and the vendor's own commands where its sheet has them."""
+    before = {name: now for name in dict.fromkeys(names) if (now := reading.bios.attributes.get(name)) is not None}
+    link = reading.raw.settings_link
+    if not before or link is None:
+        return ()
+    body = shlex.quote(json.dumps({"Attributes": before, **reading.raw.apply_time}))
+    base = reading.bmc if "://" in reading.bmc else f"https://{reading.bmc}"
+    head = "-H 'Content-Type: application/json' -H 'If-Match: *'"
+    return (
+        "# With curl, which asks for the password; it takes effect at the next restart:",
+        f"curl --cacert CA.pem -u USER -X PATCH {head} -d {body} {shlex.quote(base + link)}",
+        *_by_vendor(ground, before),
+    )
+
+
+def _by_vendor(ground: FirmwareState, before: Mapping[str, Scalar]) -> Iterator[str]:
+
+    tools = ground.vendor.tools
+    known = {each.attribute: each for many in ground.vendor.settings.values() for each in many if each.attribute}
+    grouped = any("{group}" in line for line in tools.set)
+    targets = tuple(
+        Target(name, value, entry.group, entry.label, entry.menu)
+        for name, value in before.items()
+        if (entry := known.get(name)) is not None and (entry.group or not grouped)
+    )
+    if not targets:
+        return
+    yield f"# Or with the tools of {ground.vendor.name}, on the server itself:"
+    yield from filled_lines((*tools.prepare, *tools.set), targets)
+    yield from (f"# {edit_instruction(tools.edit, each)}" for each in targets if tools.edit)
+    left = before.keys() - {each.attribute for each in targets}
+    yield from (f"# not by these, for its name there is not known: {name}" for name in sorted(left))
+    if tools.apply:
+        yield "# This may restart the server at once; drain it first:"
+        yield from filled_lines(tools.apply, targets)
+
+
+def load_record(path: Path) -> BiosRecord:
+    """Return a record; refuse what is none."""
+    text = text_of(path, 4 << 20, "any record", absent="advisor bios stage writes one before its first write")
+    try:
+        return BiosRecord.model_validate_json(text)
+    except ValidationError as error:
+        cure = "give the file that advisor bios stage wrote"
+        raise BadInput("no record of advisor bios stage", file=str(path), cure=cure) from error
+
+
+def record_name(bmc: str, doing: str) -> Path:
+    """Return where a record goes that nobody named: into this folder, by BMC and time."""
+    host = re.sub(r"[^A-Za-z0-9.]+", "-", bmc)
+    return Path(f"bios-{doing}-{host}-{now().replace(':', '')}.json")
+
+
+Values = Mapping[str, "Scalar"]
+
+
+@dataclass(frozen=True)
+class Staging:
+    """What is about to be staged, or was."""
+
+    bmc: str
+    owner: Owner
+    doing: Literal["stage", "undo"]
+    asked: Mapping[str, tuple[Scalar | None, Scalar]]
+    """Attribute -> what it is, what it shall be."""
+    moves: Mapping[str, tuple[Scalar | None, Scalar | None]]
+    record: str
+    verified: str
+    left: Mapping[str, str]
+    """What is not written, with the reason."""
+    state: Literal["preview", "staged", "nothing to do"] = "preview"
+    waiting: Mapping[str, Any] | None = None
+    job: str | None = None
+    answered: bool = True
+    registry: str | None = None
+    """By which registry values and side effects were checked; None where the BMC gives none."""
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        rows = (f"{name}: {now} -> {then}" for name, (now, then) in self.asked.items())
+        waits = "" if self.answered else ", though no whole answer came"
+        return f"{_WORDS[self.state]}{waits}" + (f": {'; '.join(rows)}" if self.state != "nothing to do" else "")
+
+    good = True
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor bios stage --json`` and of undo."""
+        return {
+            "schema": "advisor-bios-staged/1",
+            "bmc": self.bmc,
+            "owner": self.owner.model_dump(mode="json"),
+            "doing": self.doing,
+            "state": self.state,
+            "asked": {name: {"now": before, "then": then} for name, (before, then) in self.asked.items()},
+            "moves": {name: {"now": before, "then": then} for name, (before, then) in self.moves.items()},
+            "left": dict(self.left),
+            "waiting": dict(self.waiting or {}),
+            "job": self.job,
+            "record": self.record,
+            "verified": self.verified,
+            "registry": self.registry,
+        }
+
+
+_WORDS: Final = {"preview": "to be staged", "staged": "staged", "nothing to do": "nothing to do"}
+
+Confirm = Callable[[Staging], bool | None]
+"""Shows what is about to be staged, and returns whether somebody said yes; None where it is to be known, and not yet done."""
+
+
+def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) -> Staging:
+    """Stage a plan for the next restart; the record that undoes it is on disk before the first write."""
+    wanted = load_plan(plan)
+    with door.open() as session:
+        reading = reading_of(session)
+        ground = ground_of(wanted, reading)
+        _same_server(wanted, reading, str(plan))
+        _all_legal(wanted, ground, str(plan))
+        values = {each.attribute: _own_kind(ground.spelled(each.attribute, each.value), each.value) for each in wanted.changes}
+        moves = moves_of(values, ground)
+        nothing_foreign(reading, {name: {value} for name, value in {**_then(moves), **values}.items()}, ground)
+        todo = _differing(values, reading, ground)
+        place = record or record_name(session.address.name, "stage")
+        staging = Staging(
+            reading.bmc,
+            reading.owner,
+            "stage",
+            from_to(values, reading),
+            moves,
+            str(place),
+            reading.verified,
+            {},
+            registry=checked_by(reading),
+        )
+        if not todo:
+            return replace(staging, state="nothing to do", waiting=reading.waiting)
+        return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
+
+
+def staged(
+    session: "Session",
+    reading: BiosReading,
+    staging: Staging,
+    place: Path,
+    values: Mapping[str, Scalar],
+    *,
+    ground: FirmwareState,
+    confirm: Confirm,
+) -> Staging:
+    """Ask, save what is, write, and look again."""
+    if reading.raw.settings_link is None:
+        session.fail("its Bios names no settings object: nothing can be staged here; use the vendor's own tool")
+    if (said := confirm(staging)) is None:
+        return staging
+    if not said:
+        raise CannotWork(f"{reading.bmc}: nothing was staged, for nobody said yes")
+    begun = record_of(reading, ground, values, _then(staging.moves))
+    save_record(place, begun, new=True)
+    with seen_to_its_end(session.stop):
+        accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
+        _say_it_is_staged(place, begun, accepted.job)
+    waiting = {name: value for name, value in accepted.waiting.items() if name not in reading.hidden}
+    return replace(staging, state="staged", waiting=waiting, job=accepted.job, answered=accepted.answered)
+
+
+def _say_it_is_staged(place: Path, begun: BiosRecord, job: str | None) -> None:
+    try:
+        save_record(place, begun.model_copy(update={"outcome": "staged", "job": job}))
+    except CannotWork as error:
+        told = "it is staged, and the record brings it back, but does not say yet that it is staged"
+        raise CannotWork(f"{begun.bmc}: {told}: {error}") from error
+
+
+def _by_name(values: Mapping[str, Scalar], ground: FirmwareState) -> dict[str, Scalar | None]:
+    """Return the values that a registry calls otherwise than the menu does."""
+    names = {name: named(ground.registry, name, value) for name, value in values.items()} if ground.registry else {}
+    return {name: value for name, value in names.items() if value != values[name]}
+
+
+def _then(moves: Mapping[str, tuple[Scalar | None, Scalar | None]]) -> dict[str, Scalar | None]:
+    return {name: then for name, (_, then) in moves.items()}
+
+
+def _own_kind(spelled: Any, value: Any) -> Any:
+    return value if spelled is None else spelled
+
+
+def checked_by(reading: BiosReading) -> str | None:
+    """Return the registry by which values are checked; None where there is none."""
+    return (reading.registry.id or reading.bios.registry or "its own") if reading.registry is not None else None
+
+
+def from_to(values: Mapping[str, Scalar], reading: BiosReading) -> dict[str, tuple[Scalar | None, Scalar]]:
+    """Return attribute -> what it is, what it shall be."""
+    return {name: (reading.bios.attributes.get(name), value) for name, value in values.items()}
+
+
+def _differing(values: Mapping[str, Scalar], reading: BiosReading, ground: FirmwareState) -> bool:
+    """Return whether anything is to be written: what waits counts as it will be."""
+    to_be = {**reading.raw.applied, **reading.raw.waiting}
+    return any(not ground.same(name, to_be.get(name), value) for name, value in values.items())
+
+
+def _same_server(plan: BiosPlan, reading: BiosReading, file: str) -> None:
+    same_owner(plan.owner, reading.owner, file, "the plan")
+    if plan.registry and reading.bios.registry and _plain(plan.registry) != _plain(reading.bios.registry):
+        cure = "make the plan again from this BIOS"
+        raise BadInput(f"the plan is for registry {plan.registry}, and here it is {reading.bios.registry}", file=file, cure=cure)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]|(?<=\.)v", "", name.lower())
+
+
+def same_owner(then: Owner, here: Owner, file: str, what: str) -> None:
+    """Refuse another server, or another firmware: the same names may mean something else there."""
+    for name, one, other in (
+        ("UUID", then.uuid, here.uuid),
+        ("model", then.model, here.model),
+        ("BIOS version", then.bios_version, here.bios_version),
+    ):
+        if one is not None and one.lower() != (other or "").lower():
+            raise BadInput(
+                f"{what} is of {name} {one}, and here it is {other or 'not reported'}", file=file, cure="nothing was written"
+            )
+
+
+def shown(name: str, value: Any) -> str:
+    """Return an attribute with its value; of one that may be a secret, its name alone."""
+    return name if out_of_reach(name) else f"{name}={value}"
+
+
+def _all_legal(plan: BiosPlan, ground: FirmwareState, file: str) -> None:
+
+    if not plan.changes:
+        raise BadInput("nothing is to be changed in it", file=file)
+    if bad := refusals(plan.values, ground):
+        name, why = next(iter(bad.items()))
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        raise BadInput(f"{shown(name, plan.values[name])}: {why}{more}", file=file)
+
+
+def nothing_foreign(reading: BiosReading, ours: Mapping[str, set[Any]], ground: FirmwareState) -> None:
+    """Refuse where something waits that is not ours: it would take effect together with this."""
+    waits = reading.changes
+    foreign = [name for name, value in waits.items() if not any(ground.same(name, value, mine) for mine in ours.get(name, ()))]
+    if foreign:
+        shown = ", ".join(f"{name}={reading.waiting[name]}" for name in foreign[:5])
+        more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
+        raise CannotWork(
+            f"{reading.bmc}: somebody else's changes wait for the next restart: {shown}{more}; apply or clear them first, "
+            "with whoever staged them"
+        )
+
+
+@dataclass(frozen=True)
+class BiosStatus:
+    """What a BMC says of changes that wait."""
+
+    reading: BiosReading
+    jobs: tuple[Job, ...]
+    power: str | None
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        rows = (f"{name} = {value}" for name, value in self.reading.waiting.items())
+        return f"waits: {'; '.join(rows)}" if self.reading.waiting else "nothing waits"
+
+    good = True
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor bios status --json``."""
+        return {
+            "schema": "advisor-bios-status/1",
+            "bmc": self.reading.bmc,
+            "owner": self.reading.owner.model_dump(mode="json"),
+            "power": self.power,
+            "waiting": self.reading.waiting,
+            "now": {name: self.reading.bios.attributes.get(name) for name in self.reading.waiting},
+            "jobs": [{"link": job.link, "state": job.state} for job in self.jobs],
+            "verified": self.reading.verified,
+        }
+
+
+def bios_status(door: Door) -> BiosStatus:
+    """Return what waits for the next restart, and the BMC's jobs for it. Changes nothing."""
+    with door.open() as session:
+        reading = reading_of(session)
+        power = reading.raw.system.get("PowerState")
+        return BiosStatus(reading, tuple(open_jobs(session)), session.clean(power) if isinstance(power, str) else None)
+
+
+def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm) -> Staging:
+    """Stage the values that a record saved, of what was asked and of what moved along; after comparing whose they are."""
+    saved = load_record(record)
+    with door.open() as session:
+        reading = reading_of(session)
+        ground = _ground_of_record(saved, reading)
+        same_owner(saved.owner, reading.owner, str(record), "the record")
+        nothing_foreign(reading, _ours(saved, ground), ground)
+        values, left = _back(saved, reading, ground)
+        place = kept or record_name(session.address.name, "undo")
+        staging = Staging(reading.bmc, reading.owner, "undo", from_to(values, reading), {}, str(place), reading.verified, left)
+        staging = replace(staging, registry=checked_by(reading))
+        if not values:
+            return replace(staging, state="nothing to do", waiting=reading.waiting)
+        return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
+
+
+def without_advisor(record: Path) -> str:
+    """Return how to go back to what a record saved, by hand."""
+    lines = load_record(record).by_hand
+    if not lines:
+        raise CannotWork(
+            f"{record}: of this BIOS no other way than its setup menus is known; the record has every value as it was"
+        )
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _ground_of_record(record: BiosRecord, reading: BiosReading) -> FirmwareState:
+
+    plan = BiosPlan(format="advisor-bios-plan/1", vendor=record.vendor, platform=record.platform)
+    return ground_of(plan, reading)
+
+
+def _ours(record: BiosRecord, ground: FirmwareState) -> dict[str, set[Scalar | None]]:
+    """Return what may wait of this change: what was asked, what moved along, whichever way where that was not known, and back."""
+    ours = {name: {value, record.applied.get(name)} for name, value in {**record.moves, **record.asked}.items()}
+    if ground.registry is not None and None in record.moves.values():
+        for name, either in settle(ground.registry, record.applied, record.asked).contradicted.items():
+            ours.setdefault(name, {record.applied.get(name)}).update(either)
+    return ours
+
+
+def _back(record: BiosRecord, reading: BiosReading, ground: FirmwareState) -> tuple[dict[str, Scalar], dict[str, str]]:
+    """Return what is to be written so that what was asked, and what moved along, is as it was; and what cannot be, and why."""
+    values, left = dict[str, "Scalar"](), dict[str, str]()
+    for name in record.asked:
+        saved = record.applied.get(name)
+        if saved is None:
+            left[name] = "what it was is not in the record"
+        elif why := _cannot(name, saved, reading, ground):
+            left[name] = why
+        elif _differs(reading, ground, name, saved):
+            values[name] = saved
+    also = (name for name in record.moves if name not in record.asked)
+    moved = {
+        name: was for name in also if (was := record.applied.get(name)) is not None and not _cannot(name, was, reading, ground)
+    }
+    return _with_moved(values, moved, left, reading, ground)
+
+
+def _cannot(name: str, saved: Scalar, reading: BiosReading, ground: FirmwareState) -> str | None:
+    """Return why an attribute cannot go back, whatever a record says that somebody may have edited; None where it can."""
+    known = ground.registry.attributes.get(name) if ground.registry else None
+    if what := out_of_reach(name, known.shown if known else None):
+        return f"{what}: out of reach of any record"
+    if name not in reading.raw.applied:
+        return "this BIOS does not have it"
+    now = reading.raw.applied[name]
+    if now is not None and type(now) is not type(saved):
+        return f"{saved} is of another kind than its present value, {now}"
+    return None
+
+
+def _differs(reading: BiosReading, ground: FirmwareState, name: str, saved: Scalar) -> bool:
+    """Return whether an attribute will be another than it was after the next restart."""
+    to_be = {**reading.raw.applied, **reading.raw.waiting}
+    return not ground.same(name, to_be.get(name), saved)
+
+
+def _with_moved(
+    values: dict[str, Scalar],
+    moved: dict[str, Scalar],
+    left: dict[str, str],
+    reading: BiosReading,
+    ground: FirmwareState,
+) -> tuple[dict[str, Scalar], dict[str, str]]:
+    """Return the values with those that moved along and do not go back by themselves; what the registry holds is left."""
+    if ground.registry is None:
+        return {**values, **{name: to for name, to in moved.items() if _differs(reading, ground, name, to)}}, left
+    by_itself = settle(ground.registry, ground.present, values).values
+    for name, to in moved.items():
+        stays = not ground.same(name, by_itself.get(name), to)
+        if _differs(reading, ground, name, to) and (stays or name in reading.raw.waiting):
+            values[name] = to
+    while True:
+        after = settle(ground.registry, ground.present, values)
+        held = {name: flags[0] for name in values if name in moved and (flags := after.refuses(name))}
+        if not held:
+            return values, left
+        for name, flag in held.items():
+            del values[name]
+            now = reading.bios.attributes.get(name)
+            left[name] = f"the attribute registry makes it {flag}: it is {now}, and was {moved[name]}"

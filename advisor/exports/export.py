@@ -1,0 +1,226 @@
+"""Exports a machine, an audit or a fleet in the words of another program, and writes the files where they are wanted."""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from advisor import __version__
+from advisor.errors import AdvisorError, BadInput, BadValue, must_be_one_of
+from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
+from advisor.host.capture import CaptureHost
+from advisor.host.files import write_file
+from advisor.host.site import template_files, template_text
+from advisor.host.source import read_json
+from advisor.model.audit.findings import Audit
+from advisor.model.audit.platform import Scope
+from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.model.node_sets import expanded
+from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, of_template
+from advisor.render.schema import AUDIT_SCHEMA, AUDIT_SCHEMA_1
+from advisor.work import SILENT, Observer
+from advisor.work.audit import audit
+from advisor.work.job.folder import File, write_folder
+from advisor.work.machine import json_data, open_machine, read_machine
+
+TEMPLATES: Final = "export"
+"""The folder of a site's own formats among its templates."""
+_PREFIX: Final = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
+_CURE: Final = "write it again with advisor audit --json"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The files of a format, by name."""
+
+    format: str
+    files: Mapping[str, str]
+    comment: str | None = None
+    """What a comment begins with, where several files may stand below each other on a screen."""
+
+    @property
+    def text(self) -> str:
+        """Return the only file, or several of a format with comments, each named; refuse others."""
+        if len(self.files) > 1 and self.comment:
+            first, *others = self.files.items()
+            return first[1] + "".join(f"\n{self.comment} {name}\n{text}" for name, text in others)
+        if len(self.files) > 1:
+            names = ", ".join(self.files)
+            raise BadValue(f"{self.format} is {len(self.files)} files: {names}", cure="name a folder for them: -o DIR")
+        return next(iter(self.files.values()))
+
+    def write(self, place: Path) -> tuple[str, ...]:
+        """Write the one file there, or all of them into a folder, what begins with #! as a program; return the paths."""
+        several = len(self.files) > 1 or place.is_dir()
+        if not several and not self.text.startswith("#!"):
+            write_file(place, self.text.encode())  # whole or not at all: node_exporter may read it meanwhile
+            return (str(place),)
+        folder, names = (place, tuple(self.files)) if several else (place.parent, (place.name,))
+        texts = zip(names, self.files.values(), strict=True)
+        return write_folder(
+            folder, {name: File(text.removesuffix("\n").split("\n"), text.startswith("#!")) for name, text in texts}
+        )
+
+
+def formats() -> Mapping[str, ExportFormat]:
+    """Return every format by name: ours, and a site's templates, which may not take the name of one of ours."""
+    ours = built_in()
+    own = {name: path for name, path in template_files(TEMPLATES).items() if name not in ours}
+    return {**ours, **{name: of_template(name, template_text(path), str(path)) for name, path in own.items()}}
+
+
+def export_format(name: str) -> ExportFormat:
+    """Return the format of a name; refuse one that is none."""
+    known = formats()
+    return known[must_be_one_of("export", name, known, f"there are {', '.join(known)}")]
+
+
+def export(
+    name: str,
+    source: str | None = None,
+    scope: Scope | None = None,
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] = (),
+    measurements: Sequence[Path] = (),
+    prefix: str = "advisor",
+    include: Sequence[str] = (),
+    observer: Observer = SILENT,
+) -> Exported:
+    """Return the files of a format: of this machine, a capture, an hwloc XML, a saved audit, or a fleet's folder.
+
+    A saved audit (advisor audit --json) is exported as it was, unless something is given that it was not judged by.
+    """
+    made = export_format(name)
+    for word in include:
+        known = made.includes
+        must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
+    if not _PREFIX.fullmatch(prefix):
+        raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
+    options = ExportOptions(__version__, time.time(), prefix, frozenset(include))
+    if not made.takes:
+        if source is not None:
+            raise BadValue(f"{name} is of no machine, and --from has none to read for it", cure="leave --from out")
+        subject = ExportSubject()
+    elif source is not None and is_fleet(Path(source)):
+        subject = _fleet(made, Path(source), scope or "mpi", site, observer)
+    else:
+        _must_take(made, ("machine",), "one machine", "name a fleet's folder with --from: advisor fleet capture")
+        subject = _machine(source, scope, site=site, bios=bios, measurements=measurements, observer=observer)
+    return Exported(name, made.files(subject, options), made.comment)
+
+
+def is_fleet(place: Path) -> bool:
+    """Return whether a path is a fleet's folder: what fleet capture wrote, or captures beside each other."""
+    return place.is_dir() and ((place / ANSWERS).is_file() or any(place.glob(f"*{CAPTURE_SUFFIX}")))
+
+
+def _must_take(made: ExportFormat, some: tuple[Takes, ...], what: str, cure: str) -> None:
+    if not set(some) & set(made.takes):
+        raise BadValue(f"{made.name} is not made of {what}", cure=cure)
+
+
+def _fleet(made: ExportFormat, place: Path, scope: Scope, site: Sequence[Path], observer: Observer) -> ExportSubject:
+    """Return a fleet, with a machine of each kind where the format takes them."""
+    _must_take(made, ("fleet", "kinds", "alike"), "a fleet", f"name one node's capture: --from {place}/NODE{CAPTURE_SUFFIX}")
+    found = audit_fleet([place], scope, site=site, observer=observer)
+    kinds = {}
+    for kind in found.fleet.kinds if "kinds" in made.takes else ():
+        node = usual_node(kind.nodes, found.fleet.exclude)
+        kinds[kind.name] = read_machine(str(file_of_node(found.asked, node)), observer)
+    alike = _alike(found, observer) if "alike" in made.takes else ()
+    return ExportSubject(fleet=found.fleet, kinds=kinds, alike=alike, read=_seconds(found.fleet.ended))
+
+
+def nodes_alike(place: Path, observer: Observer = SILENT) -> tuple[tuple[tuple[str, ...], Machine], ...]:
+    """Return the nodes of a fleet's folder that have the same facts, with the machine of the first: each is read once."""
+    return _alike(audit_fleet([place], observer=observer), observer)
+
+
+def _alike(found: AuditedFleet, observer: Observer) -> tuple[tuple[tuple[str, ...], Machine], ...]:
+
+    nodes: dict[str, list[str]] = {}
+    for node, record in found.read.records.items():
+        if record.digest is not None:
+            nodes.setdefault(record.digest, []).append(node)
+    return tuple((tuple(names), read_machine(str(file_of_node(found.asked, names[0])), observer)) for names in nodes.values())
+
+
+def usual_node(nodes: str, odd: str) -> str:
+    """Return the first of a kind's nodes that is not among the odd ones; the first where all are.
+
+    >>> usual_node("n[1-3]", "n[1,7]"), usual_node("n[1-3]", "n[1-3]")
+    ('n2', 'n1')
+    """
+    names, left_out = expanded(nodes), set(expanded(odd))
+    return next((name for name in names if name not in left_out), names[0])
+
+
+def _machine(
+    source: str | None,
+    scope: Scope | None,
+    *,
+    site: Sequence[Path],
+    bios: Sequence[Path],
+    measurements: Sequence[Path],
+    observer: Observer,
+) -> ExportSubject:
+    """Return a machine that is audited now, or as a saved audit has it."""
+    kept = None if source is None or scope or site or bios or measurements else saved_audit(source)
+    if kept is not None:
+        machine = read_machine(source, observer)
+        return ExportSubject(machine, infer_layout(machine), kept, None, read_at(source))
+    found = audit(source, scope or "mpi", site=site, bios=bios, measurements=measurements, observer=observer)
+    return ExportSubject(found.machine, found.judgement.layout, found.audit, found.measured.measurements, read_at(source))
+
+
+def saved_audit(source: str) -> Audit | None:
+    """Return the audit that a document of ``advisor audit --json`` holds; None of what is no such document."""
+    data = json_data(source)
+    try:
+        found = None if data is None else read_json(data, _CURE)
+        _must_be_no_baseline(found)
+        if not isinstance(found, dict) or found.get("schema") not in (AUDIT_SCHEMA, AUDIT_SCHEMA_1):
+            return None
+        kept: dict[str, Any] = {key: found[key] for key in ("scope", "platform", "platform_id", "vendor", "settings")}
+        verdicts = found["verdicts" if found["schema"] == AUDIT_SCHEMA else "findings"]
+        return Audit.model_validate({**kept, "findings": verdicts, "unseen": found.get("gaps", ())})
+    except BadInput as error:
+        raise error.within(source) from error
+    except (ValidationError, KeyError) as error:
+        raise BadInput("is no audit that this advisor reads", file=source, cure=_CURE) from error
+
+
+def _must_be_no_baseline(found: object) -> None:
+    if isinstance(found, dict) and str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
+        problem = "is the baseline of a fleet, which holds facts in words"
+        raise BadInput(problem, cure="name the fleet's folder, or a good node's audit: advisor audit --json")
+
+
+def read_at(source: str | None) -> float | None:
+    """Return when a machine was read, in seconds of Unix: now, as its capture says, or when its JSON was written."""
+    if source is None:
+        return time.time()
+    if json_data(source) is not None:
+        return Path(source).stat().st_mtime
+    try:
+        host = open_machine(source)
+    except AdvisorError:
+        return None
+    return _seconds(host.about.get("time")) if isinstance(host, CaptureHost) else None
+
+
+def _seconds(text: str | None) -> float | None:
+    """Return the seconds of Unix of 2026-01-31T06:10:00Z; None of what is no time."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,238 @@
+"""Audits a fleet: reads its captures, judges each kind once, folds what they say."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from advisor import __version__
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
+from advisor.fleet.fold import Figure, Figures, Nodes, assemble, suspected
+from advisor.fleet.page import fleet_document, fleet_report
+from advisor.fleet.read import Asked, Book, Entry, Read, Record, asked, indexed, short_name
+from advisor.model.audit.findings import Difference
+from advisor.model.audit.platform import Scope
+from advisor.model.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
+from advisor.model.measurement import Measurements, Result, reported_or_zero
+from advisor.model.node_sets import expanded
+from advisor.paths import template
+from advisor.work import SILENT, Observer
+from advisor.work.measure import read_measurements
+from advisor.work.rules import must_be_known
+from advisor.work.whatif import diff
+
+_SKEW: Final = 600.0
+"""Seconds that a node's clock may differ from that of who asked: a job's start and a slow answer are within."""
+_WHOLE: Final = ("numa", "socket", "machine")
+"""Parts whose figures are compared; single cores have too many for one to be named by chance alone."""
+
+
+@dataclass(frozen=True)
+class AuditedFleet:
+    """A fleet, and what it was read from."""
+
+    fleet: Fleet
+    nodes: Nodes
+    asked: Asked
+    read: Read
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor fleet audit --json``."""
+        return fleet_document(self.fleet)
+
+    def html(self, scope: Scope = "mpi") -> str:
+        """Return the page of ``advisor fleet report``."""
+        about = {"scope": scope, "version": __version__, "made": time.strftime("%Y-%m-%d %H:%M")}
+        return fleet_report(self.fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
+
+    @property
+    def suspects(self) -> tuple[Slow, ...]:
+        """Who is worth measuring again before anybody is called slow."""
+        return suspected(self.nodes)
+
+    def wrong_named(self, word: str) -> Wrong | None:
+        """Return the finding of a number on the screen, or the first of a rule; None where the word is neither."""
+        if word.isdecimal() and word not in self.nodes.folded:
+            if not 0 < int(word[:6]) <= len(self.fleet.wrong):
+                raise BadValue(
+                    f"no finding {word[:20]}: the fleet has {len(self.fleet.wrong)}", cure="advisor fleet audit numbers them"
+                )
+            return self.fleet.wrong[int(word[:6]) - 1]
+        return next((each for each in self.fleet.wrong if each.rule == word), None)
+
+    def node_named(self, word: str) -> str:
+        """Return a node of the fleet that told something; refuse a name that is none."""
+        silent = next((each for each in self.fleet.silent if each.node == word), None)
+        if silent is not None:
+            raise nothing_known(silent)
+        return must_be_one_of("finding or node", word, self.nodes.folded, "fleet audit --verbose lists them")
+
+    def bios_of(self, node: str) -> tuple[Path, ...]:
+        """Return the file of a node's BIOS attributes, where one lies beside its capture and is its own."""
+        return () if self.read.records[node].unfit else bios_beside(self.asked, node)
+
+    def source_of(self, nodes: str) -> tuple[str, ...]:
+        """Return how other commands name the capture of the first of a set of nodes."""
+        first = expanded(nodes)[0]
+        files = (file_of_node(self.asked, first), *self.bios_of(first))
+        return tuple(word for option, file in zip(("--from", "--bios"), files, strict=False) for word in (option, str(file)))
+
+    def usual_beside(self, node: str) -> str | None:
+        """Return a node of the same kind of which nothing is odd; None where there is none."""
+        sets = (expanded(kind.nodes) for kind in self.fleet.kinds)
+        names: Sequence[str] = next((each for each in sets if node in each), ())
+        odd = set(expanded(self.fleet.exclude)) | {each.node for each in self.fleet.odd} if self.fleet.exclude else {node}
+        return next((name for name in names if name not in odd and name != node), None)
+
+
+def audit_fleet(
+    places: Sequence[Path], scope: Scope = "mpi", *, site: Sequence[Path] = (), observer: Observer = SILENT
+) -> AuditedFleet:
+    """Return what is wrong, drifted and slow in a fleet's folder, or in files."""
+    if site:
+        must_be_known(site, ())
+    named = asked(places)
+    try:
+        read = indexed(named, Book(scope, tuple(site)), observer)
+    finally:
+        observer.end()
+    nodes = _nodes(named, read)
+    if not nodes.folded:
+        whys = ", ".join(f"{count} {why}" for why, count in Counter(each.why for each in nodes.silent).most_common(3))
+        raise CannotWork(f"no node answered: {whys or 'nothing to read'}; give captures of nodes that answered")
+    return AuditedFleet(assemble(nodes), nodes, named, read)
+
+
+def nothing_known(silent: Silent) -> BadValue:
+    """Return that a node did not answer."""
+    return BadValue(f"nothing is known of {silent.node[:64]}: {silent.why}", cure="capture it again")
+
+
+def bios_beside(named: Asked, node: str) -> tuple[Path, ...]:
+    """Return the file of a node's BIOS attributes, where one lies beside its capture."""
+    return tuple(entry.bios for entry in named.entries if entry.node == node and entry.bios is not None)
+
+
+def file_of_node(named: Asked, node: str) -> Path:
+    """Return where the capture of a node lies; refuse one that left none, with the reason."""
+    silent = next((each for each in named.silent if each.node == node), None)
+    if silent is not None:
+        raise nothing_known(silent)
+    files = {entry.node: entry.file for entry in named.entries}
+    return files[must_be_one_of("node", node, files, "fleet audit --verbose lists them")]
+
+
+def diff_nodes(
+    places: Sequence[Path],
+    one: str,
+    other: str,
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    observer: Observer = SILENT,
+) -> Difference:
+    """Return what differs between two nodes of a fleet."""
+    named = asked(places)
+    a, b = (str(file_of_node(named, node)) for node in (one, other))
+    found = diff(a, b, scope, site=site, bios=(bios_beside(named, one), bios_beside(named, other)), observer=observer)
+    return found.model_copy(update={"before": one, "after": other})
+
+
+def _nodes(named: Asked, read: Read) -> Nodes:
+    told = {node: record for node, record in read.records.items() if record.digest is not None}
+    silent = (*named.silent, *(Silent(node=each.node, why=each.error) for each in read.records.values() if each.error))
+    figures, unread = _measured(named.entries)
+    times = sorted(entry.answer.at for entry in named.entries if entry.answer)
+    return Nodes(
+        folded={node: read.distinct[record.digest or ""].folded for node, record in told.items()},
+        judged={node: (*read.distinct[record.digest or ""].judged, *record.added) for node, record in told.items()},
+        measured=figures,
+        silent=silent,
+        odd=(*named.odd, *_odd(named.entries, told), *unread),
+        begun=times[0] if times else None,
+        ended=times[-1] if times else None,
+    )
+
+
+def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
+    """Yield what is odd about answers that are used all the same."""
+    named: dict[str, list[str]] = defaultdict(list)
+    usual = Counter(record.version for record in told.values() if record.version).most_common(1)
+    for entry in entries:
+        record = told.get(entry.node)
+        if record is None:
+            continue
+        seen = record.seen_as
+        if seen:
+            named[seen].append(entry.node)
+        if record.unfit:
+            yield Odd(what="BIOS", node=entry.node, why=f"{entry.node}{BIOS_SUFFIX} is not used: {record.unfit}")
+        if seen and entry.answer and short_name(seen) != short_name(entry.node):
+            yield Odd(what="wrong name", node=entry.node, why=f"calls itself {seen}")
+        if record.version and record.version != usual[0][0]:
+            yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most by {usual[0][0]}")
+        away = _skew(entry, record)
+        if away is not None and abs(away) > _SKEW:
+            yield Odd(what="clock", node=entry.node, why=f"its clock is {_time(abs(away))} {'behind' if away < 0 else 'ahead'}")
+    for name, nodes in named.items():
+        if len(nodes) > 1:
+            yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} calls itself {name} too")
+
+
+def _skew(entry: Entry, record: Record) -> float | None:
+    """Return how far a node's clock is ahead of that of who asked it."""
+    if entry.answer is None or record.taken is None:
+        return None
+    try:
+        node, own = (datetime.fromisoformat(text).astimezone(UTC) for text in (record.taken, entry.answer.at))
+    except ValueError:
+        return None
+    return (node - own).total_seconds()
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
+
+
+def _measured(entries: Sequence[Entry]) -> tuple[dict[str, Figures], list[Odd]]:
+    """Return the figures of the nodes that were measured; measurements that cannot be read are named, and stop no other."""
+    figures: dict[str, Figures] = {}
+    unread: list[Odd] = []
+    for entry in entries:
+        if entry.measured is None:
+            continue
+        try:
+            before = _before(entry.measured)
+            first = {} if before is None else dict(_figures(read_measurements([before])))
+            figures[entry.node] = {
+                name: figure if name not in first else replace(figure, before=first[name].value)
+                for name, figure in _figures(read_measurements([entry.measured]))
+            }
+        except AdvisorError as error:
+            why = error.problem if isinstance(error, BadInput) else str(error)
+            unread.append(Odd(what="measurements", node=entry.node, why=f"cannot be read: {why[:80]}"))
+    return figures, unread
+
+
+def _before(measured: Path) -> Path | None:
+    """Return what a node had when it was measured the first time; None where it was measured once."""
+    file = measured.with_name(f"{measured.name.removesuffix(MEASURED_SUFFIX)}{BEFORE_SUFFIX}")
+    return file if file.is_file() else None
+
+
+def _figures(found: Measurements) -> Iterator[tuple[str, Figure]]:
+    """Yield what was measured of whole parts, and is believed."""
+    for result in found.results:
+        if result.refused is None and result.part in _WHOLE:
+            name = _figure_name(result)
+            yield name, Figure(name, result.unit, result.median, result.spread if len(result.values) > 1 else 0.0)
+
+
+def _figure_name(result: Result) -> str:
+    where = result.part if result.index is None else f"{result.part} {result.index}"
+    if result.purpose == "hpl":  # imported, each may be of another N, and a smaller one is slower
+        where += f" N={reported_or_zero(result, 'n'):.0f}"
+    return f"{result.kernel} {result.variant} {where}" + ("" if result.purpose == "part" else f" ({result.purpose})")

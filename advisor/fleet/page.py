@@ -1,0 +1,675 @@
+"""Draws a fleet: the screen, one node, what nodes answered, pairs of nodes, a baseline, steps, and the page in HTML."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from math import inf
+from typing import Any, Final
+
+from rich.cells import cell_len
+
+from advisor.language.units import count, duration, flop_rate, plain, printable, throughput
+from advisor.model.audit.rule import SEVERITIES
+from advisor.model.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
+from advisor.model.node_sets import expanded, folded
+from advisor.render import commandline
+from advisor.render.commandline import word
+from advisor.render.jinja import fill
+from advisor.render.lines import Line, Page, cut, labelled, wrapped
+from advisor.render.schema import DIALECT
+
+SCHEMA: Final = "advisor-fleet-audit/1"
+LINES: Final = 40
+"""Of the whole screen: a terminal that is not small."""
+_ROOM: Final = 8
+_WIDE: Final = 130
+"""Columns from which a line has room for a fix that says anything."""
+_LONGEST: Final = 2000
+_NODES: Final = 24
+"""Letters of a set of nodes that a line keeps, whatever else is cut."""
+
+
+def fleet_document(fleet: Fleet) -> dict[str, Any]:
+    """Return the document of ``advisor fleet audit --json``: node sets folded as text."""
+    return {"schema": SCHEMA, **fleet.model_dump(mode="json")}
+
+
+def fleet_schema() -> dict[str, Any]:
+    """Return the JSON schema of ``advisor fleet audit --json``."""
+    made = Fleet.model_json_schema(mode="serialization")
+    made["properties"] = {"schema": {"const": SCHEMA}, **made["properties"]}
+    return {"$schema": DIALECT, **made, "title": SCHEMA, "required": list(made["properties"])}
+
+
+def fleet_page(fleet: Fleet, places: Sequence[str] = (), *, verbose: bool = False, width: int | None = None) -> Page:
+    """Return the screen; with ``verbose`` every line of it. ``places`` are the folders or captures that were audited."""
+    return Page(lambda room: fleet_lines(fleet, room, places, verbose=verbose), width)
+
+
+def fleet_lines(fleet: Fleet, width: int, places: Sequence[str] = (), *, verbose: bool = False) -> list[Line]:
+    """Return the lines: no section is left out, and the longest give way."""
+    head = [*wrapped([(answered_text(fleet), "title")], width, indent=2)]
+    sections = [
+        _section("KINDS", "title", _kinds(fleet, width)),
+        _section("WRONG", "high", _wrong(fleet.wrong, fixes=width >= _WIDE, whole=verbose)),
+        _section("DRIFT", "warn", _drift(fleet.drift, _LONGEST if verbose else width - _ROOM)),
+        _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
+        _section("SLOW", "warn", slow_lines(fleet.slow)),
+        _section("ODD", "dim", [f"{each.what}: {plain(each.node)} {plain(each.why)}".strip() for each in fleet.odd]),
+    ]
+    foot, following = list(_foot(fleet, width, verbose=verbose)), list(_next(fleet, places, width))
+    shown = sections if verbose else _trimmed(sections, LINES - len(head) - len(foot) - len(following) - 1)
+    body = [((f"{label:<{_ROOM}}", style), (text, "")) for label, style, text in (row for rows in shown for row in rows)]
+    if verbose:
+        lines = [line for row in body for line in wrapped(list(row), width, indent=_ROOM)]
+    else:
+        lines = [(label, (cut(text, width - _ROOM), style)) for label, (text, style) in body]
+    return [*head, *lines, *_cut(foot, width), *following]
+
+
+Row = tuple[str, str, str]
+"""Label, its style, the text."""
+
+
+def _section(label: str, style: str, texts: Sequence[str]) -> list[Row]:
+    return [(label if at == 0 else "", style, printable(text[:_LONGEST])) for at, text in enumerate(texts)]
+
+
+def _cut(lines: Iterable[Line], width: int) -> list[Line]:
+    return [(label, (cut(text, width - _ROOM), style)) for label, (text, style) in lines]
+
+
+def _trimmed(sections: list[list[Row]], room: int) -> list[list[Row]]:
+    """Return the sections in so many lines: what the longest lose is counted."""
+    kept = [len(rows) for rows in sections]
+    while sum(kept) > room and max(kept) > 2:
+        kept[kept.index(max(kept))] -= 1
+    return [_first(rows, most) for rows, most in zip(sections, kept, strict=True)]
+
+
+def _first(rows: list[Row], most: int) -> list[Row]:
+    if len(rows) <= most:
+        return rows
+    return [*rows[: most - 1], ("", "dim", f"... and {len(rows) - most + 1} more: --verbose")]
+
+
+def answered_text(fleet: Fleet) -> str:
+    """Return who answered and who did not, and why."""
+    by_reason = defaultdict[str, list[str]](list)
+    for each in fleet.silent:
+        by_reason[plain(each.why, 60)].append(each.node)
+    whys = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    said = ", ".join(f"{_names(nodes)} {why}" for why, nodes in whys)
+    return f"{count(fleet.asked, 'node')} asked, {fleet.answered} answered" + (f" ({said})" if said else "")
+
+
+def excluded_text(fleet: Fleet) -> str:
+    """Return how many nodes are left out and why: those that differ or are slow, and those that did not answer."""
+    silent = {each.node for each in fleet.silent}
+    odd = [node for node in expanded(fleet.exclude) if node not in silent] if fleet.exclude else []
+    return f"{count(len(odd), 'node')} that differ from their kind or are slow, {len(silent)} that did not answer"
+
+
+def _names(nodes: Sequence[str]) -> str:
+    return folded(nodes) if len(nodes) < 100 else f"{len(nodes)} nodes"
+
+
+def _kinds(fleet: Fleet, width: int) -> list[str]:
+    """Return what each kind is made of, and its nodes at the end of the line, as far as there is room."""
+    room = max(40, width - _ROOM - 12 - min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0)))
+    named = [plain(short(kind.hardware) or "hardware not known", _LONGEST) for kind in fleet.kinds]
+    return [
+        f"{kind.name:<2} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes}"
+        for kind, name in zip(fleet.kinds, named, strict=True)
+    ]
+
+
+def short(hardware: str) -> str:
+    """Return what a kind is made of without words that distinguish nothing."""
+    return re.sub(r" (?:\d+-Core )?Processor|\((?:R|TM)\)|,? Inc\.|(?<=[\w)]) CPU(?= @)| @ [\d.]+GHz", "", hardware)
+
+
+def _wrong(wrong: Sequence[Wrong], *, fixes: bool, whole: bool) -> list[str]:
+    """Return a line for each finding of each kind: its number, how many, how bad, which rule, which nodes, one fix for all."""
+    rule, nodes = (
+        min(most, max((len(getattr(each, name)) for each in wrong), default=0)) for name, most in (("rule", 34), ("nodes", 22))
+    )
+    return [
+        f"{number:>2} {each.kind:<2} {_share(each.count, each.of)} {each.severity:<6} {each.rule:<{rule}}  "
+        + (each.nodes if whole or not fixes else f"{cut(each.nodes, nodes):<{nodes}}")
+        + (f"  {plain(each.fix)}" if whole or fixes else "")
+        for number, each in enumerate(wrong, 1)
+    ]
+
+
+def _share(few: int, of: int) -> str:
+    return f"{'all' if few == of else few:>5} of {of:<5}"
+
+
+def _drift(drift: Sequence[Drift], room: int) -> list[str]:
+    """Return a text for each set of nodes: what they differ in first, and how much else; the nodes are at the end of each."""
+    sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
+    for each in drift:
+        sets[each.kind, each.nodes].append(each)
+    texts = []
+    for (kind, nodes), own in sets.items():
+        first = own[0]
+        more = f" and {count(len(own) - 1, 'other fact')}" if len(own) > 1 else ""
+        told = f"{first.fact} {plain(first.value, 40)} ({first.of - first.count} have {plain(first.majority, 40)})"
+        share = f"{kind:<2} {_share(first.count, first.of)} "
+        if room - len(share) - len(more) < 2 * _NODES:
+            more = ""
+        names = cut(nodes, max(_NODES, room - len(share) - len(told) - len(more) - 2))
+        texts.append(f"{share}{cut(told, room - len(share) - len(more) - len(names) - 2)}{more}  {names}")
+    return texts
+
+
+def _split(each: Split) -> str:
+    told = ", ".join(f"{one.count} {plain(one.value, 30)} {one.nodes}" for one in each.populations[:4])
+    return f"{each.kind:<2} {each.fact}: {told}: which is meant?"
+
+
+def slow_lines(slow: Sequence[Slow]) -> list[str]:
+    """Return a line for each figure of each kind, with its slow nodes."""
+    figures: dict[tuple[str, str, str | None], list[Slow]] = defaultdict(list)
+    for each in slow:
+        figures[each.kind, each.figure, each.explained].append(each)
+    return [_late(own) for own in figures.values()]
+
+
+def _late(own: Sequence[Slow]) -> str:
+    worst = own[0]
+    why = f", explained by {worst.explained}" if worst.explained else ", in both measurements" if worst.again else ""
+    told = f"{amount(worst.value, worst.unit)}, median {amount(worst.median, worst.unit)} (z {worst.z:g})"
+    return f"{worst.kind:<2} {_share(len(own), worst.among)} {worst.figure} {told}  {_names([each.node for each in own])}{why}"
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a figure in its unit."""
+    write = {"bytes/s": throughput, "flop/s": flop_rate, "seconds": duration}.get(unit)
+    return write(value) if write else f"{value:.4g} {unit}"
+
+
+def _foot(fleet: Fleet, width: int, *, verbose: bool) -> Iterator[Line]:
+    same = "   ".join(
+        f"{each.kind} {each.same} of {each.facts} facts the same on all"
+        + (f", {each.varied} name the node" if each.varied else "")
+        for each in fleet.same[: None if verbose else 3]
+    )
+    yield ((f"{'SAME':<{_ROOM}}", "good"), (same, ""))
+    if fleet.exclude:
+        said, few = f"srun --exclude {fleet.exclude}", count(len(expanded(fleet.exclude)), "node")
+        fits = verbose or len(said) <= width - _ROOM
+        yield (
+            (f"{'EXCLUDE':<{_ROOM}}", "label"),
+            (said if fits else f"{few}: --exclude FILE writes them for srun --exclude", ""),
+        )
+    if fleet.begun:
+        until = "" if fleet.ended in (None, fleet.begun) else f" to {fleet.ended}"
+        yield ((f"{'AS OF':<{_ROOM}}", "label"), (f"{fleet.begun}{until}", ""))
+
+
+_FEW: Final = 3
+
+
+def _next(fleet: Fleet, places: Sequence[str], width: int) -> Iterator[Line]:
+    """Yield the command that shows the first fault in full, whole and to be copied; of many captures in words."""
+    if not fleet.wrong:
+        return
+    label = (f"{'NEXT':<{_ROOM}}", "label")
+    if not 0 < len(places) <= _FEW:
+        yield label, ("fleet show 1, with the same captures: the first in full, with every node", "")
+        return
+    command = commandline.folded(("advisor", "fleet", "show", "1", *places), width - _ROOM)
+    for at, line in enumerate(command):
+        shows = ": the first in full, with every node" if len(command) == 1 else ""
+        yield (
+            label if at == 0 else (" " * _ROOM, ""),
+            (line, ""),
+            (shows if cell_len(line + shows) <= width - _ROOM else "", "dim"),
+        )
+
+
+_ANSWERS_ROOM: Final = 13
+_LONGEST_WHY: Final = 4000
+_MOST_ANSWERS: Final = 8
+
+
+def captured_page(told: Mapping[str, Any], width: int | None = None) -> Page:
+    """Return what became of a fleet, from the document of it."""
+    return Page(lambda room: list(_answer_lines(told, room)), width)
+
+
+def _answer_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+    silent = [Silent(node=each["node"], why=each["is"]) for each in told["silent"]]
+    left = [Silent(node=name, why="not asked: interrupted") for name in told["not_asked"]]
+    fleet = Fleet(asked=told["asked"], answered=told["answered"], silent=(*silent, *left))
+    yield from wrapped([(answered_text(fleet), "title")], width)
+    reasons: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for each in told["silent"]:
+        reasons.setdefault((each["is"], each["why"] or "no reason reported"), []).append(each)
+    for (is_, why), nodes in list(reasons.items())[:_MOST_ANSWERS]:
+        yield from labelled(
+            is_, [(f"{plain(nodes[0]['node'])}{_more(len(nodes) - 1)}: {plain(why, 400)}", "")], width, _ANSWERS_ROOM
+        )
+        yield from labelled("  by hand", [(plain(nodes[0]["by_hand"], 400), "")], width, _ANSWERS_ROOM)
+    others = told["other_names"]
+    if others:
+        names = ", ".join(f"{plain(each['node'])} is {plain(each['seen_as'])}" for each in others[:_MOST_ANSWERS])
+        yield from labelled("Other names", [(names + _more(len(others) - _MOST_ANSWERS), "medium")], width, _ANSWERS_ROOM)
+    folder = word(told["folder"])
+    if told["answered"]:
+        yield from labelled("Then", [(f"advisor fleet audit {folder}", "")], width, _ANSWERS_ROOM)
+    if silent:
+        yield from labelled("Again", [(f"advisor fleet capture --again failed -o {folder}", "")], width, _ANSWERS_ROOM)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
+
+
+def measured_page(told: Mapping[str, Any], slow: Sequence[Slow], width: int | None = None) -> Page:
+    """Return who was measured and who is slow in two runs, from the document of it."""
+    return Page(lambda room: list(_measured_lines(told, slow, room)), width)
+
+
+def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -> Iterator[Line]:
+    yield from wrapped([(f"{count(told['asked'], 'node')} asked, {told['measured']} measured", "title")], width)
+    for each in told.get("figures", ()):
+        yield from labelled(each["figure"], [(_beside(each), "")], width, _ANSWERS_ROOM)
+    yield from not_measured_lines(told["not_measured"], width)
+    again = told["measured_again"]
+    if again:
+        named = {each.node for each in slow} | {each["node"] for each in told["not_measured"]}
+        fine = [node for node in again if node not in named]
+        said = f"{plain(folded(again), _LONGEST_WHY)}" + (f"; not slow then: {plain(folded(fine), _LONGEST_WHY)}" if fine else "")
+        yield from labelled("Again", [(said, "")], width, _ANSWERS_ROOM)
+    for text in slow_lines(slow):
+        yield from labelled("SLOW", [(plain(text, _LONGEST_WHY), "warn")], width, _ANSWERS_ROOM)
+    if told["measured"]:
+        yield from labelled("Then", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ANSWERS_ROOM)
+
+
+def _beside(each: Mapping[str, Any]) -> str:
+    """Return what is usual of a figure, and the nodes at both ends."""
+    low, high = (choose(each["values"].items(), key=lambda item: item[1]) for choose in (min, max))
+    ends = " to ".join(f"{amount(value, each['unit'])} ({plain(node)})" for node, value in (low, high))
+    usual = amount(each["median"], each["unit"])
+    return f"{each['kind']:<2} {count(len(each['values']), 'node')}, {usual} usually, {ends}; {each['about']}"
+
+
+def not_measured_lines(told: Sequence[Mapping[str, Any]], width: int) -> Iterator[Line]:
+    """Yield why nodes were not measured, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for each in told:
+        reasons.setdefault(each["why"].replace(f"-w {each['node']} ", "-w NODES "), []).append(each["node"])
+    for why, nodes in sorted(reasons.items(), key=lambda item: -len(item[1]))[:_MOST_ANSWERS]:
+        names = plain(folded(nodes), _LONGEST_WHY)
+        said = plain(why, 400).replace("-w NODES ", f"-w {word(names)} ")
+        yield from labelled("Not measured", [(f"{names}: {said}", "")], width, _ANSWERS_ROOM)
+
+
+_NODE_ROOM = 10
+
+
+_FACTS: Final = 3
+"""Facts in which a node differs that are shown: the first is most likely the cause of the others."""
+
+
+def wrong_page(each: Wrong, source: Sequence[str], width: int | None = None) -> Page:
+    """Return a finding with all its nodes, and where the reasons are; ``source`` is how commands name the first of them."""
+
+    def lines(room: int) -> list[Line]:
+        head = f"{each.rule}: {plain(each.title)}"
+        return [
+            *wrapped([(head, "title"), (f"  ({each.severity})", each.severity)], room),
+            *_node_row("Nodes", f"{each.count} of {each.of} of kind {each.kind}: {each.nodes}", room),
+            *_node_row("So is", each.claim, room),
+            *_node_row("Fix", each.fix, room),
+            *_node_row("Reasons", _command("advisor", "explain", each.rule, *source), room),
+        ]
+
+    return Page(lines, width)
+
+
+def node_page(told: dict[str, Any], source: Sequence[str], usual: Sequence[str] = (), width: int | None = None) -> Page:
+    """Return what sets a node apart, then what it has in common with most of its kind, from the document of it.
+
+    ``source`` is how commands name its capture; ``usual`` the command that compares it with a node of which nothing is odd.
+    """
+    own = [each for each in told["wrong"] if each["count"] * 2 <= each["of"]]
+    common = [each for each in told["wrong"] if each not in own]
+    drift = [f"{each['fact']} {each['value']} ({each['majority']} elsewhere)" for each in told["drift"]]
+    if len(drift) > _FACTS + 1:
+        drift = [*drift[:_FACTS], f"and {len(drift) - _FACTS} other facts"]
+    apart = own or any(told[name] for name in ("drift", "split", "slow", "odd"))
+
+    def lines(room: int) -> list[Line]:
+        return [
+            *wrapped(
+                [(f"{plain(told['node'])}, kind {told['kind']}: {plain(short(told['hardware']))}", "title")], room, indent=2
+            ),
+            *(() if apart else [(("Nothing sets it apart from its kind.", "good"),)]),
+            *_node_rows("Wrong", (f"{each['severity']} {each['rule']}: {each['claim']}" for each in own), room),
+            *_node_rows("Drift", drift, room),
+            *_node_rows("Split", (f"{each['fact']} {each['value']}" for each in told["split"]), room),
+            *_node_rows("Slow", (_slow(each) for each in told["slow"]), room),
+            *_node_rows("Odd", (f"{each['what']}: {each['why']}" for each in told["odd"]), room),
+            *_node_row("As most", ", ".join(f"{each['severity']} {each['rule']}" for each in common), room),
+            *_node_row("Compare", _command(*usual) if apart and usual else "", room),
+            *_node_row("In full", _command("advisor", "audit", *source), room),
+        ]
+
+    return Page(lines, width)
+
+
+def _command(*words: str) -> str:
+    return " ".join(map(word, words))
+
+
+def node_document(fleet: Fleet, node: str) -> dict[str, Any]:
+    """Return what the screen says of a node, as plain values."""
+    kind = next((each for each in fleet.kinds if node in expanded(each.nodes)), None)
+    return {
+        "schema": "advisor-fleet-show/1",
+        "node": node,
+        "kind": kind.name if kind else None,
+        "hardware": kind.hardware if kind else "",
+        "wrong": [
+            _of(each, "rule", "severity", "title", "claim", "fix", "count", "of")
+            for each in fleet.wrong
+            if node in expanded(each.nodes)
+        ],
+        "drift": [_of(each, "fact", "value", "majority") for each in fleet.drift if node in expanded(each.nodes)],
+        "split": list(_populations(fleet.split, node)),
+        "slow": [each.model_dump(mode="json") for each in fleet.slow if each.node == node],
+        "odd": [_of(each, "what", "why") for each in fleet.odd if each.node == node],
+    }
+
+
+def wrong_document(each: Wrong) -> dict[str, Any]:
+    """Return a finding with all its nodes."""
+    return {"schema": "advisor-fleet-show/1", **each.model_dump(mode="json")}
+
+
+def _of(each: Wrong | Drift | Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(each, name) for name in names}
+
+
+def _populations(split: Iterable[Split], node: str) -> Iterator[dict[str, Any]]:
+    for each in split:
+        for one in each.populations:
+            if node in expanded(one.nodes):
+                yield {"fact": each.fact, "value": one.value, "count": one.count}
+
+
+def _slow(each: dict[str, Any]) -> str:
+    why = f", explained by {each['explained']}" if each["explained"] else ""
+    told = Slow.model_validate(each)
+    usual = f"median of {count(told.among, 'node')} {amount(told.median, told.unit)}"
+    return f"{told.figure} {amount(told.value, told.unit)}, {usual} (z {told.z:g}){why}"
+
+
+def _node_row(label: str, text: str, width: int) -> list[Line]:
+    return labelled(label, [(printable(" ".join(text.split())), "")], width, _NODE_ROOM) if text else []
+
+
+def _node_rows(label: str, texts: Iterable[str], width: int) -> list[Line]:
+    return [
+        line
+        for at, text in enumerate(texts)
+        for line in labelled("" if at else label, [(printable(text), "")], width, _NODE_ROOM)
+    ]
+
+
+_BASELINE_ROOM = 8
+
+
+def check_page(told: dict[str, Any], width: int | None = None) -> Page:
+    """Return what left the baseline, from the document of it."""
+    return Page(lambda room: list(_baseline_lines(told, room)), width)
+
+
+def _baseline_lines(told: dict[str, Any], width: int) -> Iterator[Line]:
+    silent: dict[str, list[str]] = defaultdict(list)
+    for each in told["silent"]:
+        silent[plain(each["why"], 60)].append(each["node"])
+    gone = "".join(f", {folded(nodes)} {why}" for why, nodes in silent.items())
+    yield from wrapped([(f"{count(told['nodes'], 'node')} of the baseline answered{gone}", "title")], width)
+    style = "warn" if told["left"] else "good"
+    rows = [_row(each) for each in told["left"]] or ["nothing: every fact and finding is as it was"]
+    yield from _rows("LEFT", style, rows, width)
+    if told["new"]:
+        yield from _rows("NEW", "label", [f"{told['new']}: not in the baseline"], width)
+    yield from _rows("WHEN", "label", [f"between {told['since']} and {told['until']}"], width)
+
+
+def _row(each: dict[str, Any]) -> str:
+    if each["what"] == "finding":
+        return f"{each['count']:>5}  new finding {each['after']}  {each['nodes']}"
+    return f"{each['count']:>5}  {each['what']} {plain(each['before'], 60)} -> {plain(each['after'], 60)}  {each['nodes']}"
+
+
+def _rows(label: str, style: str, texts: Iterable[str], width: int) -> Iterator[Line]:
+    for at, text in enumerate(texts):
+        (head, *rest) = labelled("" if at else label, [(printable(text), style)], width, _BASELINE_ROOM)
+        yield head
+        yield from rest
+
+
+_Bad = tuple[Mapping[str, Any], Mapping[str, Any], str]
+"""A figure, what is bad in it, and with whom."""
+_PAIRS_ROOM: Final = 13
+_MOST_PAIRS: Final = 12
+"""Lines of one sort; the rest is counted."""
+
+
+def pairs_page(told: Mapping[str, Any], width: int | None = None) -> Page:
+    """Return what a fleet's pairs gave, from the document of it."""
+    return Page(lambda room: list(_pairs_lines(told, room)), width)
+
+
+def _pairs_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+    pairs = sum(group["pairs"] for group in told["groups"])
+    stopped = ", interrupted: nobody is named" if told["interrupted"] else ""
+    again = sum(len(group["measured_again"]) for group in told["groups"])
+    twice = f", {again} more to be sure" if again else ""
+    head = f"{count(told['asked'], 'node')} asked, {told['measured']} measured in {count(pairs, 'pair')}{twice}{stopped}"
+    yield from wrapped([(head, "title")], width)
+    several = len(told["groups"]) > 1
+    for group in told["groups"]:
+        kind = f"{group['kind']}  " if several else ""
+        yield from _bad(group, kind, width)
+        for each in group["figures"]:
+            span = f"{amount(each['least'], each['unit'])} to {amount(each['most'], each['unit'])}"
+            text = f"{kind}{plain(each['figure'])}: {amount(each['median'], each['unit'])} usually, {span}"
+            yield from labelled("Pairs", [(text, "")], width, _PAIRS_ROOM)
+        if not told["interrupted"] and not group["judged"]:
+            few = "too few pairs to know what is usual: 8 are needed" if group["pairs"] < 8 else "too few pairs gave a result"
+            yield from labelled("Not judged", [(f"{kind}{few}", "medium")], width, _PAIRS_ROOM)
+        yield from _no_result(group["no_result"], kind, width)
+    yield from not_measured_lines(told["not_measured"], width)
+    links = [each["pair"] for group in told["groups"] for figure in group["figures"] for each in figure["bad_links"]]
+    if links:
+        yield from labelled("Then", [(f"advisor measure network --hosts {','.join(links[0])}", "")], width, _PAIRS_ROOM)
+
+
+def _bad(group: Mapping[str, Any], kind: str, width: int) -> Iterator[Line]:
+    """Yield bad nodes, bad links, and nodes of which it is not known."""
+    nodes: dict[str, list[_Bad]] = {}
+    links: dict[str, list[_Bad]] = {}
+    for each in group["figures"]:
+        for bad in each["bad_nodes"]:
+            nodes.setdefault(bad["node"], []).append((each, bad, f" with {bad['slow_with']} of {bad['met']} others"))
+        for bad in each["bad_links"]:
+            links.setdefault(" - ".join(bad["pair"]), []).append((each, bad, ""))
+    ends = sorted({node for each in group["figures"] for node in each["unclear"]})
+    for label, found, what in (("BAD NODE", nodes, "nodes"), ("BAD LINK", links, "links")):
+        for name, own in list(found.items())[:_MOST_PAIRS]:
+            yield from labelled(label, [(f"{kind}{plain(name)}: {_told(own)}", "warn")], width, _PAIRS_ROOM)
+        if len(found) > _MOST_PAIRS:
+            yield from labelled("", [(f"and {len(found) - _MOST_PAIRS} more bad {what}: --json", "warn")], width, _PAIRS_ROOM)
+    if ends:
+        text = f"{kind}{', '.join(map(plain, ends[:_MOST_PAIRS]))}: some links are bad, others are not; the node or the fabric"
+        yield from labelled("Not clear", [(text, "medium")], width, _PAIRS_ROOM)
+
+
+def _told(own: Sequence[_Bad]) -> str:
+    """Return the worst of the figures that are bad beside the usual one, and the names of the others."""
+    figure, bad, whom = min(own, key=lambda each: -inf if each[1]["value"] is None else each[1]["z"])
+    if bad["value"] is None:
+        return f"no result{whom}"
+    value, usual = (amount(each, figure["unit"]) for each in (bad["value"], bad["median"]))
+    others = [each["figure"] for each, *_ in own if each is not figure]
+    also = f"; also {plain(', '.join(others))}" if others else ""
+    return f"{plain(figure['figure'])} {value}{whom}, median {usual} (z {bad['z']:g}){also}"
+
+
+def _no_result(found: Sequence[Mapping[str, Any]], kind: str, width: int) -> Iterator[Line]:
+    """Yield why pairs gave nothing, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for each in found:
+        why = reduce(lambda text, node: text.replace(node, "NODE"), each["pair"], each["why"])
+        reasons.setdefault(why, []).append(" - ".join(each["pair"]))
+    for why, pairs in sorted(reasons.items(), key=lambda item: -len(item[1]))[:3]:
+        more = f" and {len(pairs) - 2} more" if len(pairs) > 2 else ""
+        yield from labelled(
+            "No result", [(f"{kind}{plain(', '.join(pairs[:2]))}{more}: {plain(why, 300)}", "")], width, _PAIRS_ROOM
+        )
+
+
+def checklist_page(told: dict[str, Any], width: int | None = None) -> Page:
+    """Return one list for each kind, from the document of them."""
+    return Page(lambda room: [line for kind in told["kinds"] for line in _kind(kind, room)], width)
+
+
+def _kind(kind: dict[str, Any], width: int) -> Iterator[Line]:
+    yield from wrapped([(f"Kind {kind['name']}: {plain(kind['hardware'], 300)}", "heading")], width)
+    for step in kind["steps"]:
+        share = f"{'all' if step['count'] == step['of'] else step['count']} of {step['of']}"
+        change = f"{step['term']}: {step['now'] or 'not known'} -> {step['wanted']}" if step["term"] else ""
+        what = change or step["claim"] or step["title"]
+        yield from wrapped([("[ ] ", ""), (printable(what), "title"), (f"   {share}: {step['nodes']}", "")], width, indent=4)
+        for text in step["steps"]:
+            yield from wrapped([(f"      {printable(text)}", "dim")], width, indent=6)
+    if not kind["steps"]:
+        yield (("    nothing is to be done", "good"),)
+    yield ()
+
+
+def fleet_report(fleet: Fleet, template: str, style: str, about: Mapping[str, str]) -> str:
+    """Return the page."""
+    return fill(template, {**about, **_values(fleet), "style": style}, "fleet.html.j2")
+
+
+def _values(fleet: Fleet) -> dict[str, Any]:
+    numbered = [{"number": number, **each.model_dump()} for number, each in enumerate(fleet.wrong, 1)]
+    rows = _nodes(fleet)
+    return {
+        "head": f"{count(fleet.asked, 'node')} asked, {fleet.answered} answered",
+        "silent": _silent(fleet),
+        "asof": " to ".join(dict.fromkeys(filter(None, (fleet.begun, fleet.ended)))),
+        "verdict": _verdict(fleet),
+        "kinds": [
+            {**kind.model_dump(), "hardware": plain(short(kind.hardware), 300), "rows": rows[kind.name]} for kind in fleet.kinds
+        ],
+        "matrix": _matrix(fleet),
+        "wrong": numbered,
+        "tables": [table for table in _tables(fleet) if table["rows"]],
+    }
+
+
+def _silent(fleet: Fleet) -> list[dict[str, str]]:
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for each in fleet.silent:
+        reasons[plain(each.why)].append(each.node)
+    return [{"why": why, "nodes": folded(nodes)} for why, nodes in reasons.items()]
+
+
+def _verdict(fleet: Fleet) -> dict[str, str]:
+    """Return what the page says first, in a word for its colour, and in words."""
+    bad = {node for each in fleet.wrong if each.severity == "high" for node in expanded(each.nodes)}
+    odd = {node for each in fleet.drift for node in expanded(each.nodes)} | {each.node for each in fleet.slow}
+    facts = f"{count(len(odd), 'node')} differ from their kind or are slow, {len(fleet.silent)} did not answer"
+    if bad:
+        return {"kind": "bad", "head": f"{count(len(bad), 'node')} with a finding of severity high", "says": facts}
+    return {"kind": "little" if odd or fleet.silent else "good", "head": "No finding of severity high", "says": facts}
+
+
+def _matrix(fleet: Fleet) -> list[dict[str, Any]]:
+    """Return a row for each rule, with a cell for each kind."""
+    cells: dict[str, dict[str, tuple[int, Wrong]]] = defaultdict(dict)
+    for number, each in enumerate(fleet.wrong, 1):
+        cells[each.rule][each.kind] = (number, each)
+    rows = []
+    for rule, own in cells.items():
+        first = next(iter(own.values()))[1]
+        row = [own.get(kind.name) for kind in fleet.kinds]
+        told = [cell and {"number": cell[0], "count": f"{cell[1].count}"} for cell in row]
+        rows.append({"rule": rule, "severity": first.severity, "cells": told})
+    return sorted(rows, key=lambda row: SEVERITIES.index(row["severity"]))
+
+
+def _tables(fleet: Fleet) -> list[dict[str, Any]]:
+    """Return what drifted, split, is slow and odd, as tables."""
+    split = [(each.fact, each.kind, one.value, str(one.count), one.nodes) for each in fleet.split for one in each.populations]
+    slow = [
+        (each.node, each.kind, each.figure, amount(each.value, each.unit), amount(each.median, each.unit), f"{each.z:g}",
+         each.explained or "") for each in fleet.slow
+    ]  # fmt: skip
+    odd = [(each.node or "-", each.what, each.why) for each in fleet.odd]
+    return [
+        _drift_rows(fleet.drift),
+        _table("split", "Split", "Two populations: only their owner knows which is meant.", split,
+               ("fact", "kind", "value", "how many", "nodes")),
+        _table("slow", "Slow", "Far below the nodes of its kind by their own spread, and by so much that it matters.", slow,
+               ("node", "kind", "figure", "value", "median", "z", "explained by")),
+        _table("odd", "Odd answers", "Used all the same.", odd, ("node", "what", "why")),
+    ]  # fmt: skip
+
+
+def _table(name: str, title: str, says: str, rows: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> dict[str, Any]:
+    told = [{"cells": tuple(map(plain, row)), "more": ()} for row in rows]
+    return {"id": name, "title": title, "says": says, "columns": columns, "rows": told}
+
+
+def _drift_rows(drift: Sequence[Drift]) -> dict[str, Any]:
+    """Return a row for each set of nodes: the fact that likely causes the others, and these behind it."""
+    sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
+    for each in drift:
+        sets[each.kind, each.nodes].append(each)
+    first = [own[0] for own in sets.values()]
+    rows = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in first]
+    columns = ("fact", "kind", "value", "the rest has", "how many", "nodes")
+    table = _table("drift", "Drift", "At most a tenth of a kind has another value than the rest.", rows, columns)
+    for row, own in zip(table["rows"], sets.values(), strict=True):
+        row["more"] = [f"{each.fact} {plain(each.value, 60)} ({plain(each.majority, 60)} elsewhere)" for each in own[1:]]
+    return table
+
+
+def _nodes(fleet: Fleet) -> dict[str, list[dict[str, Any]]]:
+    """Return a row for each node of each kind: its findings, and in what it differs from its kind; odd ones first."""
+    wrong: dict[str, list[int]] = defaultdict(list)
+    odd: dict[str, list[str]] = defaultdict(list)
+    for number, finding in enumerate(fleet.wrong, 1):
+        _note(wrong, finding.nodes, number)
+    for each in fleet.drift:
+        _note(odd, each.nodes, f"{each.fact} {plain(each.value, 40)}")
+    for late in fleet.slow:
+        odd[late.node].append(f"slow: {late.figure}")
+    rows = {}
+    for kind in fleet.kinds:
+        own = [{"node": node, "wrong": wrong[node], "odd": _few(odd[node])} for node in expanded(kind.nodes)]
+        rows[kind.name] = sorted(own, key=lambda row: not row["odd"])
+    return rows
+
+
+def _note(noted: dict[str, list[Any]], nodes: str, what: Any) -> None:
+    for node in expanded(nodes):
+        noted[node].append(what)
+
+
+def _few(texts: Iterable[str]) -> str:
+    every = list(texts)
+    return ", ".join(every[:4]) + (f", and {len(every) - 4} more" if len(every) > 4 else "")

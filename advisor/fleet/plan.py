@@ -1,0 +1,142 @@
+"""One BIOS plan and one checklist for each kind of hardware: what differs inside a kind stands beside its nodes."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from advisor.bios.plan import PlannedBios, plan_bios
+from advisor.errors import AdvisorError, BadInput
+from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
+from advisor.model.audit.checklist import Item
+from advisor.model.audit.platform import Scope
+from advisor.model.fleet import Kind
+from advisor.model.node_sets import expanded, folded
+from advisor.work import SILENT, Observer
+from advisor.work.bios_files import BiosInput, bios_for
+from advisor.work.checklist import checklist
+from advisor.work.machine import read_machine
+
+
+@dataclass(frozen=True)
+class FleetStep:
+    """A step of a kind's checklist, and the nodes that need it."""
+
+    item: Item
+    nodes: tuple[str, ...]
+    of: int
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        kept = ("id", "title", "term", "setting", "now", "wanted", "claim")
+        told = {name: getattr(self.item, name) for name in kept}
+        steps = [self.item.fix.text] if self.item.fix.text else []
+        return {**told, "steps": steps, "nodes": folded(self.nodes), "count": len(self.nodes), "of": self.of}
+
+
+@dataclass(frozen=True)
+class FleetChecklist:
+    """What is to be done, kind by kind."""
+
+    kinds: tuple[tuple[Kind, tuple[FleetStep, ...]], ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor fleet checklist --json``."""
+        kinds = [
+            {"name": kind.name, "hardware": kind.hardware, "nodes": kind.nodes, "steps": [step.document() for step in steps]}
+            for kind, steps in self.kinds
+        ]
+        return {"schema": "advisor-fleet-checklist/1", "kinds": kinds}
+
+
+def fleet_checklist(
+    places: Sequence[Path], scope: Scope = "mpi", *, site: Sequence[Path] = (), observer: Observer = SILENT
+) -> FleetChecklist:
+    """Return one list of steps for each kind, each with the nodes that need it."""
+    found = audit_fleet(places, scope, site=site, observer=observer)
+    return FleetChecklist(tuple((kind, tuple(_steps(found, kind, scope, site, observer))) for kind in found.fleet.kinds))
+
+
+def _steps(found: AuditedFleet, kind: Kind, scope: Scope, site: Sequence[Path], observer: Observer) -> Iterator[FleetStep]:
+    """Yield the steps of a kind, what most nodes need first; equal nodes are asked once."""
+    needed: dict[tuple[str, str, str | None], list[str]] = defaultdict(list)
+    items: dict[tuple[str, str, str | None], Item] = {}
+    for nodes in _equal(found, kind).values():
+        source = str(file_of_node(found.asked, nodes[0]))
+        for group in checklist(source, scope, site=site, bios=found.bios_of(nodes[0]), observer=observer).todo().checklist.groups:
+            for item in group.items:
+                key = (item.id, item.wanted, item.now)
+                items.setdefault(key, item)
+                needed[key] += nodes
+    for key, nodes in sorted(needed.items(), key=lambda each: -len(each[1])):
+        yield FleetStep(items[key], tuple(nodes), kind.count)
+
+
+def _equal(found: AuditedFleet, kind: Kind) -> dict[str, list[str]]:
+    """Return the nodes of a kind by what they are: the largest group first."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for node in expanded(kind.nodes):
+        groups[found.read.records[node].digest or ""].append(node)
+    return dict(sorted(groups.items(), key=lambda each: -len(each[1])))
+
+
+@dataclass(frozen=True)
+class FleetPlan:
+    """A BIOS plan for each kind that has one, and why the others have none."""
+
+    plans: Mapping[str, PlannedBios] = field(default_factory=dict)
+    kinds: tuple[Kind, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor fleet plan --json``."""
+        kinds = [
+            {
+                "name": kind.name,
+                "hardware": kind.hardware,
+                "nodes": kind.nodes,
+                "plan": self.plans[kind.name].document() if kind.name in self.plans else None,
+                "without": self.without.get(kind.name),
+            }
+            for kind in self.kinds
+        ]
+        return {"schema": "advisor-fleet-plan/1", "kinds": kinds}
+
+
+def fleet_plan(
+    places: Sequence[Path],
+    bios: Sequence[Path] = (),
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    only: Sequence[str] = (),
+    observer: Observer = SILENT,
+) -> FleetPlan:
+    """Return one BIOS plan for each kind, of the BIOS that its captures or one of the files have."""
+    found = audit_fleet(places, scope, site=site, observer=observer)
+    plans: dict[str, PlannedBios] = {}
+    without: dict[str, str] = {}
+    for kind in found.fleet.kinds:
+        first = next(iter(_equal(found, kind).values()))[0]
+        try:
+            plans[kind.name] = _planned(str(file_of_node(found.asked, first)), (*found.bios_of(first), *bios), scope, site, only)
+        except AdvisorError as error:
+            without[kind.name] = error.problem if isinstance(error, BadInput) else str(error)
+    return FleetPlan(plans, found.fleet.kinds, without)
+
+
+def _planned(source: str, files: Sequence[Path], scope: Scope, site: Sequence[Path], only: Sequence[str]) -> PlannedBios:
+    """Return the plan of a kind's most usual node, from its own BIOS or the first file that can be one of its kind."""
+    machine = read_machine(source)
+    if machine.bios is not None:
+        return plan_bios(BiosInput(machine.bios), source, scope, only=only, site=site)
+    for file in files:
+        try:
+            given = bios_for([file], machine)
+        except BadInput:
+            continue
+        return plan_bios(given, source, scope, only=only, site=site)
+    raise BadInput(
+        "no BIOS attributes lie beside its captures, and no --bios fits: advisor bios read -w NODES -o DIR/%h.bios.json"
+    )

@@ -1,0 +1,213 @@
+"""IBM's jsrun, in jobs of LSF: blocks of cores by resource sets where faithful, else an explicit resource file. Not tried.
+
+After OLCF's guide to Summit and what ranks printed there (olcf/olcf-user-docs, systems/summit_user_guide.rst), its tutorial on
+the CPUs of such files (olcf-tutorials/ERF-CPU-Indexing), IBM's page on their format, and files that others write; its options
+also after Spindle's table of them (hpc/Spindle).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from advisor.errors import BadValue
+from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.launchers.srun import chunks
+from advisor.jobs.ranks_per_host import devices_differ, filled, kinds, memory_notes, names, runs
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import Placement
+
+NAME = "jsrun"
+
+
+RANKS = RankVariables(rank=("JSM_NAMESPACE_RANK",), size=("JSM_NAMESPACE_SIZE",), local=("JSM_NAMESPACE_LOCAL_RANK",))
+
+
+UNBOUND = ("-c", "ALL_CPUS", "-b", "none")
+
+
+FILE = "erf"
+
+
+UNTRIED = "not proven by a run: jsrun is part of IBM's LSF, so this follows published lines; check it with advisor verify"
+
+
+_NODE = "the job must have the nodes whole, and their hardware threads switched on as here (bsub -nnodes, -alloc_flags smt4)"
+
+
+_ORDER = "ranks follow the order in which LSF has the hosts of the job"
+
+
+_SETS = Avoided("-b packed", "the plan does not fill the cores of every host in order, socket by socket")
+
+
+OPTIONS: Options = {
+    "--nrs": (1, "makes {0} resource sets"),
+    "--rs_per_host": (1, "puts {0} resource sets on each host"),
+    "--tasks_per_rs": (1, "starts {0} tasks in each resource set"),
+    "--cpu_per_rs": (1, "gives each resource set {0} cores"),
+    "--gpu_per_rs": (1, "gives each resource set {0} GPUs"),
+    "--memory_per_rs": (1, "gives each resource set {0} MB of memory"),
+    "--np": (1, "starts {0} tasks"),
+    "--bind": (1, "binds each task to {0} of its resource set"),
+    "--launch_distribution": (1, "starts tasks on resource sets {0}"),
+    "--latency_priority": (1, "keeps near each other {0}"),
+    "--erf_input": (1, "puts ranks where the file {0} says"),
+    "--erf_output": (1, "writes where ranks are to {0}"),
+    "--use_resources": (1, "makes the resource sets of the file {0}"),
+    "--rs_per_socket": (1, "puts {0} resource sets on each socket"),
+    "--env": (1, "sets {0} for all ranks"),
+    "--env_eval": (1, "sets {0} for each rank in its own place"),
+    "--env_no_propagate": (1, "does not pass on {0}"),
+    "--smpiargs": (1, "hands {0} to Spectrum MPI"),
+    "--stdio_stdout": (1, "writes output to {0}"),
+    "--stdio_stderr": (1, "writes errors to {0}"),
+    "--stdio_input": (1, "reads {0}"),
+    "--stdio_mode": (1, "gathers output {0}"),
+    "--stdin_rank": (1, "lets rank {0} read"),
+    "--chdir": (1, "starts in the folder {0}"),
+    "--immediate": (0, "does not wait for the end"),
+    "--exit_on_error": (1, "ends all tasks when one fails: {0}"),
+    "--progress": (1, "writes how far the start is to {0}"),
+    "--print_placement": (1, "prints where ranks are: {0}"),
+    "--use_spindle": (1, "loads libraries by Spindle: {0}"),
+    "--pre_post_exec": (1, "runs {0} before and after"),
+    "--exclude_hosts": (1, "leaves out the hosts {0}"),
+}
+
+
+_ALIASES = {
+    "-n": "--nrs",
+    "-r": "--rs_per_host",
+    "-a": "--tasks_per_rs",
+    "-c": "--cpu_per_rs",
+    "-g": "--gpu_per_rs",
+    "-m": "--memory_per_rs",
+    "-p": "--np",
+    "-b": "--bind",
+    "-d": "--launch_distribution",
+    "-l": "--latency_priority",
+    "-U": "--use_resources",
+    "-K": "--rs_per_socket",
+    "-F": "--env_eval",
+    "-D": "--env_no_propagate",
+    "-t": "--stdio_input",
+    "-I": "--stdin_rank",
+    "-Z": "--progress",
+    "-L": "--use_spindle",
+    "-P": "--pre_post_exec",
+    "-x": "--exclude_hosts",
+    "-E": "--env",
+    "-M": "--smpiargs",
+    "-o": "--stdio_stdout",
+    "-k": "--stdio_stderr",
+    "-e": "--stdio_mode",
+    "-h": "--chdir",
+    "-i": "--immediate",
+    "-X": "--exit_on_error",
+}
+
+
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return the line: resource sets of so many cores where that is the plan, else a file; or the wrapper."""
+    list(runs(placement))
+    variables = [word for name, value in wish.environment.items() for word in ("-E", f"{name}={value}")]
+    if wish.wrap or devices_differ(placement):
+        return _wrapped(placement, wish, variables)
+    size = None if wish.exact else packed(placement)
+    each = filled(placement)
+    if size and each:
+        sets = ("-n", str(placement.size), "-r", str(each), "-a", "1", "-c", str(size), "-g", "0", "-b", f"packed:{size}")
+        argv = ("jsrun", *sets, "-d", "packed", *variables, *wish.command)
+        return Launch(
+            NAME, wish.version, "packed", argv, {}, {}, (), (UNTRIED, _NODE, *_order(placement), *memory_notes(placement))
+        )
+    argv = ("jsrun", "--erf_input", FILE, *variables, *wish.command)
+    files: dict[str, Lines] = {FILE: lambda: erf(placement)}
+    avoided = () if wish.exact else (_SETS,)
+    return Launch(
+        NAME, wish.version, "explicit resource file", argv, {}, files, avoided, (UNTRIED, _NODE, *memory_notes(placement))
+    )
+
+
+def _wrapped(placement: Placement, wish: LaunchRequest, variables: Sequence[str]) -> Launch:
+    """Return the line of the wrapper: one resource set a host, with everything that the host has."""
+    if len({host.ranks for host in placement.hosts if host.ranks}) > 1:
+        raise BadValue("jsrun starts as many ranks in every resource set", cure="ask for the same number on each host")
+    hosts = max(1, len(names(placement)))
+    gpus = ("-g", "ALL_GPUS") if any(slot.gpu for plan in placement.plans for slot in plan.slots) else ()
+    sets = ("-n", str(hosts), "-r", "1", "-a", str(placement.size // hosts), *gpus, *UNBOUND, "-d", "packed")
+    argv = ("jsrun", *sets, *variables, *wrapper.wrapped(wish.command))
+    notes = (UNTRIED, _NODE, *_order(placement), *wrapper.NOTES)
+    return Launch(NAME, wish.version, "wrapper", argv, {}, wrapper.files(placement, RANKS), (), notes)
+
+
+def _order(placement: Placement) -> tuple[str, ...]:
+    return (_ORDER,) if len(names(placement)) > 1 else ()
+
+
+def packed(placement: Placement) -> int | None:
+    """Return the cores of each rank where resource sets of so many, one after the other, are the plan on every host."""
+    if len({host.ranks for host in placement.hosts if host.ranks}) > 1:
+        return None
+    found: set[int] = set()
+    for plan, ranks in kinds(placement).items():
+        node = placement.plans[plan]
+        slots = [slot.cpus for slot in node.slots[:ranks]]
+        if any(slot.gpu for slot in node.slots[:ranks]):
+            return None
+        size = next((size for size in (node.slots[0].cores,) if blocks(node.topology, size, ranks) == slots), None)
+        if size is None:
+            return None
+        found.add(size)
+    return found.pop() if len(found) == 1 else None
+
+
+def blocks(topology: Topology, size: int, sets: int) -> list[CpuSet] | None:
+    """Return the CPUs of a host's resource sets of so many cores without GPUs; None where one would reach over two sockets.
+
+    They were seen to follow each other from the first core on (OLCF's guide to Summit).
+    """
+    known = logical_numbering(topology)
+    sockets = [[core for core in known.cores if core <= package.cpuset] for package in topology.inside.packages]
+    if not size or not sockets or sum(map(len, sockets)) != len(known.cores):
+        return None
+    sockets.sort(key=lambda cores: known.cores.index(cores[0]) if cores else 0)
+    if size * sets > len(sockets[0]) and any(len(cores) % size for cores in sockets):
+        return None
+    made = [part for cores in sockets for part in chunks(cores, size)]
+    return made[:sets] if len(made) >= sets else None
+
+
+def erf(placement: Placement) -> Iterator[str]:
+    """Yield the lines of an explicit resource file: each rank a resource set of its own, CPUs by the kernel's numbers."""
+    each = [slot.cpus for plan, ranks in kinds(placement).items() for slot in placement.plans[plan].slots[:ranks]]
+    yield "cpu_index_using: physical"
+    yield f"overlapping-rs: {'warn' if len(union(each)) == sum(map(len, each)) and len(kinds(placement)) == 1 else 'allow'}"
+    yield "launch_distribution: packed"
+    rank = 0
+    for number, host in enumerate((host for host in placement.hosts if host.ranks), 1):
+        where = f"hostname: {host.name}" if host.name else f"host: {number}"
+        for slot in placement.plans[host.plan].slots[: host.ranks]:
+            yield f"rank: {rank}: {{ {where}; cpu: {{{slot.cpus}}} ; mem: * }}"
+            rank += 1
+
+
+LAUNCHER = Launcher(
+    name=NAME,
+    title="jsrun",
+    order=55,
+    launch=launch,
+    aliases=("jsm",),
+    variables=("JSM_",),
+    ranks=RANKS,
+    without_binding=UNBOUND,
+    job=JobScript(("lsf",)),
+    dialect=Dialect(
+        programs=("jsrun",),
+        options=OPTIONS,
+        aliases=_ALIASES,
+        glued=re.compile(r"(-[nracgmpbdlUEMokehXKFDtIZLPx])(=?)(.+)", re.DOTALL),
+    ),
+)

@@ -1,0 +1,342 @@
+"""LIKWID: likwid-mpirun gives each rank of a node its list of CPUs, one for each thread; likwid-pin one process."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from advisor.errors import BadValue
+from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Lines, Options
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, memory_notes, names, only_slots, runs
+from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Request, Unclear, number
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import LintRank, LintWarning, Placement
+
+NAME = "likwid"
+
+
+_THREADS = "likwid pins each thread to one CPU of its rank, in the order of the list; OMP_PLACES changes nothing there"
+
+
+_WHOLE = "likwid counts CPUs from the first that the job has: give the job whole nodes"
+
+
+_MPI = "the hostfile is Open MPI's: for another MPI name it (-mpi intelmpi, mvapich2) and write name:slots"
+
+
+_LOOSE = ("env", "-u", "LD_PRELOAD", "-u", "LIKWID_PIN", "-u", "KMP_AFFINITY")
+"""What undoes likwid-pin around the wrapper: it preloads a library that pins threads, and switches off Intel's own pinning."""
+
+
+LIKWID: Options = {
+    "-np": (1, "starts {0} ranks"),
+    "-pin": (1, "gives each rank of a node its entry of {0}, one CPU for each thread"),
+    "-c": (1, "pins the threads to the CPUs {0}, one after the other"),
+    "-nperdomain": (1, "starts ranks on each domain: {0}"),
+    "-t": (1, "gives each rank {0} threads"),
+    "--dist": (1, "leaves {0} CPUs from one rank to the next"),
+    "-s": (1, "does not pin the threads of the mask {0}"),
+    "-mpi": (1, "starts them by the MPI {0}"),
+    "-omp": (1, "takes the OpenMP to be {0}"),
+    "-hostfile": (1, "on the hosts of the file {0}"),
+    "-g": (1, "measures the events {0}"),
+    "-o": (1, "writes to {0}"),
+    "-e": (1, "sets {0} for all ranks, up to a comma"),
+    "--mpiopts": (1, "gives the MPI's launcher {0}"),
+    "-V": (1, "prints more: {0}"),
+    "-m": (0, "keeps to the memory of these CPUs (likwid-mpirun: measures marked regions)"),
+    "-i": (0, "takes memory of these CPUs' nodes in turn"),
+    "-S": (0, "empties memory and caches first"),
+    "-p": (0, "prints domains or the list"),
+    "-q": (0, "prints nothing of its own"),
+    "-f": (0, "goes on with more threads than CPUs"),
+    "-d": (0, "prints what it does"),
+    "-O": (0, "prints comma-separated values"),
+}
+
+
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return the likwid-mpirun line: a list for each local rank where hosts are alike, else the wrapper."""
+    hosts, each, slots = list(runs(placement)), filled(placement), only_slots(placement)
+    if any(run.ranks != each for run in hosts):
+        raise BadValue("likwid-mpirun starts as many ranks on every host", cure="ask for the same number on each")
+    narrow = any(run.plan.topology.limited for run in hosts)
+    wrap = wish.wrap or narrow or slots is None or devices_differ(placement)
+    lists = "" if wrap else _lists(placement)
+    wrap = wrap or len(lists) > LONGEST
+    command = (*_LOOSE, *wrapper.wrapped(wish.command)) if wrap else wish.command
+    named, files = _hosts(placement)
+    passed = [word for name, value in wish.environment.items() if "," not in value for word in ("-e", f"{name}={value}")]
+    before = {name: value for name, value in wish.environment.items() if "," in value}
+    argv = ("likwid-mpirun", "-np", str(placement.size), *named, *passed, *(() if wrap else ("-pin", lists)), *command)
+    notes = (
+        *(wrapper.NOTES if wrap else (*memory_notes(placement), _THREADS, _WHOLE)),
+        *((_MPI,) if files else ()),
+        *_kept(before),
+    )
+    files = {**files, **(wrapper.files(placement) if wrap else {})}
+    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, before, files, (), notes)
+
+
+def _lists(placement: Placement) -> str:
+    """Return the lists of a node's ranks, in order."""
+    plan, core_after_core = next(iter(runs(placement))), placement.job.smt == "use"
+    return "_".join(written(slot.cpus, plan.plan.topology, threads_first=core_after_core) for slot in plan.slots)
+
+
+def _hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
+    """Return the words that name the hosts, and the file: a host needs a slot for every thread."""
+    if not names(placement):
+        return (), {}
+    most = max(len(run.plan.topology.pus) for run in runs(placement))
+    return ("-mpi", "openmpi", "-hostfile", "hostfile"), {
+        "hostfile": lambda: (f"{name} slots={most}" for name in names(placement))
+    }
+
+
+def _kept(before: Mapping[str, str]) -> Iterator[str]:
+    if before:
+        yield f"likwid-mpirun cuts variables off at a comma: on other hosts, {', '.join(sorted(before))} must be set otherwise"
+
+
+_LIST: Final = re.compile(r"(?:L:)?([NSMCD]\d*):([\d,-]+)", re.ASCII)
+
+
+_COUNTED: Final = re.compile(r"E:([NSMCD]\d*):(\d{1,5})(?::(\d{1,4}):(\d{1,4}))?", re.ASCII)
+
+
+_SCATTERED: Final = re.compile(r"([NSMCD]):scatter(?::(\d{1,5}))?", re.ASCII)
+
+
+_MOST: Final = 4096
+
+
+def request(line: Line, told: Request) -> Request:
+    """Return what a line asks for: one process of likwid-pin's, or ranks of likwid-mpirun's on the hosts of its file."""
+    if line.words.launcher == "likwid-pin":
+        return replace(told, ranks=1, bind=line.first.value("-c"))
+    given = dict(told.exports) | dict(said.values[0].partition("=")[::2] for said in line.first.options if said.name == "-e")
+    threads = number(given.get("OMP_NUM_THREADS"))
+    return replace(told, hostfile=line.first.value("-hostfile"), bind=line.first.value("-pin"), exports=given, threads=threads)
+
+
+def ranks(made: Prediction) -> tuple[LintRank, ...]:
+    """Return the ranks of a line; the CPUs of each are those that its threads get, one after the other."""
+    line, want = made.line, made.want
+    if odd := next((said for said in line.options if not said.known), None):
+        raise Unclear(f"{odd.written[0][:40]} of likwid is not known here")
+    if not line.first.command:
+        raise Refused("no program is named")
+    if want.bind is None:
+        raise Unclear("without -pin (-c of likwid-pin) likwid chooses the cores itself")
+    if made.topology.limited:
+        raise Unclear("in a job with a part of the node likwid counts CPUs from the first of that part")
+    alone = line.words.launcher == "likwid-pin"
+    words = (want.bind,) if alone else tuple(want.bind.split("_"))
+    given = [CpuSet(cpus_of(word, made.topology)) for word in words]
+    if alone:
+        return (LintRank(rank=0, host=None, cpus=given[0]),)
+    if want.hostfile and want.hostfile not in made.files:
+        raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
+    hosts = _hosts_of_ranks(made, len(given), len(cpus_of(words[0], made.topology)))
+    each = given[: want.ranks] if want.ranks and len(hosts) == 1 else given
+    places = [(host, cpus) for host in hosts for cpus in each]
+    return tuple(LintRank(rank=rank, host=host, cpus=cpus) for rank, (host, cpus) in enumerate(places))
+
+
+def _hosts_of_ranks(made: Prediction, each: int, threads: int) -> tuple[str | None, ...]:
+    """Return the hosts that get ranks: whole hosts alone, as many as the ranks fill."""
+    named = made.want.hosts
+    if not named:
+        if each * threads > len(made.topology.inside.pus):
+            raise Refused("the pinning needs more hardware threads than the node has")
+        return (None,)
+    if any(not slots or slots < each * threads for _, slots in named):
+        raise Unclear("a host of the file has fewer slots than the ranks have CPUs")
+    total = min(made.want.ranks or each * len(named), each * len(named), MOST_RANKS)
+    return tuple(name for name, _ in named[: max(1, total // each)])
+
+
+def lists(made: Prediction) -> Iterator[LintWarning]:
+    """Yield a warning where fewer ranks start than the line asks for: whole hosts alone get ranks, one for each entry."""
+    count, asked = len(made.ranks or ()), made.line.first.value("-np")
+    if made.ranks is None or made.line.words.launcher == "likwid-pin" or not asked or made.want.ranks in (None, count):
+        return
+    entries = len((made.want.bind or "").split("_"))
+    yield LintWarning(
+        id="ranks-left-out",
+        what=f"{count} of {asked} ranks are started",
+        why="Each host gets one rank for each entry of -pin, and no host a part of them; likwid-mpirun says so and goes on.",
+        evidence=f"{entries} in -pin, {len({rank.host for rank in made.ranks})} of the hosts",
+        better="as many entries as ranks of a host",
+        misbinds=True,
+    )
+
+
+def cpus_of(expression: str, seen: Topology) -> tuple[int, ...]:
+    """Return the CPUs of an expression in their order; raise Refused or Unclear.
+
+    Parts are joined by @. Bare numbers are the kernel's; in a domain the first threads of all cores come before the second
+    ones; E: counts core after core with all threads.
+    """
+    if len(seen.pus) != (max(seen.pus, default=-1) + 1):
+        raise Unclear("how likwid counts CPUs where some are off, is not worked out here")
+    parts = expression.split("@")
+    try:
+        found = [cpu for part in parts for cpu in _part(part, seen)]
+    except Refused as refusal:
+        if len(parts) == 1:
+            raise
+        raise Unclear(f"likwid leaves out some parts that it cannot read: {refusal}") from None
+    if len(found) > _MOST:
+        raise Unclear("more CPUs than are worked out here")
+    return tuple(found)
+
+
+def _part(part: str, seen: Topology) -> Sequence[int]:
+    if re.fullmatch(r"[\d,-]+", part, re.ASCII):
+        numbers = _numbers(part)
+        if not set(numbers) <= set(seen.pus):
+            raise Refused(f"{part[:40]} names CPUs that this machine does not have")
+        return numbers
+    if match := _LIST.fullmatch(part):
+        cpus, numbers = _first_threads_first(_domain(match[1], seen), seen), _numbers(match[2])
+        if max(numbers) >= len(cpus):
+            raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
+        return [cpus[number] for number in numbers]
+    if match := _COUNTED.fullmatch(part):
+        count, chunk, stride = int(match[2]), int(match[3] or 1), int(match[4] or 1)
+        cpus = _domain(match[1], seen)
+        places = [at + more for at in range(0, len(cpus), stride) for more in range(chunk)]
+        if not 0 < count <= len(places) or not 0 < chunk <= stride or max(places[:count]) >= len(cpus):
+            raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
+        return [cpus[place] for place in places[:count]]
+    if match := _SCATTERED.fullmatch(part):
+        return _scattered(match[1], int(match[2] or 0), seen)
+    raise Unclear(f"what likwid makes of {part[:40]!a}, is not worked out here")
+
+
+def _numbers(text: str) -> list[int]:
+    """Return the numbers of a list in its order, 3-0 downwards; raise Refused of one that is none."""
+    numbers: list[int] = []
+    for word in text.split(","):
+        match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", word, re.ASCII)
+        if not match:
+            raise Refused(f"{text[:40]!a} is not a list of CPUs")
+        first, last = int(match[1]), int(match[2] or match[1])
+        numbers += range(first, last + 1) if first <= last else range(first, last - 1, -1)
+        if len(numbers) > _MOST:
+            raise Unclear("more CPUs than are worked out here")
+    return numbers
+
+
+def _domains(letter: str, seen: Topology) -> list[CpuSet]:
+    """Return the domains of a kind in their order: node, sockets, memories, last caches, dies."""
+    order = {cpu: position for position, cpu in enumerate(logical_numbering(seen).pus)}
+    firsts = sorted((package.cpuset.first or 0 for package in seen.packages), key=lambda cpu: order.get(cpu, 0))
+    if firsts != sorted(firsts) and letter != "M":
+        raise Unclear("how likwid counts sockets whose CPUs are not in order, is not worked out here")
+    if letter == "N":
+        return [seen.pus]
+    if letter == "M":
+        if any(not node.cpuset for node in seen.nodes):
+            raise Unclear("how likwid counts memories without CPUs, is not worked out here")
+        return [node.cpuset for node in sorted(seen.nodes, key=lambda node: node.os_index)]
+    if letter == "C" and not seen.l3:
+        raise Unclear("this machine shows no L3 groups")
+    if letter == "D":
+        raise Unclear("how likwid counts dies, is not worked out here")
+    parts = [part.cpuset for part in (seen.packages if letter == "S" else seen.l3)]
+    if letter == "C" and len({len(part) for part in parts}) > 1:
+        raise Unclear("how likwid counts L3 groups of unequal size, is not worked out here")
+    return sorted((part & seen.pus for part in parts), key=lambda cpus: min(order[cpu] for cpu in cpus))
+
+
+def _domain(tag: str, seen: Topology) -> list[int]:
+    """Return the CPUs of a domain, core after core with all their threads."""
+    domains = _domains(tag[0], seen)
+    number = int(tag[1:] or 0)
+    if (tag[0] == "N") != (len(tag) == 1) or number >= len(domains):
+        raise Refused(f"there is no domain {tag}")
+    return _ordered(tag[0], domains[number], seen)
+
+
+def _ordered(letter: str, cpus: CpuSet, seen: Topology) -> list[int]:
+    """Return CPUs core after core: in hwloc's order, in a memory by the cores' first numbers (5.2.2, numa_hwloc.c)."""
+    cores = sorted(seen.cores, key=lambda core: core.cpuset.first or 0) if letter == "M" else ()
+    every = (cpu for core in cores for cpu in core.cpuset) if cores else logical_numbering(seen).pus
+    return [cpu for cpu in every if cpu in cpus]
+
+
+def _first_threads_first(cpus: Sequence[int], seen: Topology) -> list[int]:
+    thread = {cpu: at for core in seen.cores for at, cpu in enumerate(core.cpuset)}
+    return sorted(cpus, key=lambda cpu: thread.get(cpu, 0))
+
+
+def _scattered(letter: str, count: int, seen: Topology) -> list[int]:
+    """Return one CPU of each domain in turn, first threads first."""
+    lists = [_first_threads_first(_ordered(letter, part, seen), seen) for part in _domains(letter, seen)]
+    if len({len(each) for each in lists}) > 1:
+        raise Unclear(f"{letter}:scatter over parts of unequal size is not worked out here")
+    found = [each[at] for at in range(len(lists[0])) for each in lists]
+    if count > len(found):
+        raise Unclear(f"{letter}:scatter:{count} asks for more CPUs than there are")
+    return found[: count or None]
+
+
+def written(cpus: CpuSet, seen: Topology, *, threads_first: bool) -> str:
+    """Return a rank's CPUs as likwid reads them, in the order in which its threads take them; raise BadValue of none."""
+    order = [cpu for cpu in logical_numbering(seen).pus if cpu in cpus]
+    order = order if threads_first else _first_threads_first(order, seen)
+    if len(order) < len(cpus) or not order:
+        raise BadValue("some CPUs are in no core of this machine")
+    runs: list[list[int]] = []
+    for cpu in order:
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+LAUNCHER = Launcher(
+    name=NAME,
+    title="LIKWID",
+    order=70,
+    launch=launch,
+    aliases=("likwid-mpirun", "likwid-pin"),
+    variables=("LIKWID_",),
+    dialect=Dialect(
+        programs=("likwid-mpirun", "likwid-pin"),
+        options=LIKWID,
+        aliases={
+            "-n": "-np",
+            "--np": "-np",
+            "-C": "-c",
+            "-tpp": "-t",
+            "--tpp": "-t",
+            "--pin": "-pin",
+            "--nperdomain": "-nperdomain",
+            "--mpi": "-mpi",
+            "--omp": "-omp",
+            "--hostfile": "-hostfile",
+            "--skip": "-s",
+            "--group": "-g",
+            "-group": "-g",
+            "--output": "-o",
+            "--env": "-e",
+            "--verbose": "-V",
+            "--marker": "-m",
+            "-marker": "-m",
+            "--sweep": "-S",
+            "--quiet": "-q",
+            "--debug": "-d",
+        },
+        ranks=ranks,
+        request=request,
+        lists=lists,
+    ),
+)

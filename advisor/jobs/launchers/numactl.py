@@ -1,0 +1,111 @@
+"""numactl, for one process without a launcher: its CPUs and its memory in one line. Lines of taskset are read too."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from advisor.errors import BadValue
+from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.line import read_binder
+from advisor.jobs.predict import binder_cpus
+from advisor.jobs.ranks_per_host import runs
+from advisor.jobs.request import Line, Prediction, Refused, Request, Said, Unclear
+from advisor.model.cpuset import CpuSet
+from advisor.model.placement import LintRank, Placement
+
+NAME = "numactl"
+
+
+NUMACTL: Options = {
+    "-C": (1, "runs on the CPUs {0}"),
+    "-N": (1, "runs on the CPUs of the NUMA nodes {0}"),
+    "-c": (1, "runs on the CPUs {0} (numactl: on those of the NUMA nodes {0})"),
+    "-m": (1, "takes memory of the NUMA nodes {0} alone"),
+    "-i": (1, "takes memory of the NUMA nodes {0} in turn"),
+    "-p": (1, "takes memory of the NUMA node {0} while there is some"),
+    "-P": (1, "takes memory of the NUMA nodes {0} while there is some"),
+    "-w": (1, "takes memory of the NUMA nodes {0} in turn, by their weights"),
+    "-l": (0, "takes memory of the node where it runs"),
+    "-b": (0, "lets the kernel move its memory"),
+    "-a": (0, "takes CPUs beside those that it is started with (taskset: sets all threads)"),
+    "--MASK": (1, "runs on the CPUs of the mask {0}"),
+}
+
+
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return the line of one process; raise BadValue where there are more: no launcher tells them apart."""
+    hosts = list(runs(placement))
+    if placement.size != 1 or any(host.name for host in hosts[0].hosts):
+        cure = "ask for one rank, or for a launcher: --wrapper binds its ranks by numactl"
+        raise BadValue("numactl starts one process, on the host where it is called", cure=cure)
+    slot, pus = hosts[0].slots[0], hosts[0].plan.topology.pus
+    policy = wrapper.memory(slot)
+    kind, _, nodes = policy.partition(":")
+    memory = {"local": "--localalloc", "prefer": f"--preferred={nodes}", "only": f"--membind={nodes}"}[kind]
+    # numactl refuses CPU numbers beyond the count of CPUs, which are there where numbers have gaps: taskset takes them.
+    gaps = (pus.last or 0) >= len(pus)
+    cpus = ("taskset", "-c", str(slot.cpus), "numactl") if gaps else ("numactl", f"--physcpubind={slot.cpus}")
+    return Launch(NAME, wish.version, "line", (*cpus, memory, *wish.command), dict(wish.environment))
+
+
+def request(_line: Line, told: Request) -> Request:
+    """Return what a line of numactl or taskset alone asks for: one process."""
+    return replace(told, ranks=1)
+
+
+def ranks(made: Prediction) -> tuple[LintRank, ...]:
+    """Return the one process of a line of numactl or taskset alone."""
+    line = made.line
+    if odd := next((said for said in line.options if not said.known), None):
+        raise Unclear(f"{odd.written[0][:40]} is not known here")
+    if not line.first.command:
+        raise Refused("no program is named")
+    words = [line.words.launcher, *(word for said in line.options for word in said.written), *line.first.command]
+    given: CpuSet | None = None
+    for binder in (*line.words.around, read_binder(words, 0, len(words))[0]):
+        own = binder_cpus(binder, given, made.topology)
+        given = given if own is None else own
+    return (LintRank(rank=0, host=None, cpus=given),)
+
+
+def mask(options: list[Said], words: Sequence[str], at: int) -> tuple[list[Said], int]:
+    """Take the mask of taskset, which is no option: ``taskset 0xff ./app``."""
+    listed = any(said.name in ("-c", "--cpu-list", "-C", "-N") for said in options)
+    if not listed and at + 1 < len(words) and re.fullmatch(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{1,32}", words[at], re.ASCII):
+        return [*options, Said("--MASK", (words[at],), (words[at],))], at + 1
+    return options, at
+
+
+LAUNCHER = Launcher(
+    name=NAME,
+    title="numactl",
+    order=80,
+    launch=launch,
+    aliases=("taskset",),
+    dialect=Dialect(
+        programs=("numactl", "taskset"),
+        options=NUMACTL,
+        aliases={
+            "--physcpubind": "-C",
+            "--cpunodebind": "-N",
+            "--cpubind": "-N",
+            "--cpu-list": "-c",
+            "-ac": "-c",
+            "-ca": "-c",
+            "--membind": "-m",
+            "--interleave": "-i",
+            "--preferred": "-p",
+            "--preferred-many": "-P",
+            "--weighted-interleave": "-w",
+            "--localalloc": "-l",
+            "--balancing": "-b",
+            "--all": "-a",
+            "--all-tasks": "-a",
+        },
+        ranks=ranks,
+        request=request,
+        glued=re.compile(r"(-[CNmipPw])(=?)([\d+!].*)", re.ASCII),
+        settle=mask,
+    ),
+)

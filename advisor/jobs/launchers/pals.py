@@ -1,0 +1,270 @@
+"""PALS, the launcher of HPE Cray systems under PBS: lists of CPUs by --cpu-bind. Not tried with a real one.
+
+After what centres publish of it: ALCF's guides to Aurora and Polaris (argonne-lcf/user-guides) and NCAR's to Derecho, with what
+ranks printed there; the variables also after Slurm's plug-in for the same systems (SchedMD/slurm, mpi/cray_shasta).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from advisor.errors import BadValue
+from advisor.jobs.hydra import of_hydra
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, names, only_slots, runs
+from advisor.jobs.request import (
+    MOST_RANKS,
+    Given,
+    Line,
+    Prediction,
+    Request,
+    Signs,
+    Unclear,
+    Words,
+    _by_option,
+    known_words,
+    list_warnings,
+    number_of_option,
+    seated,
+    warning,
+)
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+
+NAME = "pals"
+
+
+RANKS = RankVariables(rank=("PALS_RANKID",), size=("PMI_SIZE",), local=("PALS_LOCAL_RANKID",))
+
+
+UNBOUND = ("--cpu-bind", "none")
+
+
+_OWN = frozenset({"--cpu-bind", "--mem-bind", "--gpu-bind", "--depth", "--no-transfer", "--line-buffer", "--procinfo-file"})
+"""Options that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
+
+
+UNTRIED = "not proven by a run: PALS is part of HPE's Cray systems, so this follows published lines; check it with advisor verify"
+
+
+_DIFFER = Avoided("--cpu-bind list", "the list is the same on every host, and these differ")
+
+
+_LONG = Avoided("--cpu-bind list", f"longer than the {LONGEST} characters of an argument")
+
+
+PALS: Options = {
+    "-n": (1, "starts {0} ranks"),
+    "-ppn": (1, "starts {0} ranks on each node"),
+    "--depth": (1, "gives each rank {0} CPUs, or cores with --cpu-bind core"),
+    "--cpu-bind": (1, "binds each rank by {0}"),
+    "--mem-bind": (1, "binds memory by {0}"),
+    "--gpu-bind": (1, "gives each rank GPUs by {0}"),
+    "-hosts": (1, "on the hosts {0}"),
+    "-f": (1, "on the hosts of the file {0}"),
+    "--env": (1, "sets {0} for all ranks"),
+    "--label": (0, "marks output with the rank"),
+    "--line-buffer": (0, "prints whole lines"),
+    "--no-transfer": (0, "does not copy the program to the nodes"),
+    "--pmi": (1, "starts MPI by {0}"),
+    "--procinfo-file": (1, "writes where ranks are to {0}"),
+    "--wdir": (1, "starts in the folder {0}"),
+}
+
+
+PALS_ALIASES: Mapping[str, str] = {
+    "-np": "-n",
+    "--np": "-n",
+    "--n": "-n",
+    "--ppn": "-ppn",
+    "-d": "--depth",
+    "-depth": "--depth",
+    "-cpu-bind": "--cpu-bind",
+    "-mem-bind": "--mem-bind",
+    "-gpu-bind": "--gpu-bind",
+    "--hosts": "-hosts",
+    "--hostlist": "-hosts",
+    "--hostfile": "-f",
+    "-hostfile": "-f",
+    "-env": "--env",
+    "-genv": "--env",
+    "-l": "--label",
+}
+
+
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return the mpiexec line: a list of CPUs for each local rank where hosts are alike, else the wrapper."""
+    list(runs(placement))
+    hosts, each, slots = names(placement), filled(placement), only_slots(placement)
+    if len(hosts) > 1 and not each:
+        raise BadValue("PALS starts as many ranks on every host", cure="ask for the same number on each")
+    listed = f"list:{':'.join(str(slot.cpus) for slot in slots or ())}"
+    avoided = (_DIFFER,) if slots is None else (_LONG,) if len(listed) > LONGEST else ()
+    wrap = bool(avoided) or wish.wrap or devices_differ(placement)
+    named, files = ((), {}) if wish.scheduler else _named(hosts)
+    where = ("-ppn", str(each), *named) if hosts and each else ()
+    variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
+    bind = UNBOUND if wrap else ("--cpu-bind", f"{'verbose,' if wish.report else ''}{listed}", *_memory(slots or ()))
+    command = wrapper.wrapped(wish.command) if wrap else wish.command
+    argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
+    notes = (UNTRIED, *(wrapper.NOTES if wrap else ()))
+    made = wrapper.files(placement, RANKS) if wrap else {}
+    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, {**files, **made}, avoided, notes)
+
+
+def _named(hosts: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Lines]]:
+    """Return the words that name the hosts, and the file of those that are too many for an argument."""
+    listed = ",".join(hosts)
+    if not hosts or len(listed) <= LONGEST:
+        return ("--hosts", listed) if hosts else (), {}
+    return ("--hostfile", "hostfile"), {"hostfile": lambda: iter(hosts)}
+
+
+def _memory(slots: Sequence[Slot]) -> tuple[str, ...]:
+    """Return --mem-bind where ranks shall take memory of other nodes than their own: of HBM (ALCF's guide to Aurora)."""
+    entries = [",".join(map(str, slot.memory or slot.nodes)) for slot in slots]
+    elsewhere = any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in slots)
+    return ("--mem-bind", f"list:{':'.join(entries)}") if elsewhere and all(entries) else ()
+
+
+def claim(words: Words, _tools: frozenset[str]) -> int:
+    """Return how surely a line is PALS's: by its own options or variables."""
+    own = _OWN & {word.partition("=")[0] for word in words.rest} or any(name.startswith("PALS_") for name in words.environment)
+    return 9 if own else 0
+
+
+def request(line: Line, told: Request) -> Request:
+    """Return what a line asks for: as Hydra's, but for the binding."""
+    bind = (_by_option(line, "--cpu-bind", "PALS_CPU_BIND") or "").removeprefix("verbose,") or None
+    level = "rankfile" if (bind or "").startswith(("list:", "mask:")) else None
+    each = number_in(_by_option(line, "-ppn", "PALS_PPN"))
+    asked = of_hydra(line, told)
+    return replace(
+        asked,
+        ranks=asked.ranks or number_in(line.words.environment.get("PALS_NRANKS")),
+        per_node=each,
+        bind=bind,
+        level=level,
+        map_text=None,
+    )
+
+
+def ranks(made: Prediction) -> tuple[LintRank, ...]:
+    """Return the ranks of a line of PALS's; raise Refused or Unclear."""
+    line = made.line
+    known_words(line, "PALS's mpiexec")
+    total = number_of_option(line, "-n", "PALS_NRANKS")
+    each = number_of_option(line, "-ppn", "PALS_PPN")
+    if total is None:
+        raise Unclear("without -n PALS starts what its job says")
+    hosts = list(_pals_hosts(made, total, each))
+    counts = Counter(hosts)
+    bind = _by_option(line, "--cpu-bind", "PALS_CPU_BIND") or ""
+    depth = number_of_option(line, "--depth", "PALS_DEPTH") or 1
+    given = {count: _bound(bind.removeprefix("verbose,"), depth, made.topology, count) for count in set(counts.values())}
+    return tuple(seated(hosts, {host: given[count] for host, count in counts.items()}))
+
+
+def number_in(text: str | None) -> int | None:
+    """Return the number that a text is; None of any other."""
+    return int(text) if text and re.fullmatch(r"\d{1,7}", text, re.ASCII) else None
+
+
+def _pals_hosts(made: Prediction, total: int, each: int | None) -> Iterator[str | None]:
+    """Yield the host of each rank: so many on one, then the next."""
+    listed = _by_option(made.line, "-hosts", "PALS_HOSTLIST")
+    file = _by_option(made.line, "-f", "PALS_HOSTFILE")
+    if file is not None and file not in made.files:
+        raise Unclear(f"the host file {file[:80]} was not read")
+    words = made.files[file].split() if file is not None else (listed or "").split(",")
+    names: list[str] = [word for word in words[: MOST_RANKS + 1] if word]
+    if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", name, re.ASCII) for name in names) or len(set(names)) < len(names):
+        raise Unclear("a host that is named twice, or what is no name: how PALS counts those, is not documented")
+    if each is None:
+        if len(names) > 1 or total > 4 * len(made.topology.inside.pus):
+            raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
+        each = total
+    count = -(-total // each)
+    if names and count > len(names):
+        raise Unclear(f"{total} ranks, {each} on each of {len(names)} hosts: the rest is not documented")
+    for rank in range(total):
+        position = rank // each
+        yield names[position] if names else None if count == 1 else f"node{position}"
+
+
+def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
+    """Return the CPUs of a host's ranks by --cpu-bind."""
+    kind, _, listed = bind.partition(":")
+    if kind == "none":
+        return (None,) * count
+    if kind in ("list", "mask"):
+        return listed_cpus(kind, listed, topology, count)
+    if kind == "depth":  # CPUs by the kernel's numbers, one after the other, sockets or not
+        units = [CpuSet([cpu]) for cpu in sorted(topology.inside.pus)]
+    elif kind == "core":
+        units = sorted(logical_numbering(topology).cores, key=lambda core: core.first or 0)
+    else:
+        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'}, is not documented")
+    if depth * count > len(units):
+        raise Unclear(f"{count} ranks of {depth} are more than the {len(units)} of a node")
+    return tuple(union(units[rank * depth : (rank + 1) * depth]) for rank in range(count))
+
+
+def listed_cpus(kind: str, listed: str, topology: Topology, count: int) -> Given:
+    """Return the CPUs of a list, whose entries are parted by colons, or of masks, which are parted by commas."""
+    words = listed.split(":" if kind == "list" else ",")
+    if len(words) < count:
+        entries = f"{len(words)} entr{'ies' if len(words) > 1 else 'y'}"
+        raise Unclear(f"{entries} for {count} ranks of a host: what the others get, is not documented")
+    return tuple(_cpus(word, topology, hexadecimal=kind == "mask") for word in words[:count])
+
+
+def _cpus(word: str, topology: Topology, *, hexadecimal: bool) -> CpuSet:
+    if hexadecimal and not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,4096}", word, re.ASCII):
+        raise Unclear(f"{word[:40]!a} is not a mask")
+    try:
+        cpus = CpuSet.from_bits(int(word, 16)) if hexadecimal else CpuSet.parse(word)
+    except BadValue as error:
+        raise Unclear(f"{word[:40]!a} of the list cannot be read: {error.problem}") from error
+    if not cpus or not cpus <= topology.inside.pus:
+        raise Unclear(f"{word[:40]!a} names CPUs that this machine does not have, or not to this job")
+    return cpus
+
+
+def warnings(case: Prediction) -> Iterator[LintWarning]:
+    """Yield the warnings about lists of CPUs and GPUs."""
+    kind, _, listed = (case.want.bind or "").partition(":")
+    each = case.want.per_node or case.want.ranks or 1
+    if kind == "list":
+        short = "What ranks without an entry get, is not documented; sites write one for each."
+        yield from list_warnings("list", listed, each, Signs(":", "colon", short))
+    kind, _, listed = (case.line.first.value("--gpu-bind") or "").partition(":")
+    flat = case.want.exports.get("ZE_FLAT_DEVICE_HIERARCHY", "").upper() == "FLAT"
+    if kind == "list" and (flat or not all("." in word for word in re.split(r"[:,]", listed))):
+        why = "ALCF saw such a list end with: Failed to parse implicit GPU selection; tiles without FLAT are read."
+        yield warning("gpu-list", "the launch may fail", why, f"--gpu-bind list:{listed[:80]}", "list:0.0:0.1:...")
+
+
+LAUNCHER = Launcher(
+    name=NAME,
+    title="PALS",
+    order=50,
+    launch=launch,
+    aliases=("cray-pals",),
+    variables=("PALS_",),
+    ranks=RANKS,
+    without_binding=UNBOUND,
+    dialect=Dialect(
+        programs=("mpiexec", "mpirun"),
+        options=PALS,
+        aliases=PALS_ALIASES,
+        ranks=ranks,
+        request=request,
+        claim=claim,
+        lists=warnings,
+    ),
+)

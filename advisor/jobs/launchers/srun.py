@@ -1,0 +1,597 @@
+"""Slurm's srun: lists or masks of the kernel's CPU numbers by local task, or ``cores`` where that is the same."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from advisor.errors import BadValue
+from advisor.jobs.hydra import alike, objects
+from advisor.jobs.launcher import (
+    Avoided,
+    Dialect,
+    JobScript,
+    Launch,
+    Launcher,
+    LaunchRequest,
+    Lines,
+    Options,
+    RankVariables,
+    VersionQuery,
+)
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
+from advisor.jobs.request import Line, Prediction, Refused, Request, Unclear, hosts, number, ranks_here, warning
+from advisor.jobs.slurm import Setup, Shape, Step, available, masks, setups, shape
+from advisor.jobs.slurm_step import ENTITIES, StepRequest, gpus_of_a_node, mem_bind, natural, options, step_request
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+
+SRUN: Options = {
+    "--ntasks": (1, "starts {0} ranks"),
+    "--nodes": (1, "on {0} nodes"),
+    "--cpus-per-task": (1, "gives each rank {0} CPUs, which are hardware threads where Slurm counts them"),
+    "--ntasks-per-node": (1, "starts {0} ranks on each node"),
+    "--ntasks-per-socket": (1, "starts at most {0} ranks on a socket"),
+    "--ntasks-per-core": (1, "starts at most {0} ranks on a core"),
+    "--nodelist": (1, "on the hosts {0}"),
+    "--exclude": (1, "on other hosts than {0}"),
+    "--distribution": (1, "distributes ranks over nodes, and inside a node, as {0}"),
+    "--cpu-bind": (1, "binds each rank by {0}"),
+    "--mem-bind": (1, "binds memory by {0}"),
+    "--hint": (1, "takes the hint {0}"),
+    "--threads-per-core": (1, "uses {0} hardware threads of a core"),
+    "--extra-node-info": (1, "wants nodes of the shape {0}"),
+    "--sockets-per-node": (1, "wants {0} sockets on a node"),
+    "--cores-per-socket": (1, "wants {0} cores on a socket"),
+    "--exclusive": (0, "shares its CPUs with no other step"),
+    "--exact": (0, "takes only the CPUs that it asks for"),
+    "--overlap": (0, "shares its CPUs with other steps"),
+    "--overcommit": (0, "allows several ranks on a CPU"),
+    "--oversubscribe": (0, "shares nodes with other jobs"),
+    "--mpi": (1, "starts MPI by {0}"),
+    "--partition": (1, "in the partition {0}"),
+    "--account": (1, "on the account {0}"),
+    "--qos": (1, "with the quality of service {0}"),
+    "--reservation": (1, "in the reservation {0}"),
+    "--time": (1, "for at most {0}"),
+    "--job-name": (1, "called {0}"),
+    "--constraint": (1, "on nodes that are {0}"),
+    "--mem": (1, "with {0} of memory on a node"),
+    "--mem-per-cpu": (1, "with {0} of memory for a CPU"),
+    "--gres": (1, "with {0}"),
+    "--gpus": (1, "with {0} GPUs"),
+    "--gpus-per-node": (1, "with {0} GPUs on a node"),
+    "--gpus-per-task": (1, "with {0} GPUs for a rank"),
+    "--gpus-per-socket": (1, "with {0} GPUs on a socket"),
+    "--cpus-per-gpu": (1, "wants {0} CPUs for each GPU"),
+    "--ntasks-per-gpu": (1, "starts {0} ranks for each GPU"),
+    "--gpu-bind": (1, "binds GPUs by {0}"),
+    "--export": (1, "passes the variables {0} on"),
+    "--chdir": (1, "starts in the folder {0}"),
+    "--output": (1, "writes output to {0}"),
+    "--error": (1, "writes errors to {0}"),
+    "--input": (1, "reads input from {0}"),
+    "--kill-on-bad-exit": (0, "ends when a rank fails"),
+    "--label": (0, "marks output with the rank"),
+    "--unbuffered": (0, "prints at once"),
+    "--verbose": (0, "says more"),
+    "--quiet": (0, "says less"),
+    "--propagate": (0, "passes limits on"),
+    "--pty": (0, "gives rank 0 the terminal"),
+    "--multi-prog": (0, "takes programs from a file"),
+    "--relative": (1, "begins at node {0} of the job"),
+    "--network": (1, "uses the network {0}"),
+    "--jobid": (1, "inside the job {0}"),
+    "--wait": (1, "waits {0} seconds for the last rank"),
+    "--cpu-freq": (1, "sets the CPUs to the frequency {0}"),
+}
+
+
+SRUN_ALIASES: Mapping[str, str] = {
+    "-n": "--ntasks",
+    "-N": "--nodes",
+    "-c": "--cpus-per-task",
+    "--tasks-per-node": "--ntasks-per-node",
+    "-w": "--nodelist",
+    "-x": "--exclude",
+    "-m": "--distribution",
+    "--cpu_bind": "--cpu-bind",
+    "-B": "--extra-node-info",
+    "-r": "--relative",
+    "-O": "--overcommit",
+    "-s": "--oversubscribe",
+    "-p": "--partition",
+    "-A": "--account",
+    "-q": "--qos",
+    "-t": "--time",
+    "-J": "--job-name",
+    "-C": "--constraint",
+    "-G": "--gpus",
+    "-D": "--chdir",
+    "-o": "--output",
+    "-e": "--error",
+    "-i": "--input",
+    "-K": "--kill-on-bad-exit",
+    "-l": "--label",
+    "-u": "--unbuffered",
+    "-v": "--verbose",
+    "-Q": "--quiet",
+}
+
+
+NAME = "srun"
+
+
+UNBOUND = ("--cpu-bind=none",)
+
+
+def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a line whose ranks are not bound, up to its program."""
+    return "srun", "--nodes", str(max(1, len(hosts))), "--ntasks", str(total), *UNBOUND
+
+
+Said = tuple[tuple[Avoided, ...], tuple[str, ...]]
+"""Forms not used, and notes."""
+
+
+_DIFFER = Avoided("--cpu-bind=map_cpu|mask_cpu", "a list is the same on every node, and these hosts differ")
+
+
+_EXACT = Avoided("--cpus-per-task with a list", "it implies --exact: the step has the first CPUs only, and others are refused")
+
+
+_WHOLE = "the job must have whole nodes (salloc or sbatch --exclusive): Slurm refuses to bind to CPUs that it did not give"
+
+
+_SHARED = "where other steps of the job run at the same time, add --overlap"
+
+
+_INHERITED = "unset SLURM_CPUS_PER_TASK before the line: srun takes it for --cpus-per-task, and the list would be refused"
+
+
+_MEMORY = "memory is taken where it is first touched; --mem-bind=local makes that strict"
+
+
+def launch(placement: Placement, wish: LaunchRequest) -> Launch:
+    """Return the srun line: cores in blocks where faithful, else a list, else the wrapper where hosts differ."""
+    list(runs(placement))
+    if wish.wrap or devices_differ(placement):
+        return _wrapped(placement, wish, ())
+    if unnamed := _unnamed(placement, wish):
+        return _wrapped(placement, wish, (unnamed,))
+    slots = only_slots(placement)
+    size = _blocks(placement) if _even(placement, wish) else None  # arbitrary takes no second level
+    if size and not wish.exact:
+        words = (f"--cpus-per-task={size}", f"--cpu-bind={_verbose(wish)}cores")
+        note = f"--cpus-per-task counts hardware threads: slurm.conf must have the {_threads(placement)} of a core"
+        return _line(placement, wish, "cores in blocks", words, ((), (_WHOLE, note)), inner="block")
+    avoided = (
+        () if wish.exact else (Avoided("--cpu-bind=cores", "the plan does not fill the cores in order, or they are not alike"),)
+    )
+    if slots is None:
+        return _wrapped(placement, wish, (*avoided, _DIFFER))
+    nodes = None if wish.exact else _nodes(placement)
+    bind = f"map_ldom:{nodes}" if nodes else listed(slots)
+    if len(bind) > LONGEST:
+        return _wrapped(placement, wish, (*avoided, Avoided("--cpu-bind=mask_cpu", f"longer than {LONGEST} characters")))
+    inherited = () if (22, 5) <= version_of(wish.version)[:2] < (23, 11) else (_INHERITED,)
+    notes = (_WHOLE, _SHARED, *inherited, _MEMORY)
+    return _line(placement, wish, bind.partition(":")[0], (f"--cpu-bind={_verbose(wish)}{bind}",), ((*avoided, _EXACT), notes))
+
+
+def _unnamed(placement: Placement, wish: LaunchRequest) -> Avoided | None:
+    """Return why Slurm cannot bind to the CPUs of some node by their numbers; None where it can.
+
+    slurmd maps the CPUs from 0 to their count, with as many threads for each core (xcpuinfo_hwloc_topo_get); observed.
+    """
+    for plan in kinds(placement):
+        node = placement.plans[plan]
+        cores = logical_numbering(node.topology).cores
+        if len({len(core) for core in cores}) > 1:
+            return Avoided("--cpu-bind", "some cores have more hardware threads than others, and Slurm counts all alike")
+        sockets = union(package.cpuset for package in node.topology.inside.packages)
+        if sockets and not union(cores) <= sockets:
+            return Avoided("--cpu-bind", "some cores are shown in no socket, and Slurm counts those of sockets only")
+        count = _counted(node.topology, wish)
+        last = max(slot.cpus.last or 0 for slot in node.slots)
+        if last >= count:
+            return Avoided(
+                "--cpu-bind", f"CPU numbers go up to {last}, and Slurm refuses those from the count of CPUs, {count}, on"
+            )
+    return None
+
+
+def _counted(topology: Topology, wish: LaunchRequest) -> int:
+    """Return how many CPUs Slurm knows of a node; in a job of its own, numbers not seen are those of other jobs."""
+    if wish.scheduler != "slurm":
+        return len(topology.pus)
+    last = topology.pus.last or 0
+    return last + 1 - len([cpu for cpu in topology.missing if cpu <= last])
+
+
+def listed(slots: Sequence[Slot]) -> str:
+    """Return map_cpu or mask_cpu with one entry for each local task: a short list starts again from its first entry."""
+    if all(len(slot.cpus) == 1 for slot in slots):
+        return f"map_cpu:{','.join(str(slot.cpus) for slot in slots)}"
+    return f"mask_cpu:{','.join(hex(slot.cpus.bits) for slot in slots)}"
+
+
+def _verbose(wish: LaunchRequest) -> str:
+    return "verbose," if wish.report else ""
+
+
+def _blocks(placement: Placement) -> int | None:
+    """Return the CPUs of each rank where every host's ranks fill its cores in order; None where they do not."""
+    found: set[int] = set()
+    for plan, ranks in kinds(placement).items():
+        node = placement.plans[plan]
+        slots = [slot.cpus for slot in node.slots[:ranks]]
+        cores, sockets = objects(node.topology)["core"], objects(node.topology)["socket"]
+        size = len(slots[0]) // len(cores[0]) if cores else 0
+        if node.topology.limited or not size or not (alike(cores, node.topology) and alike(sockets, node.topology)):
+            return None
+        if (len(cores) // len(sockets)) % size or slots != chunks(cores, size)[: len(slots)]:
+            return None
+        found.add(len(slots[0]))
+    return found.pop() if len(found) == 1 else None
+
+
+def chunks(cores: Sequence[CpuSet], size: int) -> list[CpuSet]:
+    """Return so many neighbouring cores, again and again."""
+    return [union(cores[i : i + size]) for i in range(0, len(cores) - size + 1, size)]
+
+
+def _threads(placement: Placement) -> str:
+    threads = {len(logical_numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
+    return " or ".join(f"{count} thread{'s' * (count > 1)}" for count in sorted(threads))
+
+
+def _nodes(placement: Placement) -> str | None:
+    """Return the NUMA nodes of the local ranks where each has all CPUs of one, on every host; None otherwise."""
+    found: set[str] = set()
+    for plan, ranks in kinds(placement).items():
+        node = placement.plans[plan]
+        by_cpus = {each.cpuset: each.os_index for each in node.topology.inside.cpu_nodes}
+        numbers = [by_cpus.get(slot.cpus) for slot in node.slots[:ranks]]
+        found.add("" if None in numbers or node.topology.limited else ",".join(map(str, numbers)))
+    return max(found, key=len) if all(text and max(found, key=len).startswith(text) for text in found) else None
+
+
+Where = tuple[tuple[str, ...], dict[str, Lines], dict[str, str]]
+
+
+def where(placement: Placement, wish: LaunchRequest, inner: str = "") -> Where:
+    """Return the words, the file and the variables that give each host its ranks in the plan's order."""
+    named, each = names(placement), _even(placement, wish)
+    tail = f":{inner}" if inner else ""
+    size = ("--nodes", str(max(1, len(named))), "--ntasks", str(placement.size))
+    if not named:
+        return (*size, *(("--distribution", f"block{tail}") if inner else ())), {}, {}
+    if each:
+        hosts = () if wish.scheduler == "slurm" else ("--nodelist", ",".join(named))
+        return (*size, "--ntasks-per-node", str(each), "--distribution", f"block{tail}", *hosts), {}, {}
+    return (*size, "--distribution", "arbitrary"), {"hostfile": lambda: _each(placement)}, {"SLURM_HOSTFILE": "hostfile"}
+
+
+def _even(placement: Placement, wish: LaunchRequest) -> int | None:
+    """Return the ranks of each host where Slurm's own order and division of them are the plan's; None elsewhere."""
+    named, counts = names(placement), {host.ranks for host in placement.hosts if host.ranks}
+    if len(counts) > 1:  # of 18 tasks, at most 16 on a node, srun 22.05 makes 11 and 7
+        return None
+    if named and wish.scheduler != "slurm" and (list(named) != sorted(named, key=natural) or len(",".join(named)) > LONGEST):
+        return None
+    return counts.pop()
+
+
+def _each(placement: Placement) -> Iterator[str]:
+    """Yield a host's name for each of its ranks, as SLURM_HOSTFILE wants them."""
+    for host in placement.hosts:
+        for _ in range(host.ranks):
+            yield str(host.name)
+
+
+def _line(placement: Placement, wish: LaunchRequest, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:
+    hosts, files, environment = where(placement, wish, inner)
+    avoided, notes = said
+    argv = ("srun", *hosts, *words, *wish.command)
+    settings = {**wish.environment, **environment}
+    return Launch(NAME, wish.version, form, argv, settings, files, avoided, (*notes, *memory_notes(placement)))
+
+
+def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, ...]) -> Launch:
+    hosts, files, environment = where(placement, wish)
+    argv = ("srun", *hosts, "--cpu-bind=none", *wrapper.wrapped(wish.command))
+    settings = {**wish.environment, **environment}
+    notes = (_WHOLE, *wrapper.NOTES)
+    return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)
+
+
+def ranks(made: Prediction) -> tuple[LintRank, ...]:
+    """Return the ranks of a line of srun's; raise Refused or Unclear."""
+    line = made.line
+    if len(line.segments) > 1:
+        raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
+    said = options(line)
+    wish = step_request(made, said)
+    if wish.overcommit and wish.step.exact:
+        raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
+    node = shape(made.topology, made.machine, made.files)
+    if node.threads > 1 and wish.each > 1 and (wish.step.per_core or 1) > 1:
+        raise Unclear("--cpus-per-task beside several tasks of a core is not worked out here")
+    if wish.by_core and wish.step.inner == "fcyclic" and node.threads > 1:
+        raise Unclear("a --hint that counts cores beside fcyclic is not worked out here")
+    if wish.by_core:
+        wish = replace(wish, each=wish.each * node.threads, step=replace(wish.step, each=wish.each * node.threads))
+    where = _places(node, wish)
+    counts = Counter(where)
+    if wish.gpus and (most := gpus_of_a_node(said, min(len(wish.nodes), wish.total), max(counts.values()))) > (
+        len(made.machine.gpus or ()) or 4
+    ):
+        raise Unclear(f"whether a node has the {most} GPUs that the line asks of it, is not known")
+    possible: Sequence[Setup] | None = setups(made.files, made.machine, node)
+    local: dict[int, int] = {}
+    if possible is None:
+        possible = _any(made.machine, node) if wish.bind else None
+    if "--mem-bind" in said and possible != ():
+        known = made.topology.nodes if made.topology.numa_known else ()
+        mem_bind(said["--mem-bind"], max(counts.values()), 1 + max((each.os_index for each in known), default=-1))
+    given = {tasks: _given(node, wish, tasks, possible) for tasks in set(counts.values())}
+    found: list[LintRank] = []
+    for rank, place in enumerate(where):
+        mine = local.get(place, 0)
+        local[place] = mine + 1
+        found.append(LintRank(rank=rank, host=wish.nodes[place], cpus=given[counts[place]][mine]))
+    return tuple(found)
+
+
+def _places(node: Shape, wish: StepRequest) -> list[int]:
+    """Return the node of each task, by its position."""
+    count, total = len(wish.nodes), wish.total
+    if wish.listed:
+        places = {name: position for position, name in enumerate(wish.nodes)}
+        return [places[name] for name in wish.listed]
+    width = node.sockets * node.cores * min(wish.step.used or node.threads, node.threads)
+    wide = max(1, width // wish.each)
+    # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
+    room = [wish.per_node if wish.per_node and total == wish.per_node * count else wide] * count
+    if (wish.step.used or 1) > node.threads and wish.overcommit:
+        raise Unclear("what --overcommit makes of more threads than cores have, was not seen often")
+    if (wish.step.used or 1) > node.threads:
+        raise Refused(f"--threads-per-core={wish.step.used}, and cores here have {node.threads}; nothing starts")
+    if total > sum(room) and not wish.overcommit and total * wish.each <= width * count:  # srun counts all nodes' CPUs together
+        raise Unclear("tasks that have room on all nodes together and not on each are not worked out here")
+    if total > sum(room) and not wish.overcommit:
+        raise Refused("more processors requested than permitted; nothing starts")
+    if wish.outer == "cyclic":
+        return list(_cycled(room, total))
+    if wish.outer == "plane":
+        planes = list(_planes(wish.plane, count, total))
+        if max(Counter(planes).values(), default=0) > wide and count > 1:
+            raise Unclear("a node gets more planes than it has room for")
+        return planes
+    counts = _filled(room, total) if wish.pack else _tasks_of_nodes(room, total)
+    return [position for position, tasks in enumerate(counts) for _ in range(tasks)]
+
+
+def _cycled(room: Sequence[int], total: int) -> Iterator[int]:
+    turn = given = 0
+    while given < total:
+        over = all(turn >= most for most in room)
+        for position, most in enumerate(room):
+            if given < total and (over or turn < most):
+                given += 1
+                yield position
+        turn += 1
+
+
+def _tasks_of_nodes(room: Sequence[int], total: int) -> list[int]:
+    counts = [0] * len(room)
+    for position in _cycled(room, total):
+        counts[position] += 1
+    return counts
+
+
+def _filled(room: Sequence[int], total: int) -> list[int]:
+    """Return the tasks of each node, the first ones full; a task is left for each node after it."""
+    counts, left = [], total
+    for position, most in enumerate(room):
+        counts.append(max(min(1, left), min(most, left - (len(room) - 1 - position))))
+        left -= counts[-1]
+    counts[-1] += left
+    return counts
+
+
+def _planes(size: int, count: int, total: int) -> Iterator[int]:
+    """Yield the nodes by planes of so many tasks; the first round leaves a task for each node after it."""
+    if not size:
+        raise Refused("a plane of 0 tasks")
+    left, turn = total, 0
+    while left > 0:
+        position = turn % count
+        tasks = min(size, left if turn >= count else max(1, left - (count - 1 - position)))
+        yield from (position for _ in range(tasks))
+        left, turn = left - tasks, turn + 1
+
+
+Given = tuple[CpuSet | None, ...]
+
+
+def _given(node: Shape, wish: StepRequest, tasks: int, possible: Sequence[Setup] | None) -> Given:
+    """Return the CPUs of the tasks of a node; raise Unclear where it depends on how Slurm is set up."""
+    step = replace(wish.step, tasks=tasks)
+    if possible == ():
+        return (None,) * tasks
+    if possible is None:
+        raise Unclear("what srun binds to by itself, stands in slurm.conf; give it with --slurm-conf")
+    found: set[Given | str] = set()
+    for setup in possible:
+        try:
+            found.add(_bound(wish, step, node, setup))
+        except Refused as refusal:
+            found.add(str(refusal))
+    if len(found) > 1:
+        raise Unclear("it depends on slurm.conf (SelectTypeParameters, CPUs of the nodes); give it with --slurm-conf")
+    given = next(iter(found))
+    if isinstance(given, str):
+        raise Refused(given)
+    return given
+
+
+_ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, single=True))
+"""How Slurm may be set up where nothing says."""
+
+
+def _any(machine: Machine, node: Shape) -> list[Setup]:
+    """Return how Slurm may be set up: whether it counts a node's cores or threads, the controller says where it was asked."""
+    known = {each.cpus for each in machine.slurm_nodes or () if each.source.startswith("scontrol") and each.cpus}
+    counted = {node.count: False, node.sockets * node.cores: True}.get(known.pop()) if len(known) == 1 else None
+    return [setup for setup in _ANY if counted in (None, setup.single)]
+
+
+def _bound(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
+    """Return the CPUs of the tasks of a node in one set-up; raise Refused where the kernel has none of a task's."""
+    given = _asked(wish, step, node, replace(setup, single=setup.single and node.threads > 1))
+    return tuple(cpus if cpus is None else node.bound(cpus) for cpus in given)
+
+
+def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
+    """Return the CPUs that Slurm asks the kernel for, of each task; None where it asks for none."""
+    whole = len(available(step, node, setup)) == node.count
+    if wish.gpus and step.exact and not whole:
+        raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
+    if wish.bind.endswith(("ldoms", "ldom")) and not node.domains:
+        raise Unclear("which CPUs Slurm's library of NUMA nodes finds in each, is not known of this machine")
+    if wish.bind in ENTITIES:
+        return masks(replace(step, bind=ENTITIES[wish.bind]), node, setup)
+    free = node.real(available(step, node, setup))
+    if wish.bind == "none":
+        return ((None if whole else free),) * step.tasks
+    if wish.bind in ("map_cpu", "mask_cpu"):
+        return _by_list(wish, free, step.tasks)
+    if not whole:
+        raise Refused(f"the whole node must be given for --cpu-bind={wish.bind}: unable to satisfy cpu bind request")
+    return _by_number(node, wish, step.tasks)
+
+
+def _by_list(wish: StepRequest, free: CpuSet, tasks: int) -> Given:
+    """Return the CPUs of a list, of a short one from its beginning again; refuse CPUs that the step does not have."""
+    if not wish.entries:
+        raise Refused(f"--cpu-bind={wish.bind} without a list")
+    sets = [_entry(wish.bind, entry) for entry in wish.entries]
+    if not all(cpus <= free for cpus in sets):
+        raise Refused(f"CPU binding outside of job step allocation, allocated CPUs are: {free}")
+    return tuple(sets[task % len(sets)] or None for task in range(tasks))
+
+
+def _entry(kind: str, entry: str) -> CpuSet:
+    pattern = r"\d{1,7}" if kind.startswith("map") else r"(0x)?[0-9a-f]{1,4096}"
+    if not re.fullmatch(pattern, entry, re.ASCII | re.IGNORECASE):
+        raise Refused(f"{entry[:40]!a} is not an entry of {kind}")
+    try:
+        return CpuSet([int(entry)]) if kind.startswith("map") else CpuSet.from_bits(int(entry, 16))
+    except BadValue as error:
+        raise Refused(f"{entry[:40]!a}: {error.problem}") from error
+
+
+def _by_number(node: Shape, wish: StepRequest, tasks: int) -> Given:
+    """Return the CPUs where tasks are bound by their number, or to NUMA nodes by number or by a list."""
+    if wish.bind == "rank":
+        return tuple(CpuSet([task % (node.count * node.threads)]) for task in range(tasks))
+    if wish.bind == "rank_ldom":
+        return tuple(node.domain(task) for task in range(tasks))
+    if not wish.entries:
+        raise Refused(f"--cpu-bind={wish.bind} without a list")
+    numbers = [_entry(wish.bind, entry) for entry in wish.entries]
+    return tuple(union(node.domain(number) for number in numbers[task % len(numbers)]) for task in range(tasks))
+
+
+def of_srun(line: Line, told: Request) -> Request:
+    """Return what a line of srun asks for, beside its variables."""
+    segment = line.first
+    nodes = number((segment.value("--nodes") or "").partition("-")[0])
+    each = number(segment.value("--ntasks-per-node"))
+    ranks = number(segment.value("--ntasks")) or (each * (nodes or 1) if each else None)
+    named = hosts(segment.value("--nodelist") or "") if "[" not in (segment.value("--nodelist") or "") else ()
+    bind = segment.value("--cpu-bind")
+    return replace(
+        told,
+        ranks=ranks,
+        per_node=each or (-(-ranks // nodes) if ranks and nodes else None),
+        hostfile=line.words.environment.get("SLURM_HOSTFILE"),
+        hosts=named or tuple((f"node{i}", None) for i in range(min(nodes or 0, 65536)) if (nodes or 0) > 1),
+        level=segment.value("--distribution"),
+        pe=number(segment.value("--cpus-per-task")),
+        bind=",".join(word for word in bind.split(",") if word not in ("verbose", "v", "quiet", "q")) if bind else None,
+    )
+
+
+def srun_lists(case: Prediction) -> Iterator[LintWarning]:
+    """Yield the warnings about lists of srun."""
+    bind, count, line = case.want.bind or "", ranks_here(case) or 1, case.line
+    kind, _, text = bind.partition(":")
+    entries = [entry for word in text.split(",") for entry in _entries_of(word)] if text else []
+    if kind in ("map_cpu", "mask_cpu", "map_ldom", "mask_ldom") and entries and len(entries) < count:
+        why = f"srun starts again from the first of {len(entries)} entries: ranks share what they name."
+        yield warning(
+            "short-list",
+            f"{count} ranks on a node, {len(entries)} entries in {kind}",
+            why,
+            bind[:100],
+            f"{count} entries",
+            bad=True,
+        )
+    if kind == "mask_cpu" and any(re.fullmatch(r"(0x)?0+", entry) for entry in entries):
+        why = "A mask without CPUs leaves the rank unbound, and nothing says so."
+        yield warning("empty-mask", "ranks with the mask 0x0 are not bound", why, bind[:100], "a mask with CPUs in it", bad=True)
+    inherited = "SLURM_CPUS_PER_TASK" in line.words.environment or (case.want.threads or 1) > 1
+    young = line.release is None or (22, 5) <= line.release[:2] < (23, 11)
+    if inherited and young and not case.want.pe and kind not in ("map_cpu", "mask_cpu", "map_ldom", "none"):
+        threads = case.want.threads or line.words.environment.get("SLURM_CPUS_PER_TASK", "N")
+        why = "srun 22.05 to 23.02 does not take --cpus-per-task from sbatch: each rank gets one CPU, and its threads share that."
+        version = f"Slurm {line.version}" if line.version else "the version of Slurm is not known"
+        yield warning(
+            "cpus-not-inherited",
+            f"the {threads} threads of a rank may share one CPU",
+            why,
+            version,
+            f"--cpus-per-task={threads}",
+            bad=True,
+        )
+
+
+def _entries_of(word: str) -> list[str]:
+    entry, star, times = word.partition("*")
+    return [entry] * min(int(times), 65536) if star and re.fullmatch(r"\d{1,5}", times, re.ASCII) else [word]
+
+
+LAUNCHER = Launcher(
+    name=NAME,
+    title="srun",
+    order=20,
+    launch=launch,
+    aliases=("slurm",),
+    # slurm 23.11.4;   Debian's package: slurm-wlm 22.05.8
+    versions=(VersionQuery("slurm", (("srun", "--version"), ("slurmd", "-V")), r"^slurm(?:-wlm)? ([0-9][^\s]*)"),),
+    variables=("SLURM_",),
+    ranks=RankVariables(rank=("SLURM_PROCID",), inherited=True),
+    without_binding=UNBOUND,
+    job=JobScript(
+        ("slurm",),
+        {"slurm": ("# srun takes it for --cpus-per-task, and would refuse the plan's CPUs.", "unset SLURM_CPUS_PER_TASK")},
+    ),
+    dialect=Dialect(
+        programs=("srun",),
+        options=SRUN,
+        aliases=SRUN_ALIASES,
+        ranks=ranks,
+        request=of_srun,
+        lists=srun_lists,
+        glued=re.compile(r"(-[nNcwxmBpAqtJCGDoeiK])(=?)([^-=].*)", re.DOTALL),
+        parted=False,
+    ),
+    unbound_line=unbound,
+)

@@ -1,0 +1,397 @@
+"""Lints a launch line: ``lint(["mpirun", "-np", "4", "./a"], machine)`` explains it in words, and says it for other launchers."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from advisor.errors import BadInput
+from advisor.jobs.launcher import LaunchRequest
+from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
+from advisor.jobs.mpirun import slot_text
+from advisor.jobs.openmpi_map import default_level
+from advisor.jobs.openmpi_words import newer
+from advisor.jobs.predict import predict
+from advisor.jobs.problems import MEANINGS, warnings
+from advisor.jobs.ranks_per_host import FEW
+from advisor.jobs.registry import is_foreign, launchers, of_lines, title_of
+from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+from advisor.model.placement import HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
+
+MOST_LINES = 4096
+"""Lines of a file that are shown; a longer one is named only."""
+
+
+_TO_5 = {
+    "--display-map": ("--display", "map"),
+    "--display-devel-map": ("--display", "map-devel"),
+    "--display-allocation": ("--display", "allocation"),
+    "--report-bindings": ("--display", "bind"),
+    "--do-not-launch": ("--rtos", "donotlaunch"),
+    "--novm": (),
+    "--oversubscribe": (),
+    "--nooversubscribe": (),
+}
+
+
+_TO_4 = {
+    "map": ("--display-map",),
+    "bind": ("--report-bindings",),
+    "map-devel": ("--display-devel-map",),
+    "allocation": ("--display-allocation",),
+}
+
+
+def translations(case: Prediction) -> Iterator[LintTranslation]:
+    """Yield the line for every launcher that it is not written for."""
+    for family, launcher in launchers().items():
+        if family != case.line.family and launcher.unbound_line(1, ()):
+            try:
+                yield _one(case, family)
+            except BadInput as error:
+                if made := _by_rankfile(case, family):
+                    yield made
+                    continue
+                yield LintTranslation(launcher=family, line=None, lost=(f"{title_of(family)}: {error.problem}",))
+
+
+def _one(case: Prediction, family: str) -> LintTranslation:
+    kept, lost = _kept(case, family)
+    if len(case.line.segments) > 1:
+        return LintTranslation(launcher=family, line=None, lost=("several programs in one line are not translated",))
+    both = family.startswith("openmpi") and case.line.family.startswith("openmpi")
+    if both and (short := _spelled(case, family, kept)):
+        return LintTranslation(launcher=family, line=short, lost=tuple(lost))
+    if not case.ranks:
+        why = case.refused or case.unclear or "nothing is known of the ranks"
+        rough = _rough(case, family, kept) if both else None
+        return LintTranslation(launcher=family, line=rough, lost=(f"where ranks go: {why[:200]}", *lost))
+    if all(rank.cpus is None for rank in case.ranks):
+        return LintTranslation(launcher=family, line=_unbound(case, family, kept), lost=tuple(lost))
+    if any(rank.cpus is None for rank in case.ranks):
+        return LintTranslation(launcher=family, line=None, lost=("some ranks are bound and others are not", *lost))
+    return _made(case, family, kept, lost)
+
+
+def command(line: Line) -> tuple[str, ...]:
+    """Return the program of a line without the numactl or taskset before it, whose CPUs are already counted in."""
+    words = line.first.command
+    at = 0
+    while at < len(words) and words[at].rpartition("/")[2] in ("numactl", "taskset"):
+        binder, after = read_binder(words, at, len(words))
+        if binder.memory or not (binder.cpus or binder.nodes):
+            break
+        at = after + bool(binder.stray)
+    return words[at:] or ("PROGRAM",)
+
+
+def _kept(case: Prediction, family: str) -> tuple[list[str], list[str]]:
+    """Return the options that do not say where ranks go, as the other launcher says them, and those it cannot."""
+    kept: list[str] = []
+    lost: list[str] = []
+    own = case.line.family
+    for said in case.line.first.options:
+        if said.name in (*BINDING, "-np", "-n", "-ppn", "--host", "--hostfile", "-hosts", "-host", "-f", "--ntasks", "--nodes"):
+            continue
+        if said.name in ("--ntasks-per-node", "--nodelist", "-genv", "-env", "--use-hwthread-cpus", "--hetero-nodes"):
+            continue
+        words = _by_other(said, own, family)
+        if words is None:
+            lost.append(" ".join(said.written)[:80])
+        else:
+            kept += words
+    return kept, [f"no equal for {', '.join(lost)}"] if lost else []
+
+
+_OF_OPEN_MPI = ("--report-bindings", "--allow-run-as-root", "--oversubscribe", "--nooversubscribe")
+"""Options that others need no word for."""
+
+
+def _by_other(said: Said, own: str, family: str) -> Sequence[str] | None:
+    """Return how another launcher says an option; None where it cannot."""
+    if own.startswith("openmpi") and family.startswith("openmpi"):
+        return _other(said, five=family == "openmpi5")
+    if said.name == "-x" and own.startswith("openmpi"):
+        return () if "=" in said.values[0] else None
+    binding = said.name == "--mca" and said.values[0].startswith(("rmaps_", "hwloc_base_"))
+    return () if binding or said.name in _OF_OPEN_MPI else None
+
+
+def _other(said: Said, *, five: bool) -> Sequence[str] | None:
+    """Return how the other version of Open MPI says an option; None where it cannot."""
+    if said.name in ("--mca", "--prtemca", "--gmca", "--omca") and len(said.values) == 2:
+        name, value = said.values
+        if name.startswith(("rmaps_", "hwloc_base_", "hwloc_default_")):
+            return ()  # said by options instead
+        agent = {"plm_rsh_agent": "plm_ssh_agent", "plm_ssh_agent": "plm_rsh_agent"}.get(name)
+        if agent:
+            return ("--prtemca" if five else "--mca", agent, value)
+        return None if name.startswith(("orte_", "plm_", "prte_", "ras_")) else ("--mca", name, value)
+    if five and said.name in _TO_5:
+        return _TO_5[said.name]
+    if not five and said.name == "--display":
+        words = [_TO_4.get(word) for word in said.values[0].split(",")]
+        return None if None in words else [word for group in words if group for word in group]
+    if not five and said.name in ("--rtos", "--runtime-options", "--pmixmca", "--personality", "--output"):
+        return None
+    return said.written if not said.known or len(said.name) < 3 else (said.name, *said.values)
+
+
+def _spelled(case: Prediction, family: str, kept: Sequence[str]) -> str | None:
+    """Return the line in the words of the other version where these put every rank where it was."""
+    rough = _rough(case, family, kept)
+    if rough is None or not case.ranks or case.want.rankfile or case.line.inner:
+        return rough if case.want.rankfile and case.want.parameters.get("rmaps_rank_file_physical") != "1" else None
+    read = predict(parse(shlex.split(rough), "5.0.11" if family == "openmpi5" else "4.1.4"), case.machine, case.files)
+    return rough if read.ranks == case.ranks else None
+
+
+def _rough(case: Prediction, family: str, kept: Sequence[str]) -> str | None:
+    """Return the line with mapping, ranking and binding all said in the other version's words; None where it has none."""
+    want, five = case.want, family == "openmpi5"
+    words = _mapping(case, five=five)
+    if words is None:
+        return None
+    count = ("-np", str(want.ranks)) if want.ranks else ()
+    named = ",".join(f"{name}:{slots}" if slots else name for name, slots in want.hosts)
+    hosts = ("--hostfile", want.hostfile) if want.hostfile else ("--host", named) if want.hosts else ()
+    environment = [f"{name}={value}" for name, value in case.line.words.environment.items() if "_MCA_" not in name]
+    return shlex.join((*environment, "mpirun", *count, *hosts, *words, *kept, *case.line.first.command))
+
+
+def _mapping(case: Prediction, *, five: bool) -> tuple[str, ...] | None:
+    """Return --map-by, --rank-by and --bind-to with nothing left to defaults."""
+    want = case.want
+    if want.bind == "none":
+        return ("--bind-to", "none")
+    if want.rankfile:
+        threads = want.hwthreads
+        source = f"rankfile:file={want.rankfile}{':hwtcpus' if threads else ''}"
+        old = ("--rankfile", want.rankfile, *(("--use-hwthread-cpus",) if threads else ()))
+        return ("--map-by", source) if five else old
+    if want.level in ("pe-list", "dist", "seq", "board") or want.hwthreads or want.oversubscribe:
+        return None
+    count = ranks_here(case) or 0
+    level = want.level or default_level(want, five=case.five, few=count <= 2)
+    kind = want.ppr[1] if want.ppr else level
+    bind = "core" if want.pe else want.bind or _default_bind(case, kind, count)
+    text = f"ppr:{want.ppr[0]}:{want.ppr[1]}" if want.ppr else level
+    text += f":PE={want.pe}" if want.pe else ""
+    order: tuple[str, ...] = ()
+    if level in OBJECTS and level not in ("core", "hwthread") and want.ppr is None:
+        filled = (case.five and want.rank_by in (None, "fill") and "span" not in want.modifiers) or want.rank_by == "core"
+        order = () if filled == five else ("--rank-by", "core" if filled else "slot")
+    theirs, ours = ("socket", "package") if five else ("package", "socket")
+    return ("--map-by", text.replace(theirs, ours), *order, "--bind-to", bind.replace(theirs, ours))
+
+
+def _default_bind(case: Prediction, kind: str, count: int) -> str:
+    if kind in OBJECTS and (case.five or case.want.ppr is None):
+        return kind
+    return "core" if count <= 2 else "numa"
+
+
+def _unbound(case: Prediction, family: str, kept: Sequence[str]) -> str:
+    hosts = list(dict.fromkeys(rank.host for rank in case.ranks or () if rank.host))
+    words = launchers()[family].unbound_line(len(case.ranks or ()), hosts) or ()
+    return shlex.join((*words, *kept, *command(case.line)))
+
+
+def _made(case: Prediction, family: str, kept: Sequence[str], lost: Sequence[str]) -> LintTranslation:
+    """Return what the launcher's own module writes for these places."""
+    placement = placed(case)
+    environment = {} if family.startswith("openmpi") and case.line.family.startswith("openmpi") else _environment(case)
+    wish = LaunchRequest(command=command(case.line), environment=environment)
+    made = launchers()[family].launch(placement, wish)
+    argv = [made.argv[0], *kept, *made.argv[1:]]
+    before = [f"{name}={shlex.quote(value)}" for name, value in made.environment.items()]
+    files: dict[str, tuple[str, ...]] = {}
+    for name, lines in made.files.items():
+        read = tuple(islice(lines(), MOST_LINES + 1))
+        files[name] = read if len(read) <= MOST_LINES else ("(too long to be shown)",)
+    return LintTranslation(launcher=family, line=" ".join((*before, shlex.join(argv))), files=files, lost=tuple(lost))
+
+
+def _by_rankfile(case: Prediction, family: str) -> LintTranslation | None:
+    """Return a rankfile of ranks that alternate between hosts, for Open MPI; None where the versions read it differently."""
+    known = logical_numbering(case.topology)
+    ranks = case.ranks or ()
+    taken: set[tuple[str | None, int]] = set()
+    rows: list[str] = []
+    for rank in ranks[: MOST_LINES + 1]:
+        cpus = rank.cpus or CpuSet()
+        row = f"rank {rank.rank}={rank.host} slot={slot_text(cpus, known, 'core')}" if cpus and known.whole(cpus) else ""
+        mine = {(rank.host, cpu) for cpu in cpus}
+        if not row or rank.host is None or len(row) > 63 or taken & mine:
+            return None
+        taken |= mine
+        rows.append(row)
+    if not family.startswith("openmpi") or len(rows) != len(ranks):
+        return None
+    kept, lost = _kept(case, family)
+    hosts = ",".join(f"{host}:{count}" for host, count in Counter(rank.host for rank in ranks).items())
+    source = ("--map-by", "rankfile:file=rankfile") if family == "openmpi5" else ("--rankfile", "rankfile")
+    words = ("mpirun", "-np", str(len(ranks)), "--host", hosts, *source, *kept, *command(case.line))
+    return LintTranslation(launcher=family, line=shlex.join(words), files={"rankfile": tuple(rows)}, lost=tuple(lost))
+
+
+def _environment(case: Prediction) -> dict[str, str]:
+    return {name: value for name, value in case.want.exports.items() if not is_foreign(name)}
+
+
+def placed(case: Prediction) -> Placement:
+    """Return the predicted ranks as a plan; those of a host must follow each other."""
+    topology = case.topology.inside
+    by_host: dict[str | None, list[CpuSet]] = {}
+    order: list[str | None] = []
+    for rank in case.ranks or ():
+        if not order or order[-1] != rank.host:
+            order.append(rank.host)
+        by_host.setdefault(rank.host, []).append(rank.cpus or CpuSet())
+    if len(order) != len(by_host):
+        raise BadInput("the ranks of a host do not follow each other")
+    shapes = list(dict.fromkeys(tuple(sets) for sets in by_host.values()))
+    plans = tuple(NodePlan(topology=case.topology, slots=tuple(_slot(cpus, topology) for cpus in sets)) for sets in shapes)
+    hosts = tuple(HostPlan(name=name, plan=shapes.index(tuple(sets)), ranks=len(sets)) for name, sets in by_host.items())
+    return Placement(job=JobShape(ranks=len(case.ranks or ()) or 1), strategy="compact", why=(), plans=plans, hosts=hosts)
+
+
+def _slot(cpus: CpuSet, topology: Topology) -> Slot:
+    nodes = tuple(node.os_index for node in topology.nodes_of(cpus))
+    l3 = tuple(i for i, part in enumerate(topology.l3) if part.cpuset & cpus)
+    cores = sum(1 for core in topology.cores if core.cpuset & cpus)
+    return Slot(cpus=cpus, cores=cores, nodes=nodes, memory=nodes, l3=l3, socket=topology.package_of(cpus))
+
+
+def in_words(made: Prediction) -> str:
+    """Return what the line does, in a sentence."""
+    if made.refused:
+        return f"The launcher refuses: {made.refused}."
+    if made.ranks is None:
+        return f"Not predicted rank by rank: {made.unclear}."
+    total, nodes = len(made.ranks), len({rank.host for rank in made.ranks})
+    start = f"{total} rank{'s' * (total != 1)}" + (f" on {nodes} hosts" if nodes > 1 else "")
+    everywhere = [rank.cpus for rank in made.ranks if rank.cpus is not None]
+    if not everywhere:
+        return f"{start}, none bound: the kernel moves them over all {len(made.topology.inside.cores)} cores."
+    things = ", ".join(dict.fromkeys(_kind(cpus, made.topology) for cpus in list(dict.fromkeys(everywhere))[:256]))
+    many = "each" if len(everywhere) == total else f"{total - len(everywhere)} not bound, {len(everywhere)}"
+    first = [rank for rank in made.ranks if rank.host == made.ranks[0].host and rank.cpus is not None]
+    return f"{start}, {many} bound to {things}{_shared(first, made.topology, several=nodes > 1)}."
+
+
+def _kind(cpus: CpuSet, topology: Topology) -> str:
+    known = logical_numbering(topology)
+    for name, word in (("core", "one core"), ("l3cache", "one L3 group"), ("numa", "one NUMA node"), ("package", "one socket")):
+        if cpus in cpusets_of(name, topology, known):
+            return word
+    if len(cpus) == 1:
+        return "one hardware thread"
+    number_of = len(known.core_numbers(cpus)) if all(cpu in known.core_of for cpu in cpus) else len(cpus)
+    return f"{number_of} cores"
+
+
+def _shared(first: Sequence[LintRank], topology: Topology, *, several: bool) -> str:
+    """Return which ranks of the first host share what, where some do."""
+    bound = [rank.cpus for rank in first if rank.cpus is not None]
+    if not bound:
+        return ""
+    if len(set(bound)) == len(bound):
+        names = "; ".join(f"{rank.rank}: {rank.cpus}" for rank in first[:FEW])
+        own = "; on the first host" if several else " of its own"
+        return f"{own} (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
+    most, times = Counter(bound).most_common(1)[0]
+    known = logical_numbering(topology)
+    cores = len(known.core_numbers(most)) if all(cpu in known.core_of for cpu in most) else len(most)
+    nodes = ",".join(map(str, topology.nodes_near(most)))
+    place = f" of NUMA node {nodes}" if nodes else ""
+    return f": {times} ranks{' of the first host' * several} share the {cores} core{'s' * (cores != 1)}{place} (CPUs {most})"
+
+
+_VARIABLES = {
+    "OMP_NUM_THREADS": "gives each rank {0} threads",
+    "OMP_PLACES": "lets OpenMP count places in {0}",
+    "OMP_PROC_BIND": "lets OpenMP bind its threads {0}",
+    "I_MPI_PIN": "lets Intel MPI pin ranks: {0}",
+    "I_MPI_PIN_DOMAIN": "pins each rank to {0}",
+    "I_MPI_PIN_PROCESSOR_LIST": "pins ranks to the CPUs {0}",
+    "I_MPI_PIN_ORDER": "orders the domains {0}",
+    **MEANINGS,
+}
+
+
+def files_of(arguments: Sequence[str], version: str | None = None) -> tuple[str, ...]:
+    """Return the names of the rankfile and the host file that a line reads; raise BadInput where it is none."""
+    want = request_of(parse(arguments, version))
+    return tuple(name for name in (want.rankfile, want.hostfile) if name)
+
+
+def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = None, files: Texts | None = None) -> Lint:
+    """Return what a line says, does and does wrong on a machine; raise BadInput where it is no launch line."""
+    line = parse(arguments, version, machine.tools or ())
+    made = predict(line, machine, files or {})
+    return Lint(
+        launcher=line.family,
+        version=line.version,
+        known_from="words that only PRRTE's development branch takes"
+        if line.release is None and newer(line)
+        else line.known_from,
+        line=written(line),
+        options=tuple(explained(line)),
+        command=tuple(commands(line)),
+        ranks=made.ranks,
+        binding=in_words(made),
+        threads=made.want.threads,
+        warnings=tuple(warnings(made)),
+        translations=tuple(translations(made)),
+    )
+
+
+def commands(line: Line) -> Iterator[str]:
+    """Yield the words of every program, a colon between them."""
+    for position, segment in enumerate(line.segments):
+        yield from (":",) if position else ()
+        yield from segment.command
+
+
+def explained(line: Line) -> Iterator[LintOption]:
+    """Yield every variable and option with its meaning in one clause."""
+    for name, value in line.words.environment.items():
+        yield LintOption(text=f"{name}={value}", says=_variable(name, value))
+    for binder in line.words.around:
+        yield LintOption(text=binder.written, says="binds the launcher itself, not its ranks")
+    table = of_lines()[line.family].options
+    for said in line.options:
+        text = " ".join(said.written)
+        yield LintOption(text=text, says=_clause(said, table[said.name][1] if said.known else ""), known=said.known)
+    for binder in line.inner:
+        place = binder.nodes or binder.cpus
+        what = f"binds each rank to {'NUMA nodes' if binder.nodes else 'CPUs'} {place}" if place else _memory(binder.memory)
+        yield LintOption(text=binder.written, says=what)
+
+
+def _memory(nodes: str | None) -> str:
+    return f"takes the memory of each rank from {nodes}" if nodes else "sets nothing that is known here"
+
+
+def _clause(said: Said, clause: str) -> str:
+    if not said.known:
+        return "not known; nothing is guessed of it"
+    if said.name in ("-x", "-genv", "-env") and said.values:
+        name, equals, value = said.values[0].partition("=")
+        value = said.values[1] if len(said.values) > 1 else value
+        if (equals or len(said.values) > 1) and name in _VARIABLES:
+            return _variable(name, value)
+    values = (*said.values, "", "")
+    return clause.replace("{0}", values[0][:80]).replace("{1}", values[1][:80])
+
+
+def _variable(name: str, value: str) -> str:
+    for prefix in ("OMPI_MCA_", "PRTE_MCA_"):
+        if name.startswith(prefix):
+            return f"sets the launcher's parameter {name.removeprefix(prefix)} to {value[:80]}"
+    return _VARIABLES.get(name, "is set for the launcher and its ranks").replace("{0}", value[:80])

@@ -1,0 +1,636 @@
+"""Places a job's ranks on machines: which hosts, which strategy, which cores and devices each rank has."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from advisor.errors import BadInput, BadValue
+from advisor.jobs.place_cores import (
+    Device,
+    FreeCore,
+    Level,
+    NodeResources,
+    RankCores,
+    accelerators,
+    adapters,
+    beside,
+    core,
+    cpus_of,
+    distributed,
+    gpus,
+    l3,
+    l3_in_node,
+    named,
+    nearest,
+    node,
+    parts,
+    passed_over,
+)
+from advisor.jobs.place_strategies import NATURAL, JobCores, job_cores, reserved_cores
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.devices import is_active
+from advisor.model.hardware.machine import Machine
+from advisor.model.measurement_statistics import MeasuredForPlacement
+from advisor.model.placement import HostPlan, JobShape, NodePlan, Per, Placement, Purpose, Slot, Strategy
+
+BOUNDARIES: Final[dict[Strategy, str]] = {
+    "compact": "no rank straddles sockets",
+    "spread-numa": "each rank stays in one NUMA node",
+    "spread-l3": "each rank stays in one L3 group",
+    "hybrid": "no rank straddles sockets",
+    "balanced": "no rank straddles sockets",
+    "hca-near": "no rank straddles sockets",
+    "per-hca": "no rank straddles sockets",
+    "gpu-near": "no rank straddles sockets",
+}
+
+
+def refusal(
+    strategy: Strategy,
+    shape: tuple[int, int],
+    free: tuple[int, int],
+    fits: Callable[[int], int],
+    *,
+    where: str = "",
+    smt: bool = False,
+) -> BadValue:
+    """Return the refusal of (ranks, threads) where so many (cores, hardware threads) are free.
+
+    ``fits`` says how many ranks of some threads would fit.
+    """
+    ranks, threads = shape
+    cores, pus = free
+    asked = f"{_ranks(ranks)} x {threads} thread{'s' * (threads > 1)}{where}"
+    room, what = (pus, "hardware threads") if smt else (cores, "cores")
+    if ranks * threads > room:
+        problem = f"{asked} need {ranks * threads} {what}, {room} {'is' if room == 1 else 'are'} free"
+    else:
+        problem = f"{asked} do not fit: with {strategy} {BOUNDARIES[strategy]}"
+    options = _nearest(ranks, threads, room, fits)
+    if not smt and room < ranks * threads <= pus:
+        options.append("--smt use")
+    return BadValue(f"{problem}: {', or '.join(options)}" if options else problem)
+
+
+def _nearest(ranks: int, threads: int, room: int, fits: Callable[[int], int]) -> list[str]:
+    most = fits(threads)
+    options = [f"{_ranks(most)} of {threads}"] if most else []
+    thinner = next((each for each in range(min(threads - 1, room // ranks), 0, -1) if fits(each) >= ranks), None)
+    if thinner:
+        options.append(f"{ranks if options else _ranks(ranks)} of {thinner}")
+    if not options:
+        widest = next((each for each in range(min(threads - 1, room), 0, -1) if fits(each)), None)
+        options = [f"{_ranks(fits(widest))} of {widest}"] if widest else []
+    return options
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'s' * (count != 1)}"
+
+
+_WORDS: Final[dict[Per, str]] = {"socket": "socket", "numa": "NUMA node", "l3": "L3 group", "core": "core", "node": "node"}
+
+
+@dataclass(frozen=True)
+class JobHosts:
+    """The hosts of a job: their names, the kinds of node among them, and for each host the position of its kind."""
+
+    job: JobShape
+    names: tuple[str | None, ...]
+    fields: tuple[JobCores, ...]
+    kinds: tuple[int, ...]
+
+    def shares(self, strategy: Strategy) -> list[int]:
+        """Return how many ranks each host gets; refused where they do not all fit."""
+        if self.job.ranks is not None:
+            return self._dealt(strategy, self.job.ranks)
+        each = [self._each(strategy, kind) for kind in range(len(self.fields))]
+        return [each[kind] for kind in self.kinds]
+
+    def local(self) -> int:
+        """Return how many ranks the first host gets, before a strategy is chosen."""
+        job, first = self.job, self.fields[0]
+        if job.ranks is not None:
+            return -(-job.ranks // len(self.kinds))
+        if job.per is not None:
+            return job.per_count * len(first.boxes(job.per))
+        return job.ranks_per_node or first.most("compact")
+
+    def _dealt(self, strategy: Strategy, ranks: int) -> list[int]:
+        most = [one.most(strategy) for one in self.fields]
+        shares = distributed(ranks, [most[kind] for kind in self.kinds])
+        if sum(shares) < ranks:
+            times = [self.kinds.count(kind) for kind in range(len(self.fields))]
+
+            def fits(threads: int) -> int:
+                return sum(one.most(strategy, threads) * count for one, count in zip(self.fields, times, strict=True))
+
+            free = [_size(one.cores) for one in self.fields]
+            cores, pus = (sum(size[i] * count for size, count in zip(free, times, strict=True)) for i in (0, 1))
+            raise self._refused(strategy, ranks, (cores, pus), fits, "")
+        return shares
+
+    def _each(self, strategy: Strategy, kind: int) -> int:
+        """Return how many ranks every host of a kind gets where they are counted by host or by its parts."""
+        job, one = self.job, self.fields[kind]
+        boxes = one.boxes(job.per) if job.per else [one.cores]
+        wanted = job.per_count if job.per else job.ranks_per_node or self._natural(strategy, one)
+        if one.most_each(strategy) < wanted:
+            where = f" in each {_WORDS[job.per]}" if job.per not in (None, "node") else " on a node"
+            where += f" ({self.names[self.kinds.index(kind)] or 'no name'})" if len(self.fields) > 1 else ""
+            size = _size(min(boxes, key=len))
+            raise self._refused(strategy, wanted, size, lambda threads: one.most_each(strategy, threads), where)
+        return wanted * len(boxes)
+
+    def _natural(self, strategy: Strategy, one: JobCores) -> int:
+        return max(1, one.natural("compact" if self.job.strategy == "auto" else strategy))
+
+    def _refused(self, strategy: Strategy, ranks: int, free: tuple[int, int], fits: Callable[[int], int], where: str) -> BadValue:
+        job = self.job
+        return refusal(strategy, (ranks, job.threads), free, fits, where=where, smt=job.smt == "use")
+
+
+def _size(cores: Sequence[FreeCore]) -> tuple[int, int]:
+    """Return how many cores, and how many hardware threads."""
+    return len(cores), sum(len(seat.cpus) for seat in cores)
+
+
+def job_hosts(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None) -> JobHosts:
+    """Return the hosts of a job; machines that offer the same are one kind."""
+    names: tuple[str | None, ...] = job.hosts or (None,)
+    if len(machines) not in (1, len(names)):
+        raise BadValue(f"{len(names)} hosts and {len(machines)} machines", cure="name every host, or give one machine for all")
+    kinds: list[Machine] = []
+    known: dict[int, int] = {}
+    for machine in machines:
+        if id(machine) not in known:
+            same = next((i for i, kind in enumerate(kinds) if _alike(kind, machine)), len(kinds))
+            known[id(machine)] = same
+            kinds += [machine] if same == len(kinds) else []
+    positions = tuple(known[id(machine)] for machine in machines)
+    hosts = positions if len(positions) == len(names) else positions * len(names)
+    fields = []
+    for position, machine in enumerate(kinds):
+        try:
+            fields.append(_field(job, machine, allowed))
+        except BadInput as error:
+            host = names[hosts.index(position)]
+            raise (error.within(host) if host and len(kinds) > 1 else error) from error
+    return JobHosts(job, names, tuple(fields), hosts)
+
+
+def _alike(a: Machine, b: Machine) -> bool:
+    return (a.topology, a.hcas, a.gpus, a.cpu, a.kernel) == (b.topology, b.hcas, b.gpus, b.cpu, b.kernel)
+
+
+def _field(job: JobShape, machine: Machine, allowed: CpuSet | None) -> JobCores:
+    if machine.topology is None:
+        raise BadValue("this input has no topology", cure="read it from lstopo XML, a capture or the machine itself")
+    inside = machine.topology.inside
+    free = inside.pus if allowed is None else inside.pus & allowed
+    if not free:
+        raise BadValue("no CPU is free for the job", cure="look at its cgroup and at taskset -p")
+    ground = NodeResources(machine, machine.topology, inside, free)
+    if job.near:
+        named(ground, job.near)
+    return job_cores(ground, job)
+
+
+Plans = Mapping[tuple[int, int], NodePlan]
+
+
+def notes(hosts: JobHosts, strategy: Strategy, shares: Sequence[int], plans: Plans) -> tuple[str, ...]:
+    """Return what to know, of the job first, then of each kind of node."""
+    found = [*_of_job(hosts, strategy, shares)]
+    for kind, field in enumerate(hosts.fields):
+        mine = {ranks: plan for (of, ranks), plan in plans.items() if of == kind}
+        if not mine:
+            continue
+        name = hosts.names[hosts.kinds.index(kind)]
+        prefix = f"{name} and nodes like it: " if len(hosts.fields) > 1 else ""
+        found += [prefix + note for note in (*_of_node(field), *_of_plan(field, mine[max(mine)]))]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_job(hosts: JobHosts, strategy: Strategy, shares: Sequence[int]) -> Iterator[str]:
+    job = hosts.job
+    if job.ranks is None and job.ranks_per_node is None and job.per is None:
+        per = {"gpu-near": "one for each GPU", "numa": "one for each NUMA node", "l3": "one for each L3 group"}
+        asked = "compact" if job.strategy == "auto" else strategy
+        what = per.get(asked if asked == "gpu-near" else NATURAL.get(asked, "node"), "as many as fit")
+        yield f"no number of ranks was given: {what}"
+    if len(set(shares)) > 1:
+        groups = Counter(shares)
+        parts = [f"{count} on {_count(groups[count], 'host')}" for count in sorted(groups, reverse=True)]
+        yield f"hosts are not alike: ranks {', '.join(parts)}"
+
+
+def _of_node(field: JobCores) -> Iterator[str]:
+    """Yield what the job's share of a node lacks."""
+    ground, job = field.ground, field.job
+    if job.reserve:
+        first = reserved_cores(ground, job)
+        yield f"{_count(len(first), 'core')} left to the system: CPUs {cpus_of(first)}"
+    if job.slice:
+        yield f"slice {job.slice.part}/{job.slice.of} of the node: CPUs {cpus_of(field.cores)}"
+    own = cpus_of(field.cores)
+    if ground.partial & own:
+        yield f"of the cores of CPUs {ground.partial & own} the job may use some threads only; some launchers leave them out"
+    empty = [d.nodes for d in ground.domains if d.cpus & own and not set(d.nodes) & _filled(ground)]
+    if empty:
+        numbers = CpuSet(number for nodes in empty for number in nodes)
+        yield f"NUMA nodes {numbers} have no memory: their ranks use the nearest that has"
+    hbm = [node for node in ground.inside.nodes if node.kind == "hbm" and not node.cpuset]
+    if hbm:
+        numbers, size = CpuSet(node.os_index for node in hbm), sum(node.memory or 0 for node in hbm) / 2**30
+        yield (
+            f"NUMA nodes {numbers} are HBM ({size:.4g} GiB), and this line binds no memory to them: for bandwidth put "
+            f"numactl --preferred-many={numbers} before the program, or --membind={numbers} where all of its data fits"
+        )
+    kernel = ground.machine.kernel
+    if kernel and kernel.isolated and kernel.isolated & own:
+        yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
+    yield from _of_devices(ground, {field.near.name} if field.near else set())
+
+
+def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
+    """Yield what is not known of the devices, and which adapters are not used although nobody asked for others."""
+    for device in (*adapters(ground), *gpus(ground)):
+        if not device.nodes:
+            yield f"where {device.name} is, is not known: no place is near it"
+        elif device.one_of:
+            numbers = CpuSet(device.nodes)
+            yield f"{device.name} is on one of NUMA nodes {numbers}, on which is not known yet: its socket alone counts as near"
+    reasons: dict[str, list[str]] = {}
+    for name, why in passed_over(ground):
+        if name not in asked:
+            reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        yield f"not used: {', '.join(names)} ({why})"
+    used = {device.name for device in adapters(ground)}
+    for hca in ground.machine.hcas or ():
+        if hca.ports and hca.name in used and not any(map(is_active, hca.ports)):
+            yield f"no port of {hca.name} is active"
+    others = accelerators(ground)
+    if others:
+        yield f"accelerators that no plan assigns to ranks: {', '.join(others)}"
+
+
+def _of_kinds(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
+    """Yield which kinds of cores a plan mixes: ranks that share out work evenly wait for those on the slower."""
+    kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
+    ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
+    both = sum(1 for slot in plan.slots if sum(1 for kind in kinds if slot.cpus & kind.cpus) > 1)
+    used = [f"{_count(count, 'rank')} on {_several(name)}" for name, count in ranks.items() if count]
+    if len(used) > 1:
+        yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait"
+    if both:
+        yield f"the threads of {_count(both, 'rank')} are on cores of several kinds"
+
+
+def _several(kind: str) -> str:
+    """Return a kind of core in the plural: P-cores, cores of up to 5.0 GHz, Cortex-X925."""
+    return re.sub(r"\bcore\b", "cores", kind, count=1)
+
+
+def _of_gpus(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
+    """Yield which GPUs of the node no rank is given: a plan says so, for a program would look for them in vain."""
+    every = [device.name for device in gpus(ground)]
+    given = {slot.gpu for slot in plan.slots}
+    left = [name for name in every if name not in given]
+    if every and len(left) == len(every):
+        yield f"no rank is given a GPU: this node has {len(every)}, and --strategy gpu-near assigns them evenly"
+    elif left:
+        yield f"{_count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
+
+
+def _filled(ground: NodeResources) -> set[int]:
+    return {node.os_index for node in ground.inside.nodes if node.memory != 0}
+
+
+def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
+    """Yield what is uneven among the ranks of a node, and what they leave out."""
+    yield from _of_gpus(field.ground, plan)
+    yield from _of_kinds(field.ground, plan)
+    used = union(slot.cpus for slot in plan.slots)
+    idle = [seat for seat in field.cores if not seat.cpus & used]
+    if idle:
+        yield f"{len(idle)} of {_count(len(field.cores), 'core')} {'stays' if len(idle) == 1 else 'stay'} idle"
+    sharing = Counter(seat.core for seat in field.cores for slot in plan.slots if seat.cpus & slot.cpus)
+    shared = sum(1 for ranks in sharing.values() if ranks > 1)
+    if shared:
+        yield f"{_count(shared, 'core')} shared by ranks: each has hardware threads of its own"
+    by_node = Counter(slot.nodes for slot in plan.slots if len(slot.nodes) == 1)
+    if len(set(by_node.values())) > 1:
+        most = max(by_node.values())
+        first = CpuSet(nodes[0] for nodes, count in by_node.items() if count == most)
+        yield f"NUMA nodes are not alike: {most} ranks on {first}, fewer on others"
+    wide = sum(1 for slot in plan.slots if len(slot.l3) > 1)
+    if wide:
+        yield f"the threads of {_count(wide, 'rank')} span several L3 groups"
+    apart = sum(1 for slot in plan.slots if len(slot.nodes) > 1)
+    if apart:
+        yield f"the threads of {_count(apart, 'rank')} span several NUMA nodes"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_GPU_RANKS: Final = 4
+"""More ranks than so many for each GPU are taken for ranks that compute on CPUs."""
+
+
+_WORTH: Final = 1.02
+"""A measured gain below this is noise."""
+
+
+_FAST: Final = 1.2
+"""The HCA's own socket sends so many times the messages of the other one: worth crowding on it."""
+
+
+LOSES: Final[dict[Strategy, str]] = {
+    "compact": "ranks crowd on the first nodes, and the memory of the others stays idle",
+    "spread-numa": "ranks of a node may share an L3 group while another stays empty",
+    "spread-l3": "ranks are spread over caches, not over memories",
+    "hybrid": "it keeps threads together, which matters most to ranks of many threads",
+    "balanced": "it looks at memory only, not at devices or whole caches",
+    "hca-near": "messages start sooner, but ranks crowd on the memory of the adapter's socket",
+    "per-hca": "it looks at the adapters only, not at caches and memories",
+    "gpu-near": "it looks at the GPUs only, not at caches and memories",
+}
+"""Why a strategy that fits came second."""
+
+
+Reason = tuple[Strategy, str]
+
+
+def candidates(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> list[Reason]:
+    """Return strategies, the best first, each with its reason; ``ranks`` are those of one node."""
+    found: dict[Strategy, str] = {}
+    for one in (_asked, _by_device, _by_measurement, _by_threads, _by_number, _always):
+        for strategy, why in one(field, ranks, hosts, measured):
+            found.setdefault(strategy, why)
+    return list(found.items())
+
+
+def _asked(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
+    del ranks, hosts, measured
+    if field.near:
+        yield "hca-near", f"cores near {field.near.name} were asked for"
+    if field.job.purpose:
+        yield from _for(field, field.job.purpose)
+    if field.job.per == "numa":
+        yield "spread-numa", "ranks are counted in NUMA nodes"
+    elif field.job.per == "l3":
+        yield "spread-l3", "ranks are counted in L3 groups"
+
+
+def _for(field: JobCores, purpose: Purpose) -> Iterator[Reason]:
+    """Yield the strategies that serve what the job is asked to be placed for."""
+    if purpose == "bandwidth":
+        yield "balanced", "for bandwidth: every memory and cache feeds as few ranks as possible"
+    elif purpose == "throughput":
+        yield "compact", "for throughput: the job takes as few caches and memories as it can, the others are for other jobs"
+    elif any(device.nodes for device in adapters(field.ground)):
+        yield "hca-near", "for latency: messages start on the adapter's own NUMA node and socket"
+    else:
+        yield "compact", "for latency: ranks are side by side, and no place of an adapter is known"
+
+
+def _by_device(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
+    del measured
+    cards, cables = gpus(field.ground), [device for device in adapters(field.ground) if device.nodes]
+    if cards and ranks % len(cards) == 0 and ranks // len(cards) <= _GPU_RANKS:
+        each = ranks // len(cards)
+        yield "gpu-near", f"{ranks} ranks for {len(cards)} GPUs: {each} beside each of them"
+    if hosts == 1:
+        return
+    if ranks == 1 and cables:
+        yield "hca-near", f"one rank per node, and {hosts} nodes: it is placed beside {cables[0].name}"
+    if ranks >= len(cables) > 1 and _apart(cables):
+        yield "per-hca", f"{len(cables)} adapters on different NUMA nodes: each carries the messages of the ranks near it"
+
+
+def _apart(devices: list[Device]) -> bool:
+    return len({device.nodes for device in devices}) > 1
+
+
+def _by_measurement(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
+    cables = [device for device in adapters(field.ground) if device.nodes]
+    gain = measured.near_messages if measured else None
+    if hosts == 1 or not cables or gain is None or gain < _FAST:
+        return
+    beside = sum(1 for seat in field.cores if seat.socket in cables[0].sockets)
+    if ranks * field.job.threads <= beside:
+        yield "hca-near", f"measured: cores of {cables[0].name}'s socket send {gain:.1f} times the messages of the others"
+
+
+def _by_threads(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
+    del ranks, hosts, measured
+    threads = field.job.threads
+    if threads == 1:
+        return
+    size, room = _largest(field, l3), _largest(field, node)
+    if all(seat.l3 < 0 for seat in field.cores):
+        yield "hybrid", f"{threads} threads per rank stay together: no L3 groups are shown, so in one NUMA node where they fit"
+    elif threads <= size:
+        yield "hybrid", f"the {threads} threads of a rank share one L3 group of {size}"
+    else:
+        inside = "one NUMA node holds them" if threads <= room else "not even a NUMA node holds them"
+        yield "hybrid", f"{threads} threads are more than an L3 group of {size} takes; {inside}"
+
+
+def _by_number(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
+    del hosts
+    nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, l3_in_node, core))
+    if ranks >= cores:
+        yield "compact", f"{_count(ranks, 'rank')} {'takes' if ranks == 1 else 'take'} every core, so neighbours are side by side"
+    if nodes < caches and (nodes < ranks <= caches or ranks % caches == 0):
+        gain = measured.one_core_per_l3 if measured else None
+        if gain is None:
+            yield "spread-l3", _caches(ranks, caches)
+        elif gain >= _WORTH:
+            yield "spread-l3", f"{_caches(ranks, caches)}; measured: one core each gives {gain:.2f} times the bandwidth of all"
+    if ranks <= nodes or (ranks % nodes == 0 and caches <= nodes):
+        what = "a memory of its own for each" if ranks <= nodes else f"{ranks // nodes} in each"
+        yield "spread-numa", f"{_count(ranks, 'rank')}, {_count(nodes, 'NUMA node')}: {what}"
+    counted = f"{_count(ranks, 'rank')}, {_count(nodes, 'NUMA node')}, {_count(caches, 'L3 group')}"
+    yield "balanced", f"{counted}: spread over the nodes, in each over its groups"
+
+
+def _caches(ranks: int, caches: int) -> str:
+    each = "one each at most" if ranks <= caches else f"{ranks // caches} in each"
+    return f"{_count(ranks, 'rank')}, {_count(caches, 'L3 group')}: {each}"
+
+
+def _always(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
+    del ranks, measured
+    yield "hybrid", "a rank's threads stay as near to each other as they fit"
+    if hosts > 1 and any(device.nodes for device in adapters(field.ground)):
+        yield "hca-near", "messages start on the adapter's own socket"
+    yield "spread-numa", "each rank stays in one NUMA node"
+    yield "compact", "core after core is the one order that fits"
+
+
+def _largest(field: JobCores, level: Level) -> int:
+    return max(sum(seat.threads for seat in group) for group in parts(field.cores, level).values())
+
+
+def node_plan(field: JobCores, strategy: Strategy, chunks: Sequence[RankCores]) -> NodePlan:
+    """Return the slots of a node, in the order of its ranks."""
+    devices = {device.name: device for device in (*adapters(field.ground), *gpus(field.ground))}
+    if field.near:
+        devices[field.near.name] = field.near
+    hcas = _adapters(field, strategy, chunks, devices)
+    slots = tuple(_slot(field, chunk, hca, _gpu(chunk, devices)) for chunk, hca in zip(chunks, hcas, strict=True))
+    return NodePlan(topology=field.ground.inside, slots=slots)
+
+
+def _adapters(
+    field: JobCores, strategy: Strategy, chunks: Sequence[RankCores], devices: Mapping[str, Device]
+) -> list[Device | None]:
+    """Return each rank's adapter: the one it was seated for, else of the nearest that with the fewest ranks.
+
+    Ranks with the least choice choose first, or those with more would take what is the only one for others.
+    """
+    wanted = field.near if field.near and not field.near.gpu and strategy != "per-hca" else None
+    every = (wanted,) if wanted else adapters(field.ground)
+    choices = [_choice(field.ground, chunk, devices.get(chunk.device or ""), every) for chunk in chunks]
+    found: list[Device | None] = [None] * len(chunks)
+    load: Counter[str] = Counter()
+    for i in sorted(range(len(chunks)), key=lambda i: len(choices[i])):
+        if choices[i]:
+            chosen = min(choices[i], key=lambda device: load[device.name])
+            found[i] = chosen
+            load[chosen.name] += 1
+    return found
+
+
+def _choice(ground: NodeResources, chunk: RankCores, own: Device | None, every: Sequence[Device]) -> list[Device]:
+    """Return the adapters that are as good as each other for a rank; of the nearest those beside its GPU."""
+    if own and not own.gpu:
+        return [own]
+    if not every:
+        return []
+    near = nearest(ground, chunk.seats[0], every)
+    return beside(own, near) if own else near
+
+
+def _gpu(chunk: RankCores, devices: Mapping[str, Device]) -> str | None:
+    device = devices.get(chunk.device or "")
+    return device.name if device and device.gpu else None
+
+
+def _slot(field: JobCores, chunk: RankCores, hca: Device | None, gpu: str | None) -> Slot:
+    ground = field.ground
+    cpus = _cpus(chunk, field)
+    return Slot(
+        cpus=cpus,
+        cores=len({seat.core for seat in chunk.seats}),
+        nodes=tuple(node.os_index for node in ground.inside.nodes_of(cpus)),
+        memory=_memory(ground, chunk.seats),
+        l3=tuple(i for i, group in enumerate(ground.inside.l3) if group.cpuset & cpus),
+        socket=ground.inside.package_of(cpus),
+        hca=hca.name if hca else None,
+        distance=_distance(ground, chunk.seats, hca) if hca else None,
+        gpu=gpu,
+    )
+
+
+def _cpus(chunk: RankCores, field: JobCores) -> CpuSet:
+    """Return whole cores, or with SMT as many hardware threads as the rank has threads, core after core."""
+    if field.job.smt == "skip":
+        return cpus_of(chunk.seats)
+    every = [cpu for seat in chunk.seats for cpu in seat.cpus]
+    return CpuSet(every[: field.job.threads])
+
+
+def _memory(ground: NodeResources, seats: Sequence[FreeCore]) -> tuple[int, ...]:
+    """Return the nodes under the rank that have memory, or where none has the nearest that do."""
+    homes = {seat.node: ground.memory_of(seat) for seat in seats}
+    own = {number for at, nodes in homes.items() if at >= 0 for number in nodes if number in ground.domains[at].nodes}
+    return tuple(sorted(own or {number for nodes in homes.values() for number in nodes}))
+
+
+def _distance(ground: NodeResources, seats: Sequence[FreeCore], hca: Device) -> int | None:
+    """Return the distance from the farthest of the rank's nodes."""
+    found = {seat.node: ground.distance(seat, hca) for seat in seats}
+    known = [distance for distance in found.values() if distance is not None]
+    return max(known) if len(known) == len(found) else None
+
+
+RanksByNode = dict[tuple[int, int], list[RankCores]]
+"""The ranks of a node by its kind and their number."""
+
+
+def place(
+    job: JobShape, machines: Sequence[Machine], measured: MeasuredForPlacement | None = None, *, allowed: CpuSet | None = None
+) -> Placement:
+    """Return where every rank runs; the machines are one for each host, or one for all of them.
+
+    ``allowed`` are the CPUs that a process may use where that is less than its cgroup allows (``limits.affinity``).
+    """
+    hosts = job_hosts(job, machines, allowed)
+    if job.strategy == "auto":
+        return _placement(hosts, *_chosen(hosts, measured))
+    return _placement(hosts, _tried(hosts, job.strategy, (f"{job.strategy} was asked for",)), None)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A strategy that fits: the ranks of each host, and their seats on each kind of host."""
+
+    strategy: Strategy
+    why: tuple[str, ...]
+    shares: tuple[int, ...]
+    seating: RanksByNode
+
+    def places(self) -> dict[tuple[int, int], list[CpuSet]]:
+        """Return the CPUs of every rank."""
+        return {pair: [cpus_of(chunk.seats) for chunk in chunks] for pair, chunks in self.seating.items()}
+
+
+def _tried(hosts: JobHosts, strategy: Strategy, why: tuple[str, ...]) -> _Attempt:
+    shares = hosts.shares(strategy)
+    pairs = dict.fromkeys(pair for pair in zip(hosts.kinds, shares, strict=True) if pair[1])
+    seating = {(kind, ranks): hosts.fields[kind].fill(strategy, ranks) for kind, ranks in pairs}
+    return _Attempt(strategy, why, tuple(shares), seating)
+
+
+def _chosen(hosts: JobHosts, measured: MeasuredForPlacement | None) -> tuple[_Attempt, tuple[Strategy, str] | None]:
+    """Return the first candidate that fits; the runner-up is the next that seats somebody elsewhere."""
+    best: _Attempt | None = None
+    failed: list[str] = []
+    fault: BadValue | None = None
+    for strategy, reason in candidates(hosts.fields[0], hosts.local(), len(hosts.kinds), measured):
+        try:
+            trial = _tried(hosts, strategy, (reason, *failed))
+        except BadValue as error:
+            fault = error
+            failed.append(f"not {strategy}: {error.problem}")
+            continue
+        if best is None:
+            best = trial
+        elif trial.places() != best.places():
+            return best, (strategy, LOSES[strategy])
+    if best is None:
+        raise fault or BadValue("no strategy fits this job")
+    return best, None
+
+
+def _placement(hosts: JobHosts, trial: _Attempt, runner_up: tuple[Strategy, str] | None) -> Placement:
+    plans = {pair: node_plan(hosts.fields[pair[0]], trial.strategy, chunks) for pair, chunks in trial.seating.items()}
+    position = {pair: i for i, pair in enumerate(plans)}
+    placed = zip(hosts.names, zip(hosts.kinds, trial.shares, strict=True), strict=True)
+    return Placement(
+        job=hosts.job,
+        strategy=trial.strategy,
+        why=trial.why,
+        runner_up=runner_up,
+        notes=notes(hosts, trial.strategy, trial.shares, plans),
+        plans=tuple(plans.values()),
+        hosts=tuple(HostPlan(name=name, plan=position[pair], ranks=pair[1]) for name, pair in placed if pair[1]),
+    )

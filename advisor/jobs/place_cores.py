@@ -1,0 +1,505 @@
+"""The free cores of a node and its devices, and how cores are dealt to ranks."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from advisor.errors import BadValue
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import find_sockets
+from advisor.model.hardware.topology import NumaNode, Topology
+
+
+@dataclass(frozen=True)
+class FreeCore:
+    """A core, or one hardware thread of a core that ranks share; where it is, by position."""
+
+    cpus: CpuSet
+    core: int
+    socket: int
+    node: int
+    l3: int
+    """-1 where the L3 group is not known."""
+    threads: int = 1
+    """Threads of a rank that it carries."""
+    l2: int = -1
+    """Which level 2 cache of several cores it shares; -1 where it shares none."""
+
+
+@dataclass(frozen=True)
+class RankCores:
+    """The seats of one rank, and the device it was seated for."""
+
+    seats: tuple[FreeCore, ...]
+    device: str | None = None
+
+
+Key = tuple[int, ...]
+
+
+Level = Callable[[FreeCore], Key]
+"""Names the part of a machine that a seat is in."""
+
+
+def whole(seat: FreeCore) -> Key:
+    """Return the same for every seat: the machine is one part."""
+    del seat
+    return ()
+
+
+def socket(seat: FreeCore) -> Key:
+    """Return which socket."""
+    return (seat.socket,)
+
+
+def node(seat: FreeCore) -> Key:
+    """Return which NUMA node; one that spans sockets is a part in each."""
+    return (seat.socket, seat.node)
+
+
+def l3(seat: FreeCore) -> Key:
+    """Return which L3 group; where it is not known, the node stands for it."""
+    return (seat.socket, -1, seat.l3) if seat.l3 >= 0 else (seat.socket, seat.node, -1)
+
+
+def l3_in_node(seat: FreeCore) -> Key:
+    """Return which L3 group of which NUMA node: with sub-NUMA clusters an L3 group spans several nodes."""
+    return (seat.socket, seat.node, seat.l3)
+
+
+def l2(seat: FreeCore) -> Key:
+    """Return which level 2 cache of several cores."""
+    return (seat.socket, seat.node, seat.l3, seat.l2)
+
+
+def core(seat: FreeCore) -> Key:
+    """Return which core."""
+    return (seat.socket, seat.node, seat.l3, seat.core)
+
+
+def parts(seats: Iterable[FreeCore], level: Level) -> dict[Key, tuple[FreeCore, ...]]:
+    """Return the seats by the part they are in, in the order of the seats."""
+    found: dict[Key, list[FreeCore]] = {}
+    for seat in seats:
+        found.setdefault(level(seat), []).append(seat)
+    return {key: tuple(group) for key, group in found.items()}
+
+
+def cpus_of(seats: Iterable[FreeCore]) -> CpuSet:
+    """Return the CPUs of seats."""
+    return union(seat.cpus for seat in seats)
+
+
+def split(seats: Sequence[FreeCore], count: int) -> tuple[FreeCore, ...]:
+    """Return the seats with so many cores taken apart into hardware threads, spread over the cells so that none has more."""
+    waiting = [list(group) for group in parts((s for s in seats if s.threads > 1), l3_in_node).values()]
+    chosen: set[int] = set()
+    while len(chosen) < count and any(waiting):
+        for group in waiting:
+            if group and len(chosen) < count:
+                chosen.add(group.pop(0).core)
+    return tuple(part for seat in seats for part in (_threads(seat) if seat.core in chosen else (seat,)))
+
+
+def _threads(seat: FreeCore) -> tuple[FreeCore, ...]:
+    return tuple(replace(seat, cpus=CpuSet([cpu]), threads=1) for cpu in seat.cpus)
+
+
+def consecutive_ranks(seats: Iterable[FreeCore], threads: int) -> list[RankCores]:
+    """Return ranks of so many threads, one beside the other; what is left over at the end is nobody's."""
+    return _chopped(seats, threads)[0]
+
+
+def _chopped(seats: Iterable[FreeCore], threads: int) -> tuple[list[RankCores], list[FreeCore]]:
+    chunks: list[RankCores] = []
+    taken: list[FreeCore] = []
+    have = 0
+    for seat in seats:
+        taken.append(seat)
+        have += seat.threads
+        if have >= threads:
+            chunks.append(RankCores(tuple(taken)))
+            taken, have = [], 0
+    return chunks, taken
+
+
+def ranks_within_parts(seats: Iterable[FreeCore], level: Level, threads: int) -> list[RankCores]:
+    """Return ranks of which none leaves its part of the machine."""
+    return [chunk for part in parts(seats, level).values() for chunk in consecutive_ranks(part, threads)]
+
+
+def packed_ranks(seats: Sequence[FreeCore], threads: int, count: int) -> list[RankCores]:
+    """Return so many ranks, or as many as fit; in the order of space.
+
+    As many as can be are inside one L3 group; of what these leave, ranks are made inside a node, and last inside a socket.
+    """
+    left, chunks = seats, list[RankCores]()
+    for level in (l3_in_node, node, socket):
+        over: list[FreeCore] = []
+        for part in parts(left, level).values():
+            made, rest = _chopped(part, threads)
+            chunks += made
+            over += rest
+        if len(chunks) >= count:
+            break
+        left = over
+    place = {seat: position for position, seat in enumerate(seats)}
+    return sorted(chunks[:count], key=lambda chunk: place[chunk.seats[0]])
+
+
+def distributed(count: int, room: Sequence[int], keys: Sequence[Key] | None = None) -> list[int]:
+    """Return how many each gets: the same, or less where there is less room.
+
+    Of what is left over one more goes to each of the first, or with keys to parts spaced evenly over the machine. What
+    finds no room at all is not placed.
+    """
+    if not room:
+        return []
+    low = bisect_right(range(max(room) + 1), count, key=lambda level: sum(min(each, level) for each in room)) - 1
+    shares = [min(each, low) for each in room]
+    wishing = [i for i, each in enumerate(room) if each > low]
+    left = min(count - sum(shares), len(wishing))
+    chosen = wishing[:left] if keys is None else [wishing[i] for i in _spaced([keys[i] for i in wishing], left)]
+    for i in chosen:
+        shares[i] += 1
+    return shares
+
+
+def _spaced(keys: Sequence[Key], count: int, depth: int = 1) -> list[int]:
+    """Return so many positions, spread evenly over sockets, inside each over its nodes, and so on."""
+    if count >= len(keys):
+        return list(range(len(keys)))
+    groups: dict[Key, list[int]] = {}
+    for i, key in enumerate(keys):
+        groups.setdefault(key[:depth], []).append(i)
+    if len(groups) == len(keys):
+        return [i * len(keys) // count for i in range(count)]
+    heads = list(range(len(groups)))
+    shares = distributed(count, [len(group) for group in groups.values()], [(i,) for i in heads])
+    chosen: list[int] = []
+    for group, share in zip(groups.values(), shares, strict=True):
+        chosen += [group[i] for i in _spaced([keys[g] for g in group], share, depth + 1)] if share else []
+    return chosen
+
+
+def _one_for_each_l2(seats: Sequence[FreeCore], threads: int, count: int) -> list[RankCores]:
+    """Return so many ranks, of which two share a level 2 cache only where no other is free; in the order of space.
+
+    Cores of which some share none are of several kinds: there the first ones stay the first.
+    """
+    if any(seat.l2 < 0 for seat in seats):
+        return packed_ranks(seats, threads, count)
+    tiles = parts(seats, l2)
+    made = [consecutive_ranks(tile, threads) for tile in tiles.values()]
+    if sum(map(len, made)) < count:
+        return packed_ranks(seats, threads, count)
+    shares = distributed(count, [len(ranks) for ranks in made], list(tiles))
+    place = {seat: position for position, seat in enumerate(seats)}
+    chosen = (rank for ranks, share in zip(made, shares, strict=True) for rank in ranks[:share])
+    return sorted(chosen, key=lambda rank: place[rank.seats[0]])
+
+
+def _tiles(seats: Sequence[FreeCore], threads: int) -> int:
+    """Return how many level 2 caches that cores share have room for a rank; 0 where some share none."""
+    if any(seat.l2 < 0 for seat in seats):
+        return 0
+    return sum(1 for tile in parts(seats, l2).values() if consecutive_ranks(tile, threads))
+
+
+def spread_ranks(seats: Sequence[FreeCore], threads: int, count: int, *levels: Level) -> list[RankCores]:
+    """Return so many ranks spread over the parts of the first level, inside each over those of the next; block order."""
+    if not levels:
+        return _one_for_each_l2(seats, threads, count)
+    boxes = parts(seats, levels[0])
+    tiles = [_tiles(box, threads) for box in boxes.values()]
+    room = tiles if sum(tiles) >= count else [len(packed_ranks(box, threads, len(box))) for box in boxes.values()]
+    shares = distributed(count, room, list(boxes))
+    chunks: list[RankCores] = []
+    for box, share in zip(boxes.values(), shares, strict=True):
+        inside = spread_ranks(box, threads, share, *levels[1:]) if share else []
+        chunks += inside if len(inside) == share else packed_ranks(box, threads, share)
+    return chunks
+
+
+@dataclass(frozen=True)
+class Device:
+    """An HCA or a GPU: the NUMA nodes it is local to, and the sockets these are in; () where not known."""
+
+    name: str
+    nodes: tuple[int, ...]
+    sockets: tuple[int, ...]
+    gpu: bool = False
+    one_of: bool = False
+    """Whether it is on one of its nodes, and which is not known."""
+    cpus: CpuSet = field(default_factory=CpuSet)
+    """The CPUs nearest to it, where these are fewer than its nodes'."""
+    upstream: tuple[str, ...] = ()
+    """Host bridges and bridges between it and the processor, the root's side first."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """CPUs and the NUMA nodes that own them: one, or several where nodes share their CPUs."""
+
+    nodes: tuple[int, ...]
+    cpus: CpuSet
+
+
+FAR = 1 << 16
+"""Farther than any distance that firmware reports."""
+
+
+@dataclass(frozen=True)
+class NodeResources:
+    """One kind of node."""
+
+    machine: Machine
+    whole: Topology
+    inside: Topology
+    free: CpuSet
+
+    @cached_property
+    def sockets(self) -> tuple[CpuSet, ...]:
+        """The CPUs of each real socket."""
+        return find_sockets(self.machine, self.whole)[0]
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The NUMA nodes that have CPUs, by number; those of the same CPUs are one."""
+        found: dict[CpuSet, list[int]] = {}
+        for node in sorted(self.inside.cpu_nodes, key=lambda node: node.os_index):
+            found.setdefault(node.cpuset, []).append(node.os_index)
+        return tuple(Domain(tuple(nodes), cpus) for cpus, nodes in found.items())
+
+    @cached_property
+    def cores(self) -> tuple[FreeCore, ...]:
+        """Every free core, in the order of space: socket, NUMA node, L3 group, first CPU."""
+        left, sets = self.free & self.inside.pus, []
+        for cpus in (*(core.cpuset for core in self.inside.cores), *(CpuSet([cpu]) for cpu in left - self._cored)):
+            if cpus & left:
+                sets.append(cpus & left)
+                left -= cpus
+        sets.sort(key=lambda cpus: cpus.first or 0)
+        seats = [self._seat(position, cpus) for position, cpus in enumerate(sets)]
+        return tuple(sorted(seats, key=lambda seat: (seat.socket, seat.node, seat.l3, seat.core)))
+
+    @cached_property
+    def _cored(self) -> CpuSet:
+        return union(core.cpuset for core in self.inside.cores)
+
+    def _seat(self, position: int, cpus: CpuSet) -> FreeCore:
+        first = CpuSet([cpus.first or 0])
+        l3 = [group.cpuset for group in self.inside.l3]
+        domains = [domain.cpus for domain in self.domains]
+        return FreeCore(
+            cpus,
+            position,
+            _holder(self.sockets, first, len(self.sockets)),
+            _holder(domains, first, -1),
+            _holder(l3, first, -1),
+            l2=_holder([cache.cpuset for cache in self.inside.shared_l2], first, -1),
+        )
+
+    @cached_property
+    def partial(self) -> CpuSet:
+        """The CPUs of cores of which the job may use some hardware threads only."""
+        cores = (core.cpuset & self.whole.pus for core in self.whole.cores)
+        return union(cpus & self.free for cpus in cores if cpus & self.free and not cpus <= self.free)
+
+    @cached_property
+    def memories(self) -> tuple[tuple[int, ...], ...]:
+        """For each domain the nodes its memory comes from: its own, or the nearest that have memory."""
+        return tuple(self._memory(domain) for domain in self.domains)
+
+    def _memory(self, domain: Domain) -> tuple[int, ...]:
+        nodes = {node.os_index: node for node in self.inside.nodes}
+        own = tuple(number for number in domain.nodes if _plain(nodes[number]))
+        filled = [n for n in self.inside.nodes if _plain(n)] or [n for n in self.inside.nodes if n.memory != 0]
+        if own or not filled:
+            return own or domain.nodes
+        socket = _holder(self.sockets, domain.cpus, -1)
+
+        def far(node: NumaNode) -> tuple[bool, int]:
+            return _holder(self.sockets, node.near, -2) != socket, self._between(domain.nodes, (node.os_index,)) or FAR
+
+        nearest = min(map(far, filled))
+        return tuple(node.os_index for node in filled if far(node) == nearest)
+
+    def memory_of(self, seat: FreeCore) -> tuple[int, ...]:
+        """Return the nodes that a seat's memory comes from; of a CPU that no node owns, all that have memory."""
+        return self.memories[seat.node] if seat.node >= 0 else tuple(n.os_index for n in self.inside.nodes if n.memory != 0)
+
+    def distance(self, seat: FreeCore, device: Device) -> int | None:
+        """Return the SLIT distance from a seat's node to a device's, None where not known."""
+        if seat.node < 0:
+            return None
+        here = self.domains[seat.node].nodes
+        if not device.one_of:
+            return self._between(here, device.nodes)
+        each = {self._between(here, (node,)) for node in device.nodes}
+        return each.pop() if len(each) == 1 else None
+
+    def nearness(self, seat: FreeCore, device: Device) -> tuple[int, int, int]:
+        """Return what sorts seats by a device: its own CPUs, its own nodes, its socket's by distance, the others by distance."""
+        key = seat.socket, seat.node, bool(seat.cpus & device.cpus), device
+        if key not in self._steps:
+            self._steps[key] = self._step(seat, device)
+        return self._steps[key]
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, int, bool, Device], tuple[int, int, int]]:
+        return {}
+
+    def _step(self, seat: FreeCore, device: Device) -> tuple[int, int, int]:
+        own = seat.node >= 0 and not device.one_of and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
+        close = own and (not device.cpus or bool(seat.cpus & device.cpus))
+        tier = 0 if close else 1 if own else 2 if seat.socket in device.sockets else 3
+        distance = self.distance(seat, device)
+        return tier, FAR if distance is None else distance, seat.node
+
+    def _between(self, here: Sequence[int], there: Sequence[int]) -> int | None:
+        table = self.whole.distances
+        known = [10 for number in here if number in there]
+        if table is not None:
+            known += [far for a in here for b in there if (far := table.between(a, b)) is not None]
+        return min(known, default=None)
+
+
+def _plain(node: NumaNode) -> bool:
+    """Return whether a node has memory that programs get by default."""
+    return node.memory != 0 and node.kind in (None, "dram")
+
+
+def _holder(sets: Sequence[CpuSet], cpus: CpuSet, otherwise: int) -> int:
+    return next((i for i, each in enumerate(sets) if cpus & each), otherwise)
+
+
+def adapters(ground: NodeResources) -> tuple[Device, ...]:
+    """Return the HCAs to use, all of one link layer: with an active port of the highest rate, or all where none is active."""
+    fabric = fabric_of(ground.machine.hcas or ())
+    hcas = [hca for hca in ground.machine.hcas or () if is_on_fabric(hca, fabric)]
+    rates = {hca.name: _rate(hca, fabric) for hca in hcas}
+    best = max((rate for rate in rates.values() if rate is not None), default=None)
+    return tuple(_adapter(ground, hca) for hca in hcas if rates[hca.name] == best)
+
+
+def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
+    """Yield the HCAs that are not used, each with the reason."""
+    hcas = ground.machine.hcas or ()
+    fabric, used = fabric_of(hcas), {device.name for device in adapters(ground)}
+    for hca in hcas:
+        if hca.name in used:
+            continue
+        layers = other_layers(hca, fabric)
+        if layers and fabric:
+            words = ", ".join(NAMES.get(layer, layer) for layer in layers)
+            yield hca.name, f"{words}, and a plan keeps to one network: {NAMES.get(fabric, fabric)}"
+        elif not is_on_fabric(hca, fabric):
+            yield hca.name, f"its network is not known, and the plan keeps to {NAMES.get(fabric or '', 'another')}"
+        else:
+            yield hca.name, "no active port, or a slower one"
+
+
+def gpus(ground: NodeResources) -> tuple[Device, ...]:
+    """Return the GPUs, their partitions or MIG instances, in the runtime's order where it is known, else of their addresses."""
+    return tuple(device for gpu in ground.machine.gpus or () for device in _instances(_gpu(ground, gpu), gpu.instances or 0))
+
+
+def _instances(whole: Device, count: int) -> Iterator[Device]:
+    """Yield the MIG instances of a GPU, 0000:61:00.0-mig0, or the GPU itself where it has none: CUDA gives a process one."""
+    yield from (replace(whole, name=f"{whole.name}-mig{number}") for number in range(count))
+    yield from () if count else (whole,)
+
+
+def accelerators(ground: NodeResources) -> tuple[str, ...]:
+    """Return the processing accelerators (PCI class 12) that are no GPUs: no plan assigns them."""
+    known = {gpu.address for gpu in ground.machine.gpus or ()} | {gpu.card for gpu in ground.machine.gpus or ()}
+    every = ground.machine.pci or ()
+    return tuple(d.address for d in every if d.class_code >> 16 == 0x12 and not d.is_virtual_function and d.address not in known)
+
+
+def named(ground: NodeResources, name: str) -> Device:
+    """Return the HCA or GPU of a name (mlx5_0), a PCI address, an HCA's interface (hsn0), or a GPU's number (gpu0)."""
+    hcas = ground.machine.hcas or ()
+    for hca in hcas:
+        if name in (hca.name, hca.address):
+            return _adapter(ground, hca)
+    for hca in hcas:
+        if any(name == port.netdev for port in hca.ports or ()):
+            return _adapter(ground, hca)
+    for position, gpu in enumerate(ground.machine.gpus or ()):
+        if name in (gpu.address, f"gpu{_number(gpu, position)}"):
+            return _gpu(ground, gpu)
+    there = [h.name for h in hcas] + [g.address for g in ground.machine.gpus or ()]
+    known = ", ".join(there) or ("none" if ground.machine.hcas is not None else "no list of them in this input")
+    raise BadValue(f"no adapter or GPU is called {name}", cure=f"there are: {known}")
+
+
+def device_names(machine: Machine) -> tuple[str, ...]:
+    """Return a name for each adapter and GPU of a machine, as ``named`` knows it."""
+    gpus_there = tuple(f"gpu{_number(gpu, position)}" for position, gpu in enumerate(machine.gpus or ()))
+    return (*(hca.name for hca in machine.hcas or ()), *gpus_there)
+
+
+def nearest(ground: NodeResources, seat: FreeCore, devices: Sequence[Device]) -> list[Device]:
+    """Return the devices that are nearest to a seat: several where they are equally near."""
+    steps = [ground.nearness(seat, device)[:2] for device in devices]
+    return [device for device, step in zip(devices, steps, strict=True) if step == min(steps)]
+
+
+def beside(gpu: Device, devices: Sequence[Device]) -> list[Device]:
+    """Return those of some adapters that share most of a GPU's way to the processor, or are in its NUMA node, or all."""
+    shared = [_shared(gpu, device) for device in devices]
+    most = max(shared, default=0)
+    if most:
+        return [device for device, count in zip(devices, shared, strict=True) if count == most]
+    return [device for device in devices if set(device.nodes) & set(gpu.nodes)] or list(devices)
+
+
+def _shared(one: Device, other: Device) -> int:
+    """Return how many host bridges and bridges two devices share, from the processor down."""
+    count = 0
+    for a, b in zip(one.upstream, other.upstream, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _number(gpu: Gpu, position: int) -> int:
+    return position if gpu.index is None else gpu.index
+
+
+def _adapter(ground: NodeResources, hca: Hca) -> Device:
+    return _device(ground, hca.name, hca.locality, hca.address)
+
+
+def _gpu(ground: NodeResources, gpu: Gpu) -> Device:
+    return _device(ground, gpu.address, gpu.locality, gpu.card or gpu.address, gpu=True)
+
+
+def _device(ground: NodeResources, name: str, locality: Locality | None, address: str | None, *, gpu: bool = False) -> Device:
+    nodes = locality.numa_nodes if locality else ()
+    cpus = union(node.cpuset for node in ground.whole.nodes if node.os_index in nodes)
+    sockets = tuple(i for i, socket in enumerate(ground.sockets) if socket & cpus)
+    card = next((device for device in ground.machine.pci or () if device.address == address), None) if address else None
+    return Device(
+        name,
+        nodes,
+        sockets,
+        gpu,
+        one_of=bool(locality and locality.one_of),
+        cpus=(locality.cpus if locality else None) or CpuSet(),
+        upstream=(card.upstream if card else None) or (),
+    )
+
+
+def _rate(hca: Hca, fabric: str | None) -> int | None:
+    """Return the highest rate of an HCA's active ports; 0 where nothing is known of its ports, None where none is active."""
+    ports = ports_of(hca, fabric)
+    if ports is None:
+        return 0
+    return max((port.rate or 0 for port in ports if is_active(port)), default=None)

@@ -1,0 +1,482 @@
+"""A node as slurmd sees it, how slurm.conf sets it up, and which CPUs task/affinity gives the tasks of a step.
+
+Written from what Slurm 22.05.8 was seen to do on simulated nodes, some of whose CPUs are off (tests/jobs/lint/seen_srun.txt).
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from advisor.jobs.request import Refused, Unclear
+from advisor.model.cpuset import CpuSet, union
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.numbering import logical_numbering
+from advisor.model.hardware.topology import Topology
+
+KEY = "--slurm-conf"
+"""The name of slurm.conf's text among the files of a line: no file that a line names begins so."""
+
+
+MOST_LINES = 65_536
+"""Lines of slurm.conf that are read, and names of nodes."""
+
+
+Entity = Literal["threads", "cores", "sockets", "ldoms"]
+"""What tasks are bound to."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A node as slurmd sees it: all sockets alike."""
+
+    sockets: int
+    cores: int
+    """Cores of a socket."""
+    threads: int
+    cpus: tuple[int, ...]
+    """The kernel's number of each CPU, in Slurm's order."""
+    there: CpuSet
+    """The CPUs that the kernel has."""
+    domains: tuple[CpuSet, ...] = ()
+    """The CPUs of each NUMA node, by its number."""
+
+    @property
+    def socket(self) -> int:
+        """CPUs of a socket."""
+        return self.cores * self.threads
+
+    @property
+    def count(self) -> int:
+        """CPUs that Slurm gives to jobs."""
+        return self.sockets * self.socket
+
+    def real(self, numbers: Collection[int]) -> CpuSet:
+        """Return the kernel's numbers of some CPUs, those that it lacks among them."""
+        return CpuSet(self.cpus[number] for number in numbers)
+
+    def bound(self, cpus: CpuSet) -> CpuSet:
+        """Return those of some CPUs that the kernel has; it takes no mask in which there is none."""
+        if not cpus & self.there:
+            raise Refused(f"none of the CPUs {cpus} is there, and the task is not bound: nothing starts")
+        return cpus & self.there
+
+    def domain(self, number: int) -> CpuSet:
+        """Return the CPUs of the NUMA node that Slurm takes for a number: it begins again after the last one."""
+        return self.domains[number % len(self.domains)]
+
+    def widened(self, cpus: CpuSet) -> CpuSet:
+        """Return the CPUs of all NUMA nodes that some CPUs are in."""
+        return union(domain for domain in self.domains if domain & cpus)
+
+
+def shape(topology: Topology, machine: Machine, files: Mapping[str, str]) -> Shape:
+    """Return the node of a topology; raise Unclear where how Slurm describes it is not known."""
+    if topology.limited:
+        raise Unclear("part of this machine is hidden by a job, and what Slurm sees of it is not known")
+    sockets, cores, threads = _even(topology) or _described(topology, machine, files)
+    cpus = _in_order(topology)
+    return Shape(sockets, cores, threads, cpus, topology.pus, _domains(topology, sockets * cores * threads))
+
+
+def _even(topology: Topology) -> tuple[int, int, int] | None:
+    """Return sockets, cores of each and threads of a core where they are all alike."""
+    known = logical_numbering(topology)
+    sockets, threads = len(topology.packages), len(known.cores[0])
+    uneven = len(known.cores) % max(1, sockets) or any(len(core) != threads for core in known.cores)
+    sizes = {len(package.cpuset) for package in topology.packages}
+    if not sockets or uneven or len(sizes) != 1 or union(p.cpuset for p in topology.packages) != topology.pus:
+        return None
+    return sockets, len(known.cores) // sockets, threads
+
+
+def _described(topology: Topology, machine: Machine, files: Mapping[str, str]) -> tuple[int, int, int]:
+    """Return sockets, cores and threads as slurm.conf has them of a node whose sockets or cores are not alike."""
+    problem = "the sockets or cores of this machine are not alike, and how slurm.conf describes the node is not known"
+    if KEY not in files:
+        raise Unclear(problem)
+    said, nodes = read(files[KEY])
+    counts = described(nodes, machine)
+    if counts is None or None in counts[1:]:
+        raise Unclear(problem)
+    sockets, cores, threads = (each or 1 for each in counts[1:])
+    total = sockets * cores * threads
+    own = (max(1, len(topology.packages)), max(1, len(topology.cores)))
+    seen = (own[0], own[1] // own[0], len(topology.pus) // own[1])
+    overrides = "config_overrides" in said.get("slurmdparameters", "").lower()
+    more = any(written > real for written, real in zip((sockets, cores, threads), seen, strict=True))
+    if total > len(topology.pus) or (counts[0] or total) not in (total, sockets * cores) or (more and not overrides):
+        raise Unclear("slurm.conf describes this node with other CPUs than it has")
+    return sockets, cores, threads
+
+
+def _in_order(topology: Topology) -> tuple[int, ...]:
+    """Return the kernel's number of each CPU in Slurm's order: it has no room for numbers from the count of CPUs on.
+
+    Such a CPU is left out, and the place that it would have has the place's own number.
+    """
+    count, found = len(topology.pus), list(range(len(topology.pus)))
+    if not topology.cores or not topology.packages:
+        return tuple(found)
+    known = logical_numbering(topology.model_copy(update={"shared_l2": ()}))  # slurmd keeps no level 2 in hwloc's tree
+    if union(core.cpuset for core in topology.cores) != topology.pus:
+        raise Unclear("some CPUs of this machine are in no core, and how Slurm numbers them is not known")
+    threads = count // len(known.cores)
+    for position, core in enumerate(known.cores):
+        for thread, cpu in enumerate(sorted(core)[:threads]):
+            if cpu < count:
+                found[position * threads + thread] = cpu
+    return tuple(found)
+
+
+def _domains(topology: Topology, count: int) -> tuple[CpuSet, ...]:
+    """Return the CPUs of each NUMA node as Slurm has them, () where that is not known.
+
+    What belongs to none is node 0's, so are CPUs that are not there. Slurm asks node by node and stops at the first number
+    without a node: where that is node 1 (GPUs' memory and POWER9 have such gaps), all CPUs are node 0's.
+    """
+    nodes = {node.os_index: node.cpuset for node in topology.nodes}
+    numbers = range(max(nodes, default=0) + 1)
+    gap = next((number for number in numbers if number not in nodes), None)
+    if gap not in (None, 1) or not nodes or not topology.numa_known or count < len(topology.pus):
+        return ()
+    every = CpuSet(range(count))
+    others = [nodes[number] & every if gap is None else CpuSet() for number in numbers[1:]]
+    return (every - union(others), *others)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What slurm.conf says of binding."""
+
+    blocks: bool = False
+    """CR_CORE_DEFAULT_DIST_BLOCK: sockets are filled one after the other unless said otherwise."""
+    automatic: Entity | None = None
+    """What TaskPluginParam binds to where tasks and CPUs do not fit each other."""
+    single: bool = False
+    """Whether a node has as many CPUs as cores, although cores have several threads."""
+
+
+def setups(files: Mapping[str, str], machine: Machine, node: Shape) -> tuple[Setup, ...] | None:
+    """Return how Slurm is set up: None where no slurm.conf was read, () where its tasks are not bound at all."""
+    if any(each.core_spec or each.cpu_spec for each in machine.slurm_nodes or ()):
+        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not worked out here")
+    if KEY not in files:
+        return None
+    if any(re.match(r"include\s", row.strip(), re.IGNORECASE) for row in _rows(files[KEY])):
+        raise Unclear("slurm.conf includes other files, which were not read")
+    said, nodes = read(files[KEY])
+    # slurm.conf(5) of Slurm 22.05: the default value is task/none.
+    plugins = {word.strip() for word in said.get("taskplugin", "task/none").lower().split(",")}
+    if not plugins & {"task/affinity", "affinity"}:
+        if plugins & {"task/cgroup", "cgroup"}:
+            raise Unclear("TaskPlugin has task/cgroup alone: which CPUs its cpuset holds, is not worked out here")
+        return ()
+    if (selects := said.get("selecttype", "").lower()) and not selects.endswith(("cons_tres", "cons_res")):
+        raise Unclear(f"SelectType={selects[:40]} gives CPUs in a way that is not worked out here")
+    if any(word in said.get("slurmdparameters", "").lower() for word in ("l3cache_as_socket", "numa_node_as_socket")):
+        raise Unclear("SlurmdParameters makes sockets of L3 groups or NUMA nodes")
+    select = {word.strip() for word in said.get("selecttypeparameters", "").lower().split(",")}
+    if any(word.startswith("cr_cpu") for word in select):
+        raise Unclear("SelectTypeParameters counts CPUs and not cores")
+    automatic, single = _automatic(said.get("taskpluginparam", "").lower()), _single(nodes, machine, node)
+    return (Setup("cr_core_default_dist_block" in select, automatic, single),)
+
+
+_AUTOMATIC: dict[str, Entity] = {"threads": "threads", "cores": "cores", "sockets": "sockets"}
+
+
+def _automatic(text: str) -> Entity | None:
+    """Return what TaskPluginParam lets tasks be bound to: autobind=cores; none where it says nothing."""
+    match = re.search(r"autobind=(threads|cores|sockets)", text)
+    if any(word in text.split(",") for word in ("none", "cores", "sockets", "threads", "cpusets", "sched")):
+        raise Unclear("TaskPluginParam binds in a way of Slurm before 20.11, which is not worked out here")
+    return _AUTOMATIC[match[1]] if match else None
+
+
+Counts = tuple[int | None, int | None, int | None, int | None]
+"""CPUs, sockets, cores of a socket and threads of a core of a node, None where slurm.conf does not say."""
+
+
+def described(nodes: Sequence[Mapping[str, str]], machine: Machine) -> Counts | None:
+    """Return what slurm.conf says of a machine's node, None where it has no nodes; raise Unclear where it is not sure which."""
+    mine = [node for node in nodes if machine.name and machine.name.partition(".")[0] in names_of(node["nodename"])]
+    keys = ("cpus", "sockets", "corespersocket", "threadspercore")
+    shapes = {tuple(node.get(key) for key in keys) for node in mine or nodes}
+    if any(node.get(key, "0") != "0" for node in mine or nodes for key in ("corespeccount", "cpuspeclist")):
+        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not worked out here")
+    if len(shapes) > 1:
+        raise Unclear("slurm.conf has nodes of several shapes, and none of this machine's name")
+    if not shapes:
+        return None
+    cpus, sockets, cores, threads = (
+        int(word) if word and re.fullmatch(r"\d{1,7}", word, re.ASCII) else None for word in shapes.pop()
+    )
+    return cpus, sockets, cores, threads
+
+
+def _single(nodes: Sequence[Mapping[str, str]], machine: Machine, node: Shape) -> bool:
+    """Return whether the node has as many CPUs as cores; raise Unclear where slurm.conf describes another node."""
+    cpus, sockets, cores, threads = described(nodes, machine) or (None,) * 4
+    if (sockets and sockets != node.sockets) or (sockets and cores and cores != node.cores):
+        raise Unclear("slurm.conf describes this node with other sockets or cores than it has")
+    if threads and threads != node.threads:
+        raise Unclear("slurm.conf describes this node with other threads than it has")
+    return cpus == node.sockets * node.cores
+
+
+def read(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Return the settings of a slurm.conf and its nodes, names in small letters; NodeName=DEFAULT holds for all after it."""
+    said: dict[str, str] = {}
+    nodes: list[dict[str, str]] = []
+    default: dict[str, str] = {}
+    for row in _rows(text):
+        pairs = {key.lower(): value for key, value in re.findall(r"([A-Za-z]+)=(\"[^\"]*\"|\S+)", row)}
+        if "nodename" in pairs:
+            boards = (pairs.get("socketsperboard", ""), pairs.get("boards", "1"))
+            if all(re.fullmatch(r"\d{1,4}", word, re.ASCII) for word in boards):
+                pairs["sockets"] = str(int(boards[0]) * int(boards[1]))
+            if pairs["nodename"].upper() == "DEFAULT":
+                default = pairs
+            else:
+                nodes.append({**default, **pairs})
+        elif "include" not in row.lower()[:8]:
+            said |= pairs
+    return said, nodes
+
+
+def _rows(text: str) -> Iterator[str]:
+    """Yield the lines without comments, those that end with a backslash joined to the next."""
+    whole = ""
+    for line in text.splitlines()[:MOST_LINES]:
+        row = line.partition("#")[0].rstrip()
+        whole += row.removesuffix("\\")
+        if row.endswith("\\"):
+            whole += " "
+            continue
+        yield whole
+        whole = ""
+    yield whole
+
+
+def names_of(text: str) -> set[str]:
+    """Return the names of a list such as ``node[01-04],login``, as far as they are few."""
+    found: set[str] = set()
+    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,\[\]]*)?", text)[:1024]:
+        match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
+        if not match:
+            found.add(part)
+            continue
+        for span in match[2].split(","):
+            first, _, last = span.partition("-")
+            both = all(re.fullmatch(r"\d{1,8}", word, re.ASCII) for word in (first, last or first))
+            if both and int(last or first) - int(first) < MOST_LINES and len(found) < MOST_LINES:
+                numbers = range(int(first), int(last or first) + 1)
+                found |= {f"{match[1]}{number:0{len(first)}d}{match[3]}" for number in numbers}
+    return found
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step asks for on one node."""
+
+    tasks: int
+    each: int = 1
+    """CPUs of a task."""
+    inner: str | None = None
+    """How tasks are spread over the sockets: block, cyclic, fcyclic, plane; None: as Slurm was set up."""
+    exact: bool = False
+    bind: Entity | None = None
+    per_core: int | None = None
+    """Tasks of a core at most."""
+    per_socket: int | None = None
+    used: int | None = None
+    """Threads of a core that are used."""
+
+
+def masks(step: Step, node: Shape, setup: Setup) -> tuple[CpuSet, ...]:
+    """Return the CPUs of each task, in their order on the node, those that the kernel lacks among them."""
+    free = available(step, node, setup)
+    bind = step.bind or _fitting(step, node, setup, free)
+    if bind is None:
+        return (node.real(free),) * step.tasks
+    block = step.inner in ("block", "plane") or (step.inner is None and setup.blocks)
+    try:
+        given = [_wide(mine, node, bind, free) for mine in (_block if block else _cyclic)(step, node, setup, free, bind)]
+    except _TooFewError:
+        given = [free] * step.tasks
+    every = tuple(node.real(mine) for mine in given)
+    return tuple(node.widened(cpus) for cpus in every) if bind == "ldoms" else every
+
+
+def available(step: Step, node: Shape, setup: Setup) -> set[int]:
+    """Return the CPUs of the step: all of the node, or exactly the cores that its tasks need."""
+    if not step.exact:
+        return set(range(node.count))
+    if step.tasks == node.sockets * node.cores and step.each <= node.threads:
+        return set(range(node.count))
+    width = 1 if setup.single else min(step.used or node.threads, node.threads)
+    if step.per_core in (None, 1) and step.each > width:
+        cores = step.tasks * -(-step.each // width)
+    else:
+        cores = -(-step.tasks * step.each // width)
+    if cores > node.sockets * node.cores:
+        raise Refused(f"its tasks need {cores} cores of a node, and it has {node.sockets * node.cores}; nothing starts")
+    order = _picked(step, node, cores // step.tasks)
+    picked = {core for core, _ in zip(order, range(cores), strict=False)}
+    return {core * node.threads + thread for core in picked for thread in range(node.threads)}
+
+
+def _picked(step: Step, node: Shape, group: int) -> Iterator[int]:
+    """Yield the cores in the order in which slurmctld takes them; a group of 0 fills one socket after the other."""
+    if step.inner == "block" or (group == 0 and step.inner != "fcyclic"):
+        yield from range(node.sockets * node.cores)
+    elif step.inner == "fcyclic":
+        yield from (socket * node.cores + core for core in range(node.cores) for socket in range(node.sockets))
+    else:
+        yield from _grouped(node, group)
+
+
+def _grouped(node: Shape, group: int) -> Iterator[int]:
+    """Yield the cores of a task from one socket, those of the next task from the next."""
+    following = [0] * node.sockets
+    taken = 0
+    while any(core < node.cores for core in following):
+        for socket in range(node.sockets):
+            while following[socket] < node.cores:
+                yield socket * node.cores + following[socket]
+                following[socket] += 1
+                taken += 1
+                if taken == group:
+                    taken = 0
+                    break
+
+
+def _fitting(step: Step, node: Shape, setup: Setup, free: set[int]) -> Entity | None:
+    """Return what tasks are bound to where the line does not say: what there is exactly one of for each of their CPUs."""
+    wanted = step.tasks * step.each
+    sizes: tuple[tuple[Entity, int], ...] = (("sockets", node.socket), ("cores", node.threads), ("threads", 1))
+    for entity, size in sizes:
+        whole = [start for start in range(0, node.count, size) if set(range(start, start + size)) <= free]
+        part = any(0 < len(free & set(range(start, start + size))) < size for start in range(0, node.count, size))
+        if wanted == len(whole) and not part:
+            return entity
+    return setup.automatic
+
+
+class _TooFewError(Exception):
+    """Fewer CPUs than tasks: all get the CPUs of the step."""
+
+
+class _Count:
+    """How many tasks and threads are on each core and socket so far."""
+
+    def __init__(self, step: Step, node: Shape, setup: Setup, free: set[int]) -> None:
+        self.step, self.node = step, node
+        self.used = step.used or (1 if setup.single else None)
+        if len(free) < step.tasks or (self.used and len(free) < step.each * (node.threads // self.used)):
+            raise _TooFewError
+        self.each = step.each if len(free) >= step.tasks * step.each else len(free) // step.tasks
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin again: CPUs are given a second time."""
+        self.tasks: dict[int, int] = {}
+        self.threads: dict[int, int] = {}
+        self.sockets: dict[int, int] = {}
+
+    def full(self, cpu: int, *, sockets: bool) -> bool:
+        """Whether no more may be taken of a CPU's core or socket."""
+        core, socket, step = cpu // self.node.threads, cpu // self.node.socket, self.step
+        if step.per_core and self.tasks.get(core, 0) >= step.per_core:
+            return True
+        if sockets and step.per_socket and self.sockets.get(socket, 0) >= step.per_socket:
+            return True
+        return bool(self.used and self.threads.get(core, 0) >= self.used)
+
+    def take(self, cpu: int) -> None:
+        """Count a thread."""
+        core = cpu // self.node.threads
+        self.threads[core] = self.threads.get(core, 0) + 1
+
+    def done(self, cpu: int) -> None:
+        """Count a task whose last CPU this is."""
+        core, socket = cpu // self.node.threads, cpu // self.node.socket
+        self.tasks[core] = self.tasks.get(core, 0) + 1
+        self.sockets[socket] = self.sockets.get(socket, 0) + 1
+
+    def skipped(self, bind: Entity) -> int:
+        """Return the threads that are left out after a task, so that the next one begins on another core."""
+        if bind != "cores" and self.step.per_core != 1:
+            return 0
+        threads = self.node.threads
+        return threads - self.each if self.each < threads else self.each % threads
+
+
+def _block(step: Step, node: Shape, setup: Setup, free: set[int], bind: Entity) -> Iterator[set[int]]:
+    count = _Count(step, node, setup, free)
+    mine: set[int] = set()
+    made = taken = 0
+    while made < step.tasks:
+        before = made
+        if made:
+            count.clear()
+        at = 0
+        while at < len(node.cpus) and made < step.tasks:
+            cpu, at = at, at + 1
+            if cpu not in free or count.full(cpu, sockets=True):
+                continue
+            mine.add(cpu)
+            count.take(cpu)
+            taken += 1
+            if taken < count.each:
+                continue
+            count.done(cpu)
+            at += count.skipped(bind)
+            yield mine
+            mine, taken, made = set(), 0, made + 1
+        if made == before:
+            raise _TooFewError
+
+
+def _cyclic(step: Step, node: Shape, setup: Setup, free: set[int], bind: Entity) -> Iterator[set[int]]:
+    count, socket = _Count(step, node, setup, free), 0
+    following = [0] * node.sockets
+    mine: set[int] = set()
+    made = taken = 0
+    while made < step.tasks:
+        before = made
+        for _ in range(len(node.cpus)):
+            first = socket
+            while following[socket] >= node.socket:
+                socket = (socket + 1) % node.sockets
+                if socket == first:
+                    count.clear()
+                    following = [0] * node.sockets
+            cpu = (following[socket] + socket * node.socket) % len(node.cpus)
+            following[socket] += 1
+            if cpu not in free or count.full(cpu, sockets=False):
+                continue
+            mine.add(cpu)
+            switched = step.inner == "fcyclic"
+            socket = (socket + 1) % node.sockets if switched else socket
+            count.take(cpu)
+            taken += 1
+            if taken < count.each:
+                continue
+            count.done(cpu)
+            following[socket] += count.skipped(bind)
+            socket = socket if switched else (socket + 1) % node.sockets
+            yield mine
+            mine, taken, made = set(), 0, made + 1
+            if made >= step.tasks:
+                return
+        if made == before:
+            raise _TooFewError
+
+
+def _wide(mine: set[int], node: Shape, bind: Entity, free: set[int]) -> set[int]:
+    """Return the free CPUs of all cores or sockets that a task has a CPU of."""
+    size = {"threads": 1, "ldoms": 1, "cores": node.threads, "sockets": max(1, len(node.cpus) // node.sockets)}[bind]
+    starts = {cpu // size * size for cpu in mine}
+    return {cpu for start in starts for cpu in range(start, start + size) if cpu in free}

@@ -1,1 +1,0 @@
-"""The launchers: every module of this folder is one, and has the parts that ``advisor.launch.launcher.Launcher`` names."""

@@ -1,1 +1,0 @@
-"""Reads launch lines that somebody wrote: explains, predicts, warns, translates. Starts nothing, reads no files."""

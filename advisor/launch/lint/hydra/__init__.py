@@ -1,1 +1,0 @@
-"""Lines of mpiexec of MPICH, Intel MPI and PALS, and of MVAPICH2's mpirun_rsh."""

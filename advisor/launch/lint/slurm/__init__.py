@@ -1,1 +1,0 @@
-"""Lines of Slurm's srun."""

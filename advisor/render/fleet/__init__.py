@@ -1,1 +1,0 @@
-"""Draws many nodes: one screen, one page."""

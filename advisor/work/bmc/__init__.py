@@ -1,1 +1,0 @@
-"""BIOS settings through a BMC: read, planned, staged, restarted, proven and undone; one module a step."""

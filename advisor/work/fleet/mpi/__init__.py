@@ -1,1 +1,0 @@
-"""What runs under MPI on the nodes of a fleet: messages between pairs, HPL on each."""

@@ -1,0 +1,335 @@
+"""Intel MPI: what was seen of 2021.18 is told, and what was not is left open."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.errors import BadInput
+from advisor.jobs.line import parse
+from advisor.jobs.predict import predict
+from advisor.jobs.request import Prediction
+from advisor.model.cpuset import CpuSet
+from advisor.model.hardware.cpu import Cpu
+from advisor.model.hardware.topology import NumaNode, SharedL2, Topology
+from tests.jobs.place.samples import machine
+from tests.model.shapes import ROME as ROME_CPU
+from tests.model.shapes import machine as a_machine
+from tests.model.shapes import shape
+
+ROME = "b-c6525-2x7702-nps4"
+
+
+def made(line: str, name: str = ROME, **files: str) -> Prediction:
+    """Return what a line of Intel MPI's does."""
+    return predict(parse([line], "intelmpi-2021.18"), machine(name), files)
+
+
+def cpus(done: Prediction) -> list[str]:
+    """Return the CPUs of the ranks as text."""
+    return [str(rank.cpus) for rank in done.ranks or ()]
+
+
+def test_a_domain_is_named_by_either_form_of_genv() -> None:
+    """NAME VALUE, NAME=VALUE, and a variable before the line."""
+    wanted = ["0-15", "64-79"]
+    assert cpus(made("mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN numa ./a")) == wanted
+    assert cpus(made("mpiexec.hydra -n 2 -genv I_MPI_PIN_DOMAIN=numa ./a")) == wanted
+    assert cpus(made("I_MPI_PIN_DOMAIN=numa mpiexec.hydra -n 2 ./a")) == wanted
+
+
+def test_ranks_without_a_word_divide_the_sockets() -> None:
+    """By whole NUMA nodes while there are enough, the first ones more."""
+    assert cpus(made("mpiexec.hydra -n 3 ./a")) == ["0-31", "32-63", "64-127"]
+    assert cpus(made("mpiexec.hydra -n 10 ./a"))[:3] == ["0-15", "16-27", "28-39"]
+
+
+def test_ranks_that_are_a_multiple_of_the_numa_nodes_do_not_lie_across_them() -> None:
+    """Unless the order is compact, where the machine is divided as a whole."""
+    assert cpus(made("mpiexec.hydra -n 40 ./a"))[:6] == ["0-3", "4-6", "7-9", "10-12", "13-15", "16-19"]
+    assert cpus(made("I_MPI_PIN_ORDER=compact mpiexec.hydra -n 40 ./a"))[:3] == ["0-3", "4-7", "8-11"]
+
+
+def test_a_layout_is_an_order_of_what_intel_mpi_chooses() -> None:
+    """Whatever thing stands before it, and whatever I_MPI_PIN_ORDER says."""
+    plain = cpus(made("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 7 ./a"))
+    assert cpus(made("I_MPI_PIN_DOMAIN=core:scatter I_MPI_PIN_ORDER=compact mpiexec.hydra -n 7 ./a")) == plain
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("-n 2 -n 2", "duplicate setting: -n"),
+        ("-n 2 -ppn 2 -rr", "duplicate setting: -ppn"),
+        ("-n 2 -l -prepend-timestamp", "duplicate setting: -prepend-rank"),
+        ("-n 2 -wdir /tmp -wd /tmp", "duplicate setting: -wdir"),
+        ("-n 2 -umask 022", "unrecognized argument -umask"),
+        ("-n 2 -order-nodes ascending", "unrecognized argument -order-nodes"),
+    ],
+)
+def test_options_said_twice_and_those_of_other_hydras_end_it(words: str, why: str) -> None:
+    """-genv, -genvall and -envlist may be there twice; of several programs each takes one -wdir."""
+    assert why in str(made(f"mpiexec.hydra {words} ./a").refused)
+    assert len(cpus(made("mpiexec.hydra -genvall -genvall -n 2 -wdir /tmp ./a : -n 1 -wdir /tmp ./b"))) == 3
+
+
+def test_a_line_without_ranks_and_hosts_starts_those_of_its_ppn() -> None:
+    """And without -ppn one for each core."""
+    assert [len(cpus(made(f"mpiexec.hydra {words} ./a"))) for words in ("-ppn 3", "")] == [3, 128]
+
+
+def test_slots_of_a_machine_file_count_and_not_ppn() -> None:
+    """A host without a number has one; -machine names such a file too."""
+    for word in ("-machinefile", "-machine"):
+        done = made(f"mpiexec.hydra {word} hf -ppn 2 -n 4 ./a", hf="n1\nn2\n")
+        assert [rank.host for rank in done.ranks or ()] == ["n1", "n2", "n1", "n2"]
+
+
+def test_scatter_and_spread_keep_ranks_apart() -> None:
+    """On sockets in turn, or socket by socket; of the second of two ranks the middle of its socket is the first core."""
+    assert cpus(made("I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3 ./a")) == ["0-31", "64-127", "32-63"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=core I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 4 ./a")) == ["0", "64", "32", "96"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=core I_MPI_PIN_ORDER=spread mpiexec.hydra -n 4 ./a")) == ["0", "32", "64", "96"]
+
+
+def test_numa_domains_that_are_kept_apart_are_single_cores() -> None:
+    """Of 2021.18: each rank has one core and not its NUMA node."""
+    assert cpus(made("I_MPI_PIN_DOMAIN=numa I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 2 ./a")) == ["0", "64"]
+
+
+def test_domains_that_do_not_divide_the_machine_go_over_its_end() -> None:
+    """The rank after the last whole one has CPUs of the end and of the beginning."""
+    assert cpus(made("I_MPI_PIN_DOMAIN=60 mpiexec.hydra -n 3 ./a")) == ["0-59", "60-119", "0-51,120-127"]
+
+
+def test_a_processor_list_of_another_length_is_a_set() -> None:
+    """Divided by its largest parts that are enough; over and over where there are fewer CPUs than ranks."""
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-31 mpiexec.hydra -n 2 ./a")) == ["0-15", "16-31"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-31 mpiexec.hydra -n 3 ./a")) == ["0-3", "4-7", "8-11"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=8,0 mpiexec.hydra -n 3 ./a")) == ["0", "8", "0"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-3 mpiexec.hydra -n 4 ./a")) == ["0", "1", "2", "3"]
+
+
+def test_words_of_a_processor_list_that_intel_mpi_passes_over_change_nothing() -> None:
+    """all:map=scatter is what is there without a list; allcores is one thread of every core."""
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=all:map=scatter mpiexec.hydra -n 3 ./a")) == ["0-31", "32-63", "64-127"]
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=allcores mpiexec.hydra -n 3 ./a")) == ["0-15", "16-31", "32-47"]
+
+
+def test_each_segment_has_its_own_pins() -> None:
+    """As the plan for hosts that differ is written."""
+    line = "mpiexec.hydra -machinefile hf -n 1 -env I_MPI_PIN_DOMAIN [0xf] ./a : -n 1 -env I_MPI_PIN_DOMAIN [0xf0] ./a"
+    assert cpus(made(line, hf="n1:1\nn2:1\n")) == ["0-3", "4-7"]
+
+
+def test_caches_are_domains_too() -> None:
+    """Cache is what it chooses itself, cache2 a core near the others, cache1 one after the other whatever order is asked for."""
+    assert cpus(made("I_MPI_PIN_DOMAIN=cache mpiexec.hydra -n 3 ./a")) == cpus(made("mpiexec.hydra -n 3 ./a"))
+    assert cpus(made("I_MPI_PIN_DOMAIN=cache2 mpiexec.hydra -n 3 ./a")) == ["0", "1", "64"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=cache1 I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3 ./a")) == ["0", "1", "2"]
+
+
+def test_an_order_changes_nothing_in_a_list_of_processors() -> None:
+    """It is of domains alone."""
+    line = "I_MPI_PIN_PROCESSOR_LIST=0-7 mpiexec.hydra -n 2 ./a"
+    assert cpus(made(f"I_MPI_PIN_ORDER=scatter {line}")) == cpus(made(line)) == ["0-3", "4-7"]
+
+
+def on(topology: Topology, line: str, cpu: Cpu | None = ROME_CPU) -> Prediction:
+    """Return what a line of Intel MPI's does on a machine made of numbers."""
+    return predict(parse([line], "intelmpi-2021.18"), a_machine(topology, cpu), {})
+
+
+def test_a_number_with_a_layout_counts_the_largest_things_that_are_enough_for_all_ranks() -> None:
+    """NUMA nodes, L3 groups, cores; with a cell named it counts cells."""
+    small = "b-c6525-2x7402-nps4"
+    assert cpus(made("I_MPI_PIN_DOMAIN=1:compact mpiexec.hydra -n 3 ./a", small)) == ["0-5", "6-11", "12-17"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=5:scatter mpiexec.hydra -n 3 ./a", small)) == ["0-11", "24-38", "12-23"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=3:scatter mpiexec.hydra -n 2 ./a", small)) == ["0-2", "24-26"]
+    assert cpus(made("I_MPI_PIN_CELL=unit I_MPI_PIN_DOMAIN=8:scatter mpiexec.hydra -n 2 ./a", small)) == ["0-7", "24-31"]
+
+
+def test_where_cpus_are_off_ranks_follow_each_other_whatever_order_is_asked_for() -> None:
+    """The machine is then one row of its largest parts that are enough; the first ranks have one more."""
+    for order in ("bunch", "scatter", "spread"):
+        line = f"I_MPI_PIN_ORDER={order} mpiexec.hydra -n 5 ./a"
+        assert cpus(made(line, "offline")) == ["0,2,4,6", "8,10,12", "14,16,18", "1,3,5", "7,9,11"]
+
+
+def test_ranks_without_a_number_are_the_cores_of_cpus_numbered_below_the_count_of_cpus() -> None:
+    """Of 16 CPUs that are on, two have higher numbers than 15."""
+    assert len(made("mpiexec.hydra ./a", "offline").ranks or ()) == 14
+    assert len(made("mpiexec.hydra ./a").ranks or ()) == 128
+
+
+def test_a_numa_node_of_memory_alone_counts_as_a_node_of_the_cpus_near_it() -> None:
+    """Ranks are dealt to it too; sockets with unlike numbers of nodes are taken to have as many each, so one has another's."""
+    assert cpus(made("mpiexec.hydra -n 5 ./a", "hbm-flat")) == ["0-15", "8-23", "24-31", "32-47", "48-63"]
+    assert cpus(made("mpiexec.hydra -n 3 ./a", "cxl")) == ["0-31", "0-31", "32-63"]
+    assert cpus(made("I_MPI_PIN_DOMAIN=core mpiexec.hydra -n 4 ./a", "cxl")) == ["0", "1", "0", "1"]
+    assert cpus(made("I_MPI_PIN_ORDER=spread mpiexec.hydra -n 3 ./a", "knights-landing"))[:2] == [
+        "0-15,64-79,128-143,192-207",
+        "16-31,80-95,144-159,208-223",
+    ]
+
+
+def test_the_variables_of_one_program_hold_for_all_ranks() -> None:
+    """Where two programs differ, those of a host's first rank win; the threads of OpenMP are each program's own."""
+    core = ["0", "1", "64"]
+    assert cpus(made("mpiexec.hydra -n 1 ./a : -n 2 -env I_MPI_PIN_DOMAIN core ./a")) == core
+    both = "mpiexec.hydra -n 1 -env I_MPI_PIN_DOMAIN core ./a : -n 2 -env I_MPI_PIN_DOMAIN numa ./a"
+    assert cpus(made(both)) == core
+    own = "mpiexec.hydra -genv I_MPI_PIN_DOMAIN omp -n 1 ./a : -n 2 -env OMP_NUM_THREADS 3 ./a"
+    assert cpus(made(own)) == ["0-31", "32-63", "64-127"]
+
+
+@pytest.mark.parametrize(("count", "ends"), [(1, False), (2, True), (3, False), (4, False), (5, False), (6, True), (7, False)])
+def test_scatter_ends_with_two_ranks_beyond_a_multiple_of_four_sockets(count: int, *, ends: bool) -> None:
+    """Its proxy dies, as with two to six beyond a multiple of eight; spread does not."""
+    four = shape(4, 1, 1, 6)
+    assert bool(on(four, f"I_MPI_PIN_ORDER=scatter mpiexec.hydra -n {count} ./a").refused) is ends
+    assert on(four, f"I_MPI_PIN_ORDER=spread mpiexec.hydra -n {count} ./a").refused is None
+
+
+def test_ranks_fewer_than_sockets_have_neighbouring_sockets() -> None:
+    """Kept apart or not; without an even share the first ones have more."""
+    four = shape(4, 1, 1, 6)
+    assert cpus(on(four, "I_MPI_PIN_ORDER=spread mpiexec.hydra -n 2 ./a")) == ["0-11", "12-23"]
+    assert cpus(on(four, "mpiexec.hydra -n 3 ./a")) == ["0-11", "12-17", "18-23"]
+
+
+def test_numa_nodes_have_shares_where_ranks_are_more_than_a_sockets_parts() -> None:
+    """On four sockets of ten cores from 11 ranks on, on one socket only where they are a multiple of its nodes."""
+    four, one = shape(4, 2, 2, 10), shape(1, 4, 4, 28)
+    assert cpus(on(four, "mpiexec.hydra -n 9 ./a"))[:3] == ["0-3", "4-6", "7-9"]
+    assert cpus(on(four, "mpiexec.hydra -n 11 ./a"))[:3] == ["0-2", "3-4", "5-9"]
+    assert cpus(on(one, "mpiexec.hydra -n 17 ./a"))[3:5] == ["6-7", "8-9"]
+    assert cpus(on(one, "mpiexec.hydra -n 16 ./a"))[3:5] == ["6", "7-8"]
+
+
+def test_a_shared_l2_is_a_level_between_the_l3_and_the_core() -> None:
+    """Two cores of four sockets share one: ten ranks have whole ones."""
+    plain = shape(4, 2, 2, 16)
+    shared = tuple(SharedL2(cpuset=CpuSet([i, i + 1])) for i in range(0, 64, 2))
+    ten = on(plain.model_copy(update={"shared_l2": shared}), "mpiexec.hydra -n 24 ./a")
+    assert cpus(ten)[:4] == ["0-3", "4-5", "6-7", "8-11"]
+
+
+def test_ranks_kept_apart_begin_with_the_part_that_has_their_share_of_hardware_threads() -> None:
+    """Of six L3 groups, five of eight cores and one of four, the second of two ranks begins with the third."""
+    line = "I_MPI_PIN_ORDER=spread mpiexec.hydra"
+    assert cpus(made(f"{line} -n 5 ./a", "uneven-l3")) == ["0-15", "16-43", "44-87", "88-131", "132-175"]
+    assert cpus(made(f"{line} -n 16 ./a", "uneven-l3"))[:4] == ["0-7", "8-15", "16-31", "32-43"]
+
+
+def test_a_list_without_some_of_this_machines_cpus_is_what_is_left() -> None:
+    """In turn where it named as many as there are ranks; of a core's threads the first, one CPU for each rank beside a cell."""
+    listed = "mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST"
+    assert cpus(made(f"{listed} 0,1,13 ./a", "offline")) == ["0", "1", "0"]
+    smt = "a-r7425-2x7601-dell-smt"
+    assert cpus(made("I_MPI_PIN_PROCESSOR_LIST=0-3,64-67 mpiexec.hydra -n 2 ./a", smt)) == ["0,2", "1,3"]
+    assert cpus(made(f"I_MPI_PIN_CELL=core {listed} 0-15 ./a")) == ["0", "1", "2"]
+
+
+def test_masks_that_are_passed_over_leave_the_order() -> None:
+    """Without 0x they are what Intel MPI chooses itself in that order."""
+    line = "I_MPI_PIN_ORDER=scatter mpiexec.hydra -n 3"
+    assert cpus(made(f"{line} -genv I_MPI_PIN_DOMAIN [f,f0,f00] ./a")) == cpus(made(f"{line} ./a"))
+
+
+def _with(topology: Topology, **parts: object) -> Topology:
+    return topology.model_copy(update=parts)
+
+
+@pytest.mark.parametrize(
+    ("topology", "cpu", "why"),
+    [
+        (_with(shape(2, 1, 1, 4), packages=()), ROME_CPU, "a machine without sockets"),
+        (shape(1, 1, 1, 16), None, "clusters of cores"),
+        (_with(shape(1, 1, 0, 2, threads=4), shared_l2=(SharedL2(cpuset=CpuSet([0, 2])),)), ROME_CPU, "several L2"),
+        (
+            _with(
+                shape(1, 1, 1, 4),
+                nodes=(*shape(1, 1, 1, 4).nodes, NumaNode(os_index=9, cpuset=CpuSet(), near=CpuSet(), memory=1)),
+                allowed_nodes=CpuSet([0, 9]),
+            ),
+            ROME_CPU,
+            "near no CPU",
+        ),
+    ],
+)
+def test_machines_on_which_it_was_seen_to_do_otherwise_are_not_told(topology: Topology, cpu: Cpu | None, why: str) -> None:
+    """No sockets, clusters that are not kept, cores with several L2 (Hygon), memory that no CPU is near (GPUs of POWER9)."""
+    done = on(topology, "I_MPI_PIN_ORDER=spread mpiexec.hydra -n 3 ./a", cpu)
+    assert (done.ranks, done.refused, why in str(done.unclear)) == (None, None, True)
+
+
+@pytest.mark.parametrize("order", ["bunch", "compact", "scatter", "range"])
+def test_more_ranks_than_hardware_threads_have_cores_in_turn(order: str) -> None:
+    """Where a core has several threads; with fewer ranks some have a thread alone."""
+    line = f"I_MPI_PIN_ORDER={order} mpiexec.hydra -n {{}} ./a"
+    assert cpus(on(shape(1, 1, 1, 2, threads=2), line.format(5), ROME_CPU)) == ["0,2", "1,3", "0,2", "1,3", "0,2"]
+
+
+def test_a_cache_that_the_machine_does_not_show_is_a_core_at_least() -> None:
+    """Four cores of two threads without caches (a Core i7-4790, observed): a fifth rank has the first core again."""
+    line = "I_MPI_PIN_DOMAIN=cache3 mpiexec.hydra -n {} ./a"
+    assert cpus(on(shape(1, 1, 0, 4, threads=2), line.format(5), ROME_CPU)) == ["0,4", "1,5", "2,6", "3,7", "0,4"]
+    assert cpus(on(shape(1, 1, 0, 4, threads=2), line.format(3), ROME_CPU)) == ["0-1,4-5", "2,6", "3,7"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("mpiexec.hydra -machinefile f ./a", "without -n"),
+        ("mpiexec.hydra -hosts a,b -n 4 ./a", "without -ppn a host gets as many ranks"),
+        ("mpiexec.hydra -hosts a,b -ppn 130 -n 200 ./a", "some host has more ranks than others and than CPUs"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST ^0,1 ./a", "has '^0'"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 7-0 ./a", "has '7-0'"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-3,2 ./a", "names a CPU twice"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_PROCESSOR_LIST 0-9999999 ./a", "more CPUs than any machine has"),
+        ("I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_PIN_DOMAIN=socket mpiexec.hydra -n 2 ./a", "the domain divides the list"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN 4:range ./a", "was not seen"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_STATS 1 ./a", "I_MPI_STATS"),
+        ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache4 ./a", "was not seen"),
+        ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
+        ("mpiexec.hydra -n 2 -f f -n 3 ./a", "before and after the hosts"),
+        ("mpiexec.hydra -n 1 -hosts a,b -ppn 2 -n 1 ./a : -n 5 ./b", "before and after the hosts"),
+        ("I_MPI_PIN_DOMAIN=1:bunch mpiexec.hydra -n 10 ./a", "a number with a layout"),
+        ("HYDRA_HOST_FILE=f mpiexec.hydra -ppn 1 -n 3 ./a", "HYDRA_HOST_FILE"),
+        ("I_MPI_PIN_DOMAIN=Numa mpiexec.hydra -n 3 ./a", "words in capitals"),
+    ],
+)
+def test_what_was_not_seen_is_not_told(line: str, why: str) -> None:
+    """Forms whose result changes with the machine, the number of ranks, or a scheduler."""
+    done = made(line)
+    assert (done.ranks, done.refused) == (None, None)
+    assert why in str(done.unclear)
+
+
+NAMES = st.sampled_from(
+    ["I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN", "I_MPI_PIN_CELL", "OMP_NUM_THREADS"]
+)
+VALUES = st.one_of(
+    st.sampled_from(
+        ["numa", "socket", "core", "cache3", "omp", "auto", "node", "4", "6", "compact", "bunch", "scatter", "spread", "0"]
+    ),
+    st.sampled_from(["[0xf,0xf0]", "0,5,3", "allcores", "0-7", "2-5,9", "all:map=scatter"]),
+    st.text(alphabet="0123456789abcdefx,:[]-= ", max_size=10),
+)
+
+
+@given(
+    st.dictionaries(NAMES, VALUES, max_size=4),
+    st.integers(-1, 300),
+    st.sampled_from([ROME, "c-c6320-2x2660v3-cod", "uneven-l3", "virtual", "hbm-flat", "nps0", "numa-off", "knights-landing"]),
+)
+def test_any_pins_are_told_refused_or_left_open(pins: dict[str, str], count: int, name: str) -> None:
+    """No other end, and never a CPU that is not there."""
+    words = [word for key, value in pins.items() for word in ("-genv", key, value)]
+    try:
+        line = parse(["mpiexec.hydra", *words, "-n", str(count), "./a"], "intelmpi-2021.18")
+    except BadInput:
+        return
+    done = predict(line, machine(name), {})
+    assert done.ranks or done.refused or done.unclear
+    assert all(rank.cpus is None or (rank.cpus and rank.cpus <= done.topology.pus) for rank in done.ranks or ())

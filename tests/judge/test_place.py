@@ -1,0 +1,209 @@
+"""Where a figure stands: its ceiling, and what others published under the same, other or unknown conditions."""
+
+from typing import Any
+
+import pytest
+
+from advisor.judge.case import case_of
+from advisor.judge.measured.facts import measured_facts
+from advisor.know.platforms import match_platform
+from advisor.know.published import published_figures
+from advisor.model.audit.measured_facts import UNPUBLISHED, Place
+from advisor.model.audit.published import PublishedFigure
+from advisor.model.hardware.machine import Machine
+from advisor.model.hardware.partitioning import infer_layout
+from advisor.model.measurement import Measurements
+from advisor.work.judgement import judged
+from tests.judge.sending import measurements
+from tests.machines.read import machine
+from tests.measuring import one_result
+
+ROME = "b-c6525-2x7702-nps4"
+GB = 1e9
+
+
+def unread(name: str = ROME) -> Machine:
+    """Return a machine whose DIMMs nobody read, as without root."""
+    return machine(name).model_copy(update={"memory": None})
+
+
+def triad(of: Machine, rate: float, *, idle: bool | None = None, **more: Any) -> Measurements:
+    """Return STREAM's triad over all cores, as it is imported."""
+    assert of.topology
+    cpus = tuple(min(core.cpuset) for core in of.topology.cores)
+    fields = {
+        "task": "imported/stream",
+        "kernel": "stream",
+        "purpose": "part",
+        "variant": "triad",
+        "part": "machine",
+        "cpus": cpus,
+    }
+    made = one_result(**{**fields, "unit": "bytes/s", "values": (rate,), "distance": "spread", "bytes": 8 << 30, **more})
+    found = measurements(of, [made], idle=True)
+    return found.model_copy(
+        update={"conditions": found.conditions.model_copy(update={"idle": idle, "imported": ("STREAM 5.10",)})}
+    )
+
+
+def place(of: Machine, rate: float, *rows: PublishedFigure, idle: bool | None = None) -> Place:
+    """Return where a triad stands among rows, or among what is published."""
+    platform = match_platform(of)
+    case = case_of(of, infer_layout(of), platform)
+    (found,) = measured_facts(triad(of, rate, idle=idle), case, rows or published_figures(platform)).places
+    return found
+
+
+def row(**fields: Any) -> PublishedFigure:
+    """Return a triad of 270 to 300 GB/s of two EPYC 7702 under no stated condition."""
+    usual = {"processor": "EPYC 7702", "of": "node", "sockets": 2, "metric": "triad", "value": "270..300 GB/s", "cloud": "metal"}
+    return PublishedFigure.model_validate({**usual, "kind": "measured", "grade": "vendor", "source": "dell-rome-2019", **fields})
+
+
+@pytest.mark.parametrize(
+    ("rate", "says", "ceiling", "severity"),
+    [
+        (40, "15 % of the 270 to 300 GB/s published", "10 %", "high"),
+        (80, "30 % of the 270 to 300 GB/s published", "20 %", "high"),
+        (150, "56 % of the 270 to 300 GB/s published", "37 %", "high"),
+        (220, "81 % of the 270 to 300 GB/s published", "54 %", "low"),
+        (300, "within the 270 to 300 GB/s published", "73 %", None),
+    ],
+)
+def test_each_triad_of_two_7702_has_its_own_true_sentence(rate: float, says: str, ceiling: str, severity: str | None) -> None:
+    """DIMMs that nobody read hide no publication; the ceiling is the sheet's, and a low figure is a finding, idle or not."""
+    here = unread()
+    found = place(here, rate * GB)
+    assert found.says == f"{rate} GB/s: {says} for 2 x EPYC 7702 [dell-rome-2019], NPS4; not known here: 3200 MT/s"
+    assert found.of_ceiling == f"{ceiling} of the 409.6 GB/s that 8 channels of DDR4-3200 in each of 2 sockets carry at most"
+    verdicts = judged(here, "mpi", (), measurements=triad(here, rate * GB)).audit.found
+    assert [each.severity for each in verdicts if each.topic == "measured"] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("rate", "doubt"),
+    [
+        (40, "all memory on one NUMA node, which carries 51.2 GB/s"),
+        (80, "memory or threads on one socket, which carries 204.8 GB/s"),
+    ],
+)
+def test_what_arithmetic_cannot_exclude_is_said(rate: float, doubt: str) -> None:
+    """No more than a node carries may be a first touch on that node; with no idle look other work is possible."""
+    found = place(unread(), rate * GB)
+    assert (doubt in found.doubts, "other work meanwhile" in found.doubts) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome", "differs", "unknown"),
+    [
+        ({"numa": "NPS4", "threads": 128}, "meets", (), ()),
+        ({"numa": "NPS1"}, "other", ("NPS1 (here NPS4)",), ()),
+        ({"numa": "NPS4", "memory": "DDR4-3200"}, "unknown", (), ("3200 MT/s",)),
+        ({"numa": "NPS4", "threads": 64}, "other", ("64 threads (here 128)",), ()),
+        ({"numa": "NPS4", "smt": "on"}, "other", ("SMT on (here SMT off)",), ()),
+        ({"numa": "NPS4", "stores": "streaming"}, "unknown", (), ("streaming stores",)),
+        ({}, "unknown", (), ()),
+    ],
+    ids=["met", "another partitioning", "speed not read", "half the threads", "SMT", "stores not said", "nothing stated"],
+)
+def test_a_publication_has_one_of_three_outcomes(
+    fields: dict[str, Any], outcome: str, differs: tuple[str, ...], unknown: tuple[str, ...]
+) -> None:
+    """Met; under other conditions, which are named; under such as nobody knows here."""
+    (found,) = place(unread(), 250 * GB, row(**fields)).published
+    assert (found.outcome, found.differs, found.unknown) == (outcome, differs, unknown)
+
+
+def test_figures_without_stated_conditions_are_no_verdict_alone() -> None:
+    """85 % of a figure that states nothing is no finding; 60 % of the lowest of them all is."""
+    assert place(unread(), 230 * GB, row()).stated_low is None
+    assert place(unread(), 230 * GB, row(numa="NPS4")).stated_low == 270 * GB
+
+
+def test_the_lowest_of_all_counts() -> None:
+    """A figure is held against the least of what can be compared, whatever its conditions."""
+    found = place(unread(), 150 * GB, row(numa="NPS4"), row(value="180 GB/s", numa="NPS1"))
+    assert (found.count, found.low, found.high, found.stated_low) == (2, 180 * GB, 300 * GB, 270 * GB)
+    assert "83 % of the lowest of the 180 to 300 GB/s published for 2 x EPYC 7702" in found.says
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [({"processor": "EPYC 7742"}, 1), ({"processor": "EPYC 7502"}, 0), ({"sockets": 1}, 0), ({"cloud": "virtual"}, 0)],
+    ids=["as many dies", "fewer dies", "one socket", "a guest"],
+)
+def test_kin_is_compared_only_with_as_many_dies(fields: dict[str, Any], count: int) -> None:
+    """An EPYC 7742 reaches memory through eight dies, too; a 7502 through four; other sockets and guests are left out."""
+    assert place(unread(), 100 * GB, row(**fields)).count == count
+
+
+def test_nothing_is_published_only_where_nothing_is() -> None:
+    """Figures of one socket are not of this machine."""
+    assert place(unread(), 100 * GB, row(sockets=1)).says == f"100 GB/s: {UNPUBLISHED}"
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "ids"),
+    [
+        ("gold-6146", 40, ["measured-far-below-ceiling"]),
+        ("gold-6146", 150, []),
+        ("epyc-9135", 50, ["measured-far-below-ceiling"]),
+        ("epyc-9135", 100, []),
+        (ROME, 40, ["measured-far-below-published"]),
+    ],
+)
+def test_what_nobody_published_is_held_against_the_ceiling(name: str, rate: float, ids: list[str]) -> None:
+    """Less than any machine gives of its channels is a finding, without a publication and without its DIMMs."""
+    here = unread(name)
+    found = judged(here, "mpi", (), measurements=triad(here, rate * GB)).audit.found
+    assert [each.id for each in found if each.topic == "measured"] == ids
+
+
+def test_what_is_met_and_idle_is_judged_once() -> None:
+    """The rule on publications whose conditions are met judges it then; the ones on places leave it."""
+    here = machine(ROME)
+    assert (place(here, 200 * GB, idle=True).judged, place(here, 200 * GB, idle=None).judged) == (True, False)
+    found = judged(here, "mpi", (), measurements=triad(here, 100 * GB, idle=True)).audit.found
+    assert "measured-far-below-published" not in [each.id for each in found]
+
+
+def test_a_published_linpack_is_recognised() -> None:
+    """N 105600 on 2 x EPYC 7742, 8 x 16, is as published, though it fills a third of the memory only."""
+    here = machine("epyc-7742-crux")
+    assert here.topology
+    cpus = tuple(sorted(here.topology.pus))
+    details = {"n": 105600, "nb": 384, "p": 8, "q": 16, "hosts": 1, "ranks": 128, "threads": 1}
+    made = one_result(
+        kernel="hpl", purpose="hpl", variant="xhpl", part="machine", cpus=cpus, unit="flop/s", values=(3022.7e9,), details=details
+    )
+    platform = match_platform(here)
+    facts = measured_facts(measurements(here, [made]), case_of(here, infer_layout(here), platform), published_figures(platform))
+    (found,) = (each for each in facts.places if each.metric == "hpl")
+    assert found.says.startswith("3022.7 GFLOP/s: as the 3022.7 GFLOP/s published for 2 x EPYC 7742 [alcf-crux-hpl]")
+
+
+def nodes(of: Machine, slow: float, *, idle: bool | None) -> Measurements:
+    """Return STREAM of each NUMA node, 33 GB/s each but for node 3."""
+    found = [
+        one_result(
+            task=f"imported/{node.os_index}", kernel="stream", purpose="part", variant="triad", part="numa", index=node.os_index,
+            cpus=tuple(node.cpuset), memory=node.os_index, unit="bytes/s", values=(slow if node.os_index == 3 else 33 * GB,),
+            distance="local", bytes=8 << 30,
+        )
+        for node in (of.topology.nodes if of.topology else ())
+    ]  # fmt: skip
+    made = measurements(of, found, idle=True)
+    return made.model_copy(update={"conditions": made.conditions.model_copy(update={"idle": idle})})
+
+
+@pytest.mark.parametrize(
+    ("slow", "idle", "doubts"),
+    [(22 * GB, None, ["NUMA node 3 reaches 22 GB/s triad, the others 33 GB/s"]), (33 * GB, None, []), (22 * GB, False, [])],
+    ids=["slow, perhaps busy", "all alike", "slow, but busy"],
+)
+def test_what_nobody_knows_to_be_idle_forbids_a_green_verdict(slow: float, idle: bool | None, doubts: list[str]) -> None:
+    """Files of other programs do not say whether others worked: what would be a finding then is a doubt, and no finding."""
+    here = machine(ROME)
+    audit = judged(here, "mpi", (), measurements=nodes(here, slow, idle=idle)).audit
+    assert [each.claim for each in audit.doubts] == doubts
+    assert "measured-node-slow" not in [each.id for each in audit.found]

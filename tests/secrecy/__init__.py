@@ -1,0 +1,1 @@
+"""What must never come out, planted wherever it can stand, and every output that could give it away."""

@@ -1,1 +1,0 @@
-"""Tests of what runs under MPI on the nodes of a fleet."""
