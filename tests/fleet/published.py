@@ -88,7 +88,7 @@ def xml_of(xml: bytes, name: bytes, chance: random.Random) -> bytes:
 
     def own(match: re.Match[bytes]) -> bytes:
         if match[3]:
-            return match[3] + b"%d" % (int(match[4]) + 4096 * chance.randrange(16))
+            return match[3] + b"%d" % max(4096, int(match[4]) - 4096 * chance.randrange(16))
         if match[5]:
             return match[5] + b"%d" % max(1, int(match[6]) - chance.randrange(16))
         return match[1] + re.sub(rb"[1-9a-f]", lambda _: b"%x" % (chance.randrange(9) + 1), match[2])
