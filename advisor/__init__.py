@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
     from advisor.exports.export import export as export
-    from advisor.work import Observer as Observer
-    from advisor.work import document as document
     from advisor.work.audit import audit as audit
     from advisor.work.bind import bind as bind
     from advisor.work.bind import lint_line as lint_line
     from advisor.work.checklist import Ordered as Ordered
     from advisor.work.checklist import checklist as checklist
+    from advisor.work.documents import document as document
     from advisor.work.hpl import measure_hpl as measure_hpl
     from advisor.work.job.folder import write_job as write_job
     from advisor.work.job.hosts import HostOptions as HostOptions
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from advisor.work.measure import read_measurements as read_measurements
     from advisor.work.measure import wished as wished
     from advisor.work.measuring_now import MeasureNow as MeasureNow
+    from advisor.work.observer import Observer as Observer
     from advisor.work.report.change import change_report as change_report
     from advisor.work.report.single import report as report
     from advisor.work.rules import explain as explain
@@ -63,7 +63,8 @@ __version__ = "0.2.0"
 
 _HOMES: Final = {
     "errors": ("AdvisorError",),
-    "work": ("Observer", "document"),
+    "work.observer": ("Observer",),
+    "work.documents": ("document",),
     "work.audit": ("audit",),
     "work.measuring_now": ("MeasureNow",),
     "work.bind": ("bind", "lint_line"),

@@ -20,6 +20,7 @@ from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
 from advisor.collect.reader import FactSource
 from advisor.collect.sources import sources
+from advisor.collect.system.software import VERSIONS
 from advisor.fleet.page import fleet_schema
 from advisor.host.base import PathPatterns, example_path
 from advisor.jobs.registry import launchers
@@ -175,7 +176,7 @@ def launcher_page() -> str:
             "options read": str(len(lines.options)) if lines else "",
             "where ranks go": ("predicted" if lines.ranks else "not told") if lines else "",
             "leaves binding alone with": " ".join(each.without_binding),
-            "version from": ", ".join(" ".join(argv) for query in each.versions for argv in query.commands),
+            "version from": ", ".join(" ".join(argv) for row in VERSIONS if row.tool in each.tools for argv in row.commands),
             "tells ranks by": ", ".join((*each.ranks.rank, *each.ranks.local)) if each.ranks else "",
             "starts ranks in jobs of": ", ".join(only) if only else "",
         }

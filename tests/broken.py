@@ -24,9 +24,10 @@ from advisor.exports.export import saved_audit
 from advisor.exports.slurm_check import text_of
 from advisor.fleet.baseline import Baseline, KeptFact, Sort, baseline_in
 from advisor.fleet.read import asked
+from advisor.host.errands import Outcome
 from advisor.host.journal import FILE
 from advisor.imports.slurm_conf import names_of, read_slurm_conf
-from advisor.model.fleet import ANSWERS, Answer, Outcome
+from advisor.model.fleet import ANSWERS, Answer
 from advisor.model.hardware.machine import Machine
 from advisor.sheets import read_sheet
 from advisor.work.bind import lint_line

@@ -15,6 +15,7 @@ from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[1]
 MODULE, READER = "advisor/jobs/launchers/hpcrun.py", "tests/jobs/readers/hpcrun.py"
+VERSIONS, ROWS = "advisor/collect/system/software.py", "VERSIONS: Final = (\n"
 USED = """
 import contextlib, io, json, sys
 from advisor.cli.job_options import LauncherName
@@ -56,11 +57,11 @@ print(json.dumps(told))
 """
 
 
-def examples() -> tuple[str, str]:
-    """Return the module that docs/adding.md shows, and what reads its lines back."""
+def examples() -> tuple[str, str, str]:
+    """Return the module that docs/adding.md shows, the row of its version, and what reads its lines back."""
     section = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("## A launcher\n")[2].partition("\n## ")[0]
-    module, reader = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    return module, reader
+    module, row, reader = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    return module, row, reader
 
 
 def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -77,8 +78,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("pictures", "reference"))
     for name in ("kernels", "README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/examples.py"):
         (place / name).symlink_to(ROOT / name)
-    for name, text in zip((MODULE, READER), examples(), strict=True):
-        (place / name).write_text(text, encoding="utf-8")
+    module, row, reader = examples()
+    (place / MODULE).write_text(module, encoding="utf-8")
+    (place / VERSIONS).write_text((place / VERSIONS).read_text().replace(ROWS, ROWS + row), encoding="utf-8")
+    (place / READER).write_text(reader, encoding="utf-8")
     write_archive("b-c6525-2x7702-nps4", place / "node.tar.gz")
     return place
 
@@ -189,7 +192,7 @@ def test_a_launcher_whose_lines_nothing_reads_back_is_named(copy: Path) -> None:
     try:
         done = properties(copy, "reader")
     finally:
-        (copy / READER).write_text(examples()[1], encoding="utf-8")
+        (copy / READER).write_text(examples()[2], encoding="utf-8")
     assert (done.returncode, f"one more item: '{READER}'" in done.stdout) == (1, True), done.stdout
 
 

@@ -54,9 +54,9 @@ from advisor.model.audit.bios_change import BiosPlan, PlannedChange
 from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.machine import Machine
 from advisor.model.secrecy import WITHHELD
-from advisor.work import SILENT, Observer
 from advisor.work.judgement import judged
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 _BESIDE = 2
 """Published results of a program: gains over another setting first."""

@@ -17,7 +17,7 @@ from advisor.bios.experiment_statistics import Unit
 from advisor.errors import AdvisorError, BadInput, CannotWork
 from advisor.host.journal import FILE, JournalFile, Kind
 from advisor.host.trust import Use
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 
 _KIND: Final = Kind(
     "an experiment",

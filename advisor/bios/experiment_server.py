@@ -21,15 +21,14 @@ from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.restart import restart_server
 from advisor.bios.stage import load_record, record_of, save_record, stage_bios, undo_bios
 from advisor.errors import BadInput, CannotWork
-from advisor.host.errands import Reply, Way
+from advisor.host.errands import Outcome, Reply, Way
 from advisor.host.files import write_file
 from advisor.host.nodes import ask_nodes
 from advisor.measure.idle_check import LEAST, MOST, SHARE
 from advisor.model.audit.bios_change import BiosPlan
-from advisor.model.fleet import Outcome
 from advisor.model.measurement import Measurements, reported_text
-from advisor.work import SILENT, Observer
 from advisor.work.machine import capture_script
+from advisor.work.observer import SILENT, Observer
 from advisor.work.on_node import Brought, brought, errand, new_mark
 from advisor.work.tune.runs import read_figure
 

@@ -21,9 +21,9 @@ from advisor.plan.draft import FirmwareState
 from advisor.plan.legal import legal, refusals
 from advisor.plan.registry import moved
 from advisor.sheets import Sheet, model_of, parse_sheet
-from advisor.work import SILENT, Observer
 from advisor.work.bios_files import BiosInput, firmware_from, text_of
 from advisor.work.checklist import TuningChecklist, checklist
+from advisor.work.observer import SILENT, Observer
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from advisor.model.audit.bios_change import BiosPlan
 from advisor.model.audit.setting import Neutral
 from advisor.model.measurement_statistics import BeforeAfter
 from advisor.plan.draft import FirmwareState
-from advisor.work import SILENT, Observer
 from advisor.work.judgement import judged
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 from advisor.work.whatif import before_after
 
 if TYPE_CHECKING:

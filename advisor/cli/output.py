@@ -19,11 +19,11 @@ from advisor.model.secrecy import screened, without_secrets
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from advisor.measure.run import Progress
     from advisor.model.measurement_statistics import BeforeAfter
     from advisor.render.binding.page import BoundJob
     from advisor.work.job.benchmark import Lines
     from advisor.work.measure import Measured
+    from advisor.work.observer import Progress
 
 _MOMENT = 1.0
 _PIECE = 4096

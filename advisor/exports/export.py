@@ -25,10 +25,10 @@ from advisor.model.hardware.partitioning import infer_layout
 from advisor.model.node_sets import expanded
 from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, of_template
 from advisor.render.schema import AUDIT_SCHEMA, AUDIT_SCHEMA_1
-from advisor.work import SILENT, Observer
 from advisor.work.audit import audit
 from advisor.work.job.folder import File, write_folder
 from advisor.work.machine import json_data, open_machine, read_machine
+from advisor.work.observer import SILENT, Observer
 
 TEMPLATES: Final = "export"
 """The folder of a site's own formats among its templates."""

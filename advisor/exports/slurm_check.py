@@ -10,8 +10,8 @@ from advisor.host.files import open_here
 from advisor.imports.slurm_conf import names_of, read_slurm_conf
 from advisor.model.slurm_conf import SlurmConf
 from advisor.model.slurm_difference import CheckedConf
-from advisor.work import SILENT, Observer
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 _LARGEST: Final = 16 << 20
 """Bytes of one file."""

@@ -19,8 +19,8 @@ from advisor.model.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fle
 from advisor.model.measurement import Measurements, Result, reported_or_zero
 from advisor.model.node_sets import expanded
 from advisor.paths import template
-from advisor.work import SILENT, Observer
 from advisor.work.measure import read_measurements
+from advisor.work.observer import SILENT, Observer
 from advisor.work.rules import must_be_known
 from advisor.work.whatif import diff
 

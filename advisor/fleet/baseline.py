@@ -20,7 +20,7 @@ from advisor.model.audit.platform import Scope
 from advisor.model.fleet import Silent
 from advisor.model.node_sets import expanded, folded
 from advisor.model.value import Value
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 
 SCHEMA: Final = "advisor-fleet-baseline/1"
 ABSENT: Final = "not known"

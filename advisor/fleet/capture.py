@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, did_you_mean
-from advisor.host.errands import Reply, Way
+from advisor.host.errands import Outcome, Reply, Way
 from advisor.host.files import open_here, write_file
 from advisor.host.node_lists import checked_names, nodes_of_partition
 from advisor.host.nodes import ask_nodes
 from advisor.host.source import capture_from
 from advisor.host.trust import Use, trusted
-from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, Answer, Outcome, answers_in
+from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, Answer, answers_in
 from advisor.model.node_sets import folded
 from advisor.model.value import is_name
-from advisor.work import SILENT, Observer
 from advisor.work.machine import capture_script
+from advisor.work.observer import SILENT, Observer
 from advisor.work.on_node import Brought, brought, errand, new_mark
 
 _LARGEST: Final = 1 << 30

@@ -35,9 +35,9 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements, Task
 from advisor.paths import kernels, template
 from advisor.render.on_node import measure_script
-from advisor.work import SILENT, Observer
 from advisor.work.machine import open_machine, read_machine
 from advisor.work.measure import gathered
+from advisor.work.observer import SILENT, Observer
 from advisor.work.on_node import brought, errand, new_mark
 
 _PORTABLE: Final = {"x86_64": "x86-64", "aarch64": "armv8-a"}

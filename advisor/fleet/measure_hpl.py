@@ -25,13 +25,13 @@ from advisor.measure.run import merge_runs
 from advisor.model.fleet import MEASURED_SUFFIX, Slow
 from advisor.model.measurement import Measurements, Result, reported_or_zero
 from advisor.model.observed_binding import planned_ranks
-from advisor.work import SILENT, Observer
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.folder import File
 from advisor.work.job.hosts import JobHosts, LauncherOptions
 from advisor.work.job.hpl import HplJob, HplOptions, command_of, free_bytes, placed
 from advisor.work.job.mpi import mpi_program, prepared, running_folder
 from advisor.work.measure import gathered, read_measurements
+from advisor.work.observer import SILENT, Observer
 
 _PROBE: Final = 4096
 """Equations of the first start, which shows how fast the nodes are: 128 MiB."""

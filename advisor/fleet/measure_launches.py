@@ -23,9 +23,9 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.node_sets import folded
 from advisor.paths import template
 from advisor.render.on_node import measure_script
-from advisor.work import SILENT, Observer
 from advisor.work.job.hosts import LauncherOptions
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 from advisor.work.on_node import brought, errand, new_mark
 
 LACKS: Final = "on this node"

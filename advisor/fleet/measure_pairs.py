@@ -30,11 +30,11 @@ from advisor.model.measurement import Result
 from advisor.model.node_sets import folded
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import Placement
-from advisor.work import SILENT, Observer
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.hosts import JobHosts, LauncherOptions
 from advisor.work.job.mpi import mpi_program, prepared, running_folder
 from advisor.work.job.network import Experiment, NetworkOptions, adapters
+from advisor.work.observer import SILENT, Observer
 
 Pair = tuple[str, str]
 """Two nodes, as the schedule has them."""

@@ -13,10 +13,10 @@ from advisor.model.audit.checklist import Item
 from advisor.model.audit.platform import Scope
 from advisor.model.fleet import Kind
 from advisor.model.node_sets import expanded, folded
-from advisor.work import SILENT, Observer
 from advisor.work.bios_files import BiosInput, bios_for
 from advisor.work.checklist import checklist
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
 from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part, digest_of, fold
 from advisor.host.base import Host, second_look
 from advisor.host.capture import CaptureHost
+from advisor.host.errands import Outcome
 from advisor.host.files import open_here, write_file
 from advisor.host.trust import Use, open_trusted
 from advisor.judge.engine import judge
@@ -41,17 +42,16 @@ from advisor.model.fleet import (
     PAIRS,
     Answer,
     Odd,
-    Outcome,
     Silent,
     answers_in,
 )
 from advisor.model.hardware.fault_counters import Watch
 from advisor.model.hardware.machine import Machine
 from advisor.paths import rules
-from advisor.work import SILENT, Observer
 from advisor.work.bios_files import bios_for
 from advisor.work.judgement import Judgement, judged
 from advisor.work.machine import json_data, machine_from_json
+from advisor.work.observer import SILENT, Observer
 from advisor.work.rules import rulebook, site_files
 
 INDEX: Final = "fleet-index.zst"

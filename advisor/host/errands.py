@@ -17,6 +17,22 @@ class Ended(StrEnum):
     TOO_MUCH = "too much"
 
 
+class Outcome(StrEnum):
+    """What became of asking one node."""
+
+    ANSWERED = "answered"
+    TIMED_OUT = "timed out"
+    NO_ROUTE = "no route"
+    REFUSED = "refused"
+    HOST_KEY = "host key"
+    PERMISSION = "permission"
+    NO_SPACE = "no space"
+    KILLED = "killed"
+    TRUNCATED = "truncated"
+    WRONG_NAME = "wrong name"
+    FAILED = "failed"
+
+
 @dataclass(frozen=True)
 class Reply:
     """What one node printed, and how that ended; below zero the status is the signal that ended ssh or srun here."""

@@ -58,24 +58,6 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class VersionQuery:
-    """How a program on the machine tells its version: it is a fact of the Machine, collected once, never a probe of ours."""
-
-    tool: str
-    """What Machine.tools calls it: openmpi."""
-    commands: tuple[tuple[str, ...], ...]
-    """Each is run, where it is on PATH: ``("mpirun", "--version")``."""
-    says: str
-    """The expression, of lines, that its output fits; its group, if it has one, is the version."""
-    own: bool = True
-    """Whether its number is the launcher's version: PRRTE's is not that of the Open MPI it belongs to."""
-    means: Callable[[str], str] | None = None
-    """Returns the launcher's version of such a number, where that is not its own."""
-    parts: tuple[str, ...] = ()
-    """Tools that are only parts of it where they lie in the same folder: MVAPICH's launcher is MPICH's Hydra."""
-
-
-@dataclass(frozen=True)
 class RankVariables:
     """The variables by which a launcher tells each process its rank, the number of ranks, and its place on the host."""
 
@@ -94,7 +76,6 @@ class OtherLauncher:
     """What its lines start with: they are refused by name."""
     ranks: RankVariables | None = None
     """Ranks that it starts can be verified, and the wrapper binds them, where this is known."""
-    versions: tuple[VersionQuery, ...] = ()
 
 
 JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf", "sge")
@@ -173,8 +154,8 @@ class Launcher:
     """Returns how it carries a placement out; raises BadValue in one line where it cannot."""
     aliases: tuple[str, ...] = ()
     """Other names that people give it; no other launcher's."""
-    versions: tuple[VersionQuery, ...] = ()
-    """How its version is read; () where nothing on a machine tells."""
+    tools: tuple[str, ...] = ()
+    """What Machine.tools calls it, of advisor/collect/system/software.py, where its version is read; () where nothing tells."""
     variables: tuple[str, ...] = ()
     """How its own variables begin: what is set for it means nothing to others."""
     ranks: RankVariables | None = None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.launcher import Dialect
+from advisor.jobs.mpirun import of_prrte
 from advisor.jobs.registry import find, launchers, of_lines, other_launchers
 from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, release_of
 from advisor.model.cpuset import CpuSet
@@ -331,8 +332,7 @@ def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple
         return which(words, number, named, tools)
     if number:
         return name, number, "--launcher-version"
-    own = {query.tool for query in launchers()[name].versions}
-    tool = next((tool for tool in tools if tool.name in own), None)
+    tool = next((tool for tool in tools if tool.name in launchers()[name].tools), None)
     return name, tool.version if tool else None, "this machine" if tool and tool.version else f"the word {words.launcher}"
 
 
@@ -353,10 +353,8 @@ def _said(version: str | None) -> tuple[str | None, str | None]:
             cure=f"expected such as 5.0.6 or mpich-4.2; known: {', '.join(sorted(known))}",
         )
     number = match[3] or match[2]
-    queries = (query for each in launchers().values() for query in each.versions)
-    means = next((query.means for query in queries if query.tool == match[1] and query.means), None)
     try:
-        number = means(number) if means and number else number
+        number = of_prrte(number) if match[1] == "prrte" and number else number
     except BadValue as error:
         raise BadInput(f"{version[:40]!a} is not a version of a launcher", cure=error.cure) from error
     return (find(match[1]).name if match[1] else None), number

@@ -1,16 +1,17 @@
 """The launchers there are, the modules of the folder ``launchers``; which one a name or a machine means."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final, Literal
 
+from advisor.collect.system.software import VERSIONS
 from advisor.errors import BadValue, did_you_mean
 from advisor.jobs import launchers as folder
-from advisor.jobs.launcher import Dialect, Launcher, OtherLauncher, VersionQuery
+from advisor.jobs.launcher import Dialect, Launcher, OtherLauncher
 from advisor.jobs.ranks_per_host import version_of
 from advisor.model.hardware.operating_system import Tool
 
@@ -60,24 +61,6 @@ def is_foreign(variable: str, launcher: Launcher | None = None) -> bool:
     """Whether a variable is set for a launcher, and not for this one."""
     own = launcher.variables if launcher else ()
     return not variable.startswith(own) and any(variable.startswith(each.variables) for each in launchers().values())
-
-
-def version_queries() -> Iterator[VersionQuery]:
-    """Yield how the versions of all launchers are read, each once."""
-    yield from dict.fromkeys(query for each in launchers().values() for query in each.versions)
-    yield from (query for each in other_launchers() for query in each.versions)
-
-
-def version_commands() -> Iterator[tuple[str, ...]]:
-    """Yield the commands that tell versions: programs that start ranks first, those of schedulers last."""
-    asked = [
-        (bool(each.job.schedulers), not (each.dialect and argv[0] in each.dialect.programs), argv)
-        for each in launchers().values()
-        for query in each.versions
-        for argv in query.commands
-    ]
-    last = [argv for each in other_launchers() for query in each.versions for argv in query.commands]
-    yield from dict.fromkeys((*(argv for *_, argv in sorted(asked, key=lambda row: row[:2])), *last))
 
 
 def other_launchers() -> tuple[OtherLauncher, ...]:
@@ -156,7 +139,7 @@ def _job(scheduler: str | None) -> str:
 
 def _version(tool: Tool) -> str | None:
     """Return the launcher's version: PRRTE's own number is not that of the Open MPI it belongs to."""
-    own = next((query.own for query in version_queries() if query.tool == tool.name), True)
+    own = next((query.own for query in VERSIONS if query.tool == tool.name), True)
     return tool.version if own else None
 
 

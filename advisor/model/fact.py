@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from advisor.model.secrecy import WITHHELD, screened_boot_options, screened_settings
@@ -359,3 +359,8 @@ def _is_number(annotation: Any) -> bool:
     parts = [part for part in get_args(annotation) if part not in (type(None), ...)]
     parts = parts[:1] if get_origin(annotation) is Annotated else parts[1:] if get_origin(annotation) is dict else parts
     return bool(parts) and all(map(_is_number, parts))
+
+
+def made_from(origin: str, description: str, default: Any = None) -> Any:
+    """Return a field that is made from another fact of the Machine."""
+    return Field(default=default, description=description, json_schema_extra={"of": origin})

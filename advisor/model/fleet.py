@@ -5,11 +5,11 @@ A fleet's folder holds ``NODE.tar.gz`` for each node that answered, ``NODE.measu
 """
 
 import json
-from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from advisor.host.errands import Outcome
 from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.model.secrecy import without_secrets
 from advisor.model.value import HostName, Value
@@ -26,22 +26,6 @@ BEFORE_SUFFIX: Final = ".before.measured.json"
 """Of a node that was measured again: what it had the first time."""
 _LONGEST: Final = 1 << 16
 """Bytes of a line: a reason is a line of ssh's."""
-
-
-class Outcome(StrEnum):
-    """What became of asking one node."""
-
-    ANSWERED = "answered"
-    TIMED_OUT = "timed out"
-    NO_ROUTE = "no route"
-    REFUSED = "refused"
-    HOST_KEY = "host key"
-    PERMISSION = "permission"
-    NO_SPACE = "no space"
-    KILLED = "killed"
-    TRUNCATED = "truncated"
-    WRONG_NAME = "wrong name"
-    FAILED = "failed"
 
 
 KEPT: Final = (Outcome.ANSWERED, Outcome.WRONG_NAME)

@@ -22,10 +22,11 @@ from advisor.errors import BadInput
 from advisor.host.base import SLURM_CONF
 from advisor.host.files import LIMIT
 from advisor.language.units import plain
-from advisor.model.audit.checklist import REBOOTS
 from advisor.model.hardware.registers import registers
 from advisor.model.secrecy import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS, WITHHELD
 
+REBOOTS: Final = "Then, once for all changes, on a drained node (this reboots it):"
+"""What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
 _CURE: Final = "docs/adding.md says what a template may use"
 _LONGEST = 4000

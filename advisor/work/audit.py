@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from advisor.work import SILENT, Observer
 from advisor.work.bios_files import BiosInput
+from advisor.work.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.model.audit.findings import Audit

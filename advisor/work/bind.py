@@ -23,7 +23,6 @@ from advisor.model.measurement_statistics import MeasuredForPlacement, measured_
 from advisor.model.placement import Placement
 from advisor.model.secrecy import WITHHELD, screened_words
 from advisor.render.binding.page import BoundJob, bind_document
-from advisor.work import SILENT, Observer
 from advisor.work.job.hosts import (
     HostOptions,
     JobHosts,
@@ -36,6 +35,7 @@ from advisor.work.job.hosts import (
 )
 from advisor.work.machine import read_machine
 from advisor.work.measure import measurements_from
+from advisor.work.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.model.placement import Lint

@@ -26,7 +26,7 @@ from advisor.model.audit.bios_change import Owner
 from advisor.model.audit.vendor import Vendor
 from advisor.model.hardware.firmware import Bios, Firmware, Registry
 from advisor.model.hardware.machine import Machine
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 
 _LARGEST = 4 << 20
 _MOST_BIOS = 3

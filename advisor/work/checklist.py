@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from advisor import __version__
 from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.host.site import template_files, template_text
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.know.benchmarks import Known

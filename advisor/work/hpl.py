@@ -33,12 +33,12 @@ from advisor.measure.run import STOPPED, Outcome, RunContext, run
 from advisor.model import measurement
 from advisor.model.measurement import Missing, Result, Task
 from advisor.model.observed_binding import planned_ranks
-from advisor.work import SILENT, Observer
 from advisor.work.job.folder import File
 from advisor.work.job.hosts import HostOptions, LauncherOptions
 from advisor.work.job.hpl import HplJob, HplOptions, command_of, free_bytes, hpl_job, program_of, scaling_runs, size_after
 from advisor.work.job.mpi import heard_from, mpi_program, running_folder
 from advisor.work.measure import BusyWatch, Measured, gathered, programs_for
+from advisor.work.observer import SILENT, Observer
 
 _PROBE = 1536
 """Equations of the first start, which shows what dgemm gives."""

@@ -18,9 +18,9 @@ from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.hardware.machine import Machine
 from advisor.model.imported import ImportedRun
 from advisor.model.measurement import Conditions, Measurements, Missing, Result, Unit
-from advisor.work import SILENT, Observer
 from advisor.work.machine import read_machine
 from advisor.work.measure import gathered, read_measurements
+from advisor.work.observer import SILENT, Observer
 from advisor.work.whatif import measured_on
 
 

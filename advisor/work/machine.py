@@ -23,7 +23,7 @@ from advisor.host.source import LARGEST_DOCUMENT, open_host, read_json
 from advisor.model.cpuset import bounded_sets
 from advisor.model.hardware.fault_counters import Watch
 from advisor.model.hardware.machine import SCHEMA, Gap, Machine
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 
 
 def read_machine(source: str | None = None, observer: Observer = SILENT) -> Machine:

@@ -49,8 +49,8 @@ from advisor.model.measurement import (
     machine_mismatch,
 )
 from advisor.paths import kernels
-from advisor.work import SILENT, Observer
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 QUICK_SECONDS: Final = 55.0
 """The quick set ends by then, with the gate and the first build beside it."""

@@ -14,12 +14,13 @@ from advisor.measure.run import merge_runs
 from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Measurements
 from advisor.render.measured.plan import seconds as lasting
-from advisor.work import Observer, hpl, measure
+from advisor.work import hpl, measure
 from advisor.work.audit import Measuring
 from advisor.work.job import network
 from advisor.work.job.allocation import of_job
 from advisor.work.job.hosts import HostOptions, LauncherOptions
 from advisor.work.job.hpl import HplOptions, full_seconds, hpl_job
+from advisor.work.observer import Observer
 
 _HPL_SECONDS: Final = 60.0
 """The first small run, the search of NB, and three runs of a quarter of a minute."""

@@ -8,8 +8,7 @@ from secrets import token_hex
 from typing import Final
 
 from advisor.errors import one_line
-from advisor.host.errands import Ended, Errand, Reply
-from advisor.model.fleet import Outcome
+from advisor.host.errands import Ended, Errand, Outcome, Reply
 from advisor.paths import template
 from advisor.render.on_node import on_node_script
 

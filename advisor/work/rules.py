@@ -1,6 +1,5 @@
 """The rules: the product's own and a site's, as they are read, tried by their examples, and one explained on a machine."""
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean, must_be_one_of
+from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of
 from advisor.host.site import RULES, template_files, template_text
 from advisor.host.trust import Use, at_home, trusted
 from advisor.judge.rule import Rule, Words
@@ -26,7 +25,7 @@ from advisor.judge.scope import facts_of_rules, scope_with
 from advisor.know.settings import settings
 from advisor.know.vendors import publications
 from advisor.paths import rules as rules_folder
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.model.audit.findings import Explanation, Finding
@@ -201,18 +200,6 @@ def sheets_checked() -> SheetsChecked:
     return SheetsChecked(len(makers), len(platforms()), len(named), shown)
 
 
-def asker(words: tuple[str, ...] = (), *, bios: bool = False) -> "Asker":
-    """Return who asks, with the options that they gave: of another machine neither root nor the job here matters."""
-    from advisor.render.audit.findings import Asker
-    from advisor.work.job.allocation import of_job
-
-    try:
-        job = of_job(os.environ) if "--from" not in words else None
-    except AdvisorError:  # a job's environment that cannot be read takes nothing from what was found
-        job = None
-    return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else (), bios=bios)
-
-
 def must_be_known(site: Iterable[Path], topics: Iterable[str]) -> None:
     """Refuse rules that cannot be read, folders without any, and topics that no rule has."""
     for folder in (path for path in site if path.is_dir() and not any(rule_files(path, must=False))):
@@ -245,8 +232,8 @@ class Explained:
         told = (each for each in self.audited.audit.findings if each.id == self.rule.id)
         return tuple(each for each in told if self.subject in (None, each.subject))
 
-    def told(self, words: tuple[str, ...] = ()) -> "Told":
-        """Return what its page is made of; ``words`` are the options with which other commands look at the same."""
+    def told(self, asker: "Asker") -> "Told":
+        """Return what its page is made of."""
         from advisor.know.benchmarks import BENCHES, bench_of
         from advisor.know.vendors import publications
         from advisor.render.audit.explain import Told
@@ -261,7 +248,7 @@ class Explained:
             plan=self.audited.plan,
             publications=publications(),
             measured=self.audited.judgement.case.measured,
-            asker=asker(words, bios=self.audited.given.bios is not None),
+            asker=asker,
             number=self.audited.numbers.get(self.rule.id),
             benchmark=BENCHES[bench].command if bench else None,
             shows=_FIGURES.get(bench or "", ()),

@@ -6,8 +6,8 @@ from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import infer_layout
 from advisor.render.topology.document import topology_document
-from advisor.work import SILENT, Observer
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 
 class MachineLayout(NamedTuple):

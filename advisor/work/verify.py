@@ -12,9 +12,9 @@ from advisor.host.trust import Use, trusted
 from advisor.jobs.failures import why_failed
 from advisor.jobs.launchers.wrapper import FILE as WRAPPER
 from advisor.render.commandline import word
-from advisor.work import SILENT, Observer
 from advisor.work.job.plan_file import plan_in, read_bytes
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.host.base import Ran

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import BadInput, BadValue
 from advisor.model.hardware.machine import Machine
-from advisor.work import SILENT, Observer
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from advisor.model.audit.findings import Difference

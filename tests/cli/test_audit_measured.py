@@ -13,12 +13,12 @@ from advisor.cli.main import status
 from advisor.errors import CannotWork
 from advisor.measure.kernel_tasks import Request
 from advisor.model.hardware.machine import Machine
-from advisor.work import Observer
 from advisor.work import hpl as efficiency_run
 from advisor.work import measure as measuring
 from advisor.work.job import network as network_run
 from advisor.work.machine import read_machine
 from advisor.work.measure import Measured, read_measurements
+from advisor.work.observer import Observer
 from tests.machines.catalogue import write_archive
 from tests.measuring import one_result, one_run
 

@@ -8,10 +8,10 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.model.measurement import Measurements, identity_of
-from advisor.work import Observer
 from advisor.work.job import network
 from advisor.work.job.network import Experiment
 from advisor.work.measure import Measured
+from advisor.work.observer import Observer
 from tests.cli.said import refused
 from tests.machines.catalogue import write_archive
 from tests.measure.test_contrast import result, run

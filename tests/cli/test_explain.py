@@ -8,7 +8,7 @@ from advisor.cli.main import status
 from advisor.model.audit.findings import Fix
 from advisor.model.audit.planned import Planned
 from advisor.render.audit.findings import Asker, fix_rows
-from advisor.work.rules import asker
+from advisor.work.job.allocation import asker
 from tests.cli.said import printed
 from tests.machines.catalogue import write_archive
 from tests.render.audits import finding

@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from advisor.fleet.capture import AnswersFolder
-from advisor.model.fleet import Answer, Outcome
+from advisor.host.errands import Outcome
+from advisor.model.fleet import Answer
 from tests.fleet.planted import noise, shape
 
 CPUS = "0"

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from advisor.collect.sources import commands, counters, paths
 from advisor.host.base import Host
+from advisor.host.errands import Outcome
 from advisor.host.record import record
 from advisor.host.tree import Entry, MemoryStore, TreeHost
 from advisor.host.tree import Link as StoredLink
-from advisor.model.fleet import ANSWERS, Answer, Fleet, Outcome
+from advisor.model.fleet import ANSWERS, Answer, Fleet
 from advisor.model.node_sets import expanded, folded
 from tests.machines import sysfs
 from tests.machines.seeds import c6320, r7425, seeds

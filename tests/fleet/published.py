@@ -15,10 +15,11 @@ from advisor.collect.hwloc.lstopo import LSTOPO
 from advisor.collect.sources import collect_machine
 from advisor.host.archive import unpack
 from advisor.host.base import Ran
+from advisor.host.errands import Outcome
 from advisor.host.source import XmlHost, host_of_store
 from advisor.host.tree import Entry, MemoryStore, TreeHost, top_of
 from advisor.model.audit.findings import Finding
-from advisor.model.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet, Outcome
+from advisor.model.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet
 from advisor.model.hardware.machine import Machine
 from advisor.model.node_sets import expanded
 from advisor.work.audit import audit

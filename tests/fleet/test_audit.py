@@ -12,7 +12,8 @@ from advisor.cli.main import status
 from advisor.errors import AdvisorError
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.read import INDEX
-from advisor.model.fleet import ANSWERS, BIOS_SUFFIX, Answer, Fleet, Outcome
+from advisor.host.errands import Outcome
+from advisor.model.fleet import ANSWERS, BIOS_SUFFIX, Answer, Fleet
 from tests.fleet.planted import AT, ROOT, noise, plant, shape
 
 

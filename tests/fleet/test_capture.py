@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from advisor.fleet.capture import Captured, CaptureOptions, capture_fleet
-from advisor.host.errands import Way
-from advisor.model.fleet import Outcome, answers_in
+from advisor.host.errands import Outcome, Way
+from advisor.model.fleet import answers_in
 from advisor.work.topology import topology
 from tests.nodes.sshd import Nodes, interrupted, needs_sshd, sshd
 

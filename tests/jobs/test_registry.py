@@ -5,8 +5,9 @@ from pkgutil import iter_modules
 import pytest
 
 import advisor
+from advisor.collect.system.software import VERSIONS
 from advisor.errors import BadValue
-from advisor.jobs.registry import choose, find, launchers, names, of_lines, version_queries
+from advisor.jobs.registry import choose, find, launchers, names, of_lines
 from advisor.model.hardware.operating_system import Tool
 
 ROOT = Path(advisor.__file__).parent
@@ -100,6 +101,6 @@ def test_what_can_be_asked_for() -> None:
 )
 def test_mvapich_is_told_from_mpich(output: str, name: str, version: str | None) -> None:
     """By the name in its version, or by how it was built: then the number is that of MPICH, and not its own."""
-    matches = [(query.tool, re.search(query.says, output, re.MULTILINE), re.compile(query.says)) for query in version_queries()]
+    matches = [(query.tool, re.search(query.says, output, re.MULTILINE), re.compile(query.says)) for query in VERSIONS]
     tool, match, says = next(each for each in matches if each[1])
     assert (tool, match[1] if match and says.groups else None) == (name, version)

@@ -3,8 +3,7 @@
 import pytest
 
 from advisor.know.platforms import match_platform
-from advisor.model.audit.bounds import GIB, memory_bounds, most_modules, of_nodes
-from advisor.model.audit.case import MemoryBounds
+from advisor.model.audit.bounds import GIB, MemoryBounds, memory_bounds, most_modules, of_nodes
 from advisor.model.hardware.operating_system import Environment
 from tests.machines.read import machine
 

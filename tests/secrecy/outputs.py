@@ -19,8 +19,9 @@ import pytest
 import zstandard
 
 from advisor.cli.main import status
+from advisor.host.errands import Outcome
 from advisor.jobs.registry import names as launchers
-from advisor.model.fleet import Answer, Outcome
+from advisor.model.fleet import Answer
 from advisor.render.export import built_in
 from advisor.work.checklist import formats_told
 from tests.bios.admin import WISH

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from advisor.errors import BadInput
 from advisor.render.binding.ranks import lint_page
-from advisor.work import document
 from advisor.work.bind import lint_line
+from advisor.work.documents import document
 from tests.jobs.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from advisor.fleet.capture import Captured
-from advisor.host.errands import Ended, Reply
+from advisor.host.errands import Ended, Outcome, Reply
 from advisor.host.source import open_host
-from advisor.model.fleet import Answer, Outcome
+from advisor.model.fleet import Answer
 from advisor.work.on_node import brought, errand
 from tests.host.shelf import shell_in
 

@@ -87,7 +87,7 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     from advisor.render.audit.page import audit_page, whole_audit_page
     from advisor.render.audit.screen import Shown
     from advisor.render.measured.page import hpl_and_network
-    from advisor.work.rules import asker
+    from advisor.work.job.allocation import asker
 
     measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
     who = asker(again, bios=found.given.bios is not None)

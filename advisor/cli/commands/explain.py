@@ -61,7 +61,8 @@ def run(
 def _page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":
     from advisor.render.audit.explain import finding_page
     from advisor.render.rule import explain_page
+    from advisor.work.job.allocation import asker
 
     if trace or why_not:
         return explain_page(found.explanation, why_not=why_not, width=width)
-    return finding_page(found.told(again), width)
+    return finding_page(found.told(asker(again, bios=found.audited.given.bios is not None)), width)

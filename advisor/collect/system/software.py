@@ -2,19 +2,68 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from advisor.collect.reader import CAPTURE_HELP, FULL_HELP, NOT_IN_INPUT, FactSource, Reader
 from advisor.errors import BadInput
 from advisor.host.base import Host, Ran, Why
-from advisor.jobs.launcher import VersionQuery
-from advisor.jobs.registry import version_commands, version_queries
 from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Gap, Machine
 from advisor.model.hardware.operating_system import Allocation, SlurmNode, Tool
 from advisor.model.value import MIB, number
 
 SOFTWARE_PATHS: tuple[str, ...] = ()
-_OTHERS = (
+
+
+@dataclass(frozen=True)
+class VersionQuery:
+    """How a program on the machine tells its version: it is a fact of the Machine, collected once."""
+
+    tool: str
+    """What Machine.tools calls it: openmpi."""
+    commands: tuple[tuple[str, ...], ...]
+    """Each is run, where it is on PATH: ``("mpirun", "--version")``."""
+    says: str
+    """The expression, of lines, that its output fits; its group, if it has one, is the version."""
+    own: bool = True
+    """Whether its number is the launcher's version: PRRTE's is not that of the Open MPI it belongs to."""
+    parts: tuple[str, ...] = ()
+    """Tools that are only parts of it where they lie in the same folder: MVAPICH's launcher is MPICH's Hydra."""
+
+
+VERSIONS: Final = (
+    # mpirun (Open MPI) 5.0.11;   Open MPI v4.1.4   (ompi_info)
+    VersionQuery(
+        "openmpi",
+        (("mpirun", "--version"), ("mpiexec", "--version"), ("ompi_info", "--version")),
+        r"^(?:\S+ \(Open MPI\) |Open MPI v)([0-9][^\s]*)",
+    ),
+    # prterun (PRRTE) 3.0.14
+    VersionQuery("prrte", (("prterun", "--version"), ("prte_info", "--version")), r"^\S+ \(PRRTE\) ([0-9][^\s]*)", own=False),
+    # MVAPICH2 Version:       2.3.7   (mpichversion);   MVAPICH2 2.3.7 Wed March 02 ... ch3:mrail   (mpiname -a)
+    VersionQuery(
+        "mvapich",
+        (("mpichversion",), ("mpiname", "-a")),
+        r"^MVAPICH2?(?:[ \t]+Version:)?[ \t]+([0-9][^\s]*)",
+        parts=("mpich",),
+    ),
+    # Its later launcher is MPICH's Hydra and prints the version of that; only its build options betray it.
+    VersionQuery("mvapich", (), r"\A\s*HYDRA(?is:.*mvapich)", parts=("mpich",)),
+    # HYDRA build details:\n    Version:                                 5.0.2;   MPICH Version:      5.0.2   (mpichversion)
+    VersionQuery(
+        "mpich",
+        (("mpiexec", "--version"), ("mpiexec.hydra", "--version"), ("mpichversion",)),
+        r"^(?:HYDRA build details:\s+Version|MPICH Version):[ \t]+([0-9][^\s]*)",
+    ),
+    # Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)
+    VersionQuery(
+        "intelmpi",
+        (("mpiexec.hydra", "--version"),),
+        r"^Intel\(R\) MPI Library[^\n]{0,80}?, Version ([0-9.]+(?: Update [0-9]+)?)",
+    ),
+    VersionQuery("slurm", (("srun", "--version"), ("slurmd", "-V")), r"^slurm(?:-wlm)? ([0-9][^\s]*)"),
+    VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),
     # pbs_version = 2022.1.1;   pbs_version = PBSPro_11.1.0.111761
     VersionQuery("pbs", (("qstat", "--version"),), r"^pbs_version = (?:PBSPro_)?([0-9][^\s]*)"),
     # # Library version: 1.17.0;   before 1.14: # Version 1.13.1
@@ -26,11 +75,9 @@ _OTHERS = (
         "hwloc", (("lstopo-no-graphics", "--version"), ("lstopo", "--version")), r"^lstopo(?:-no-graphics)? ([0-9][^\s]*)"
     ),
 )
-"""What starts no ranks; launchers say themselves how their versions are read."""
-
-_QUERIES = (*version_queries(), *_OTHERS)
-SOFTWARE_COMMANDS = (*version_commands(), *(argv for query in _OTHERS for argv in query.commands))
-_SAYS = tuple((query.tool, re.compile(query.says, re.MULTILINE)) for query in _QUERIES)
+"""How versions are told, of launchers and of what starts no ranks."""
+SOFTWARE_COMMANDS: Final = tuple(dict.fromkeys(argv for query in VERSIONS for argv in query.commands))
+_SAYS = tuple((query.tool, re.compile(query.says, re.MULTILINE)) for query in VERSIONS)
 """The first that matches names the tool."""
 _LONGEST = 1 << 16
 """Characters of an output that are looked at."""
@@ -77,7 +124,7 @@ def _same(first: Tool | None, again: Tool) -> Tool:
 
 def _honest(tools: dict[str, Tool]) -> tuple[Tool, ...]:
     """Return the tools without those that are only parts of another in the same folder: MVAPICH's launcher is MPICH's Hydra."""
-    parts = {(part, _folder(tools[query.tool])) for query in _QUERIES if query.tool in tools for part in query.parts}
+    parts = {(part, _folder(tools[query.tool])) for query in VERSIONS if query.tool in tools for part in query.parts}
     return tuple(tool for tool in tools.values() if (tool.name, _folder(tool)) not in parts)
 
 

@@ -19,7 +19,6 @@ from advisor.jobs.launcher import (
     Lines,
     Options,
     RankVariables,
-    VersionQuery,
 )
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
@@ -509,7 +508,7 @@ LAUNCHER = Launcher(
     launch=launch,
     aliases=("flux-core", "flux-run"),
     # libflux-core:\t\t0.50.0
-    versions=(VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),),
+    tools=("flux",),
     variables=("FLUX_",),
     ranks=RANKS,
     without_binding=("-o", "cpu-affinity=off"),

@@ -9,7 +9,7 @@ from itertools import groupby
 from advisor.errors import BadValue
 from advisor.jobs.hydra import alike, atoi, kin, objects, once
 from advisor.jobs.intelmpi_domains import MASKS, Given, Pins, Tree, by_cores, domains_of_ranks, masks, processors
-from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines, VersionQuery
+from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
 from advisor.jobs.ranks_per_host import (
     FEW,
@@ -583,14 +583,7 @@ LAUNCHER = Launcher(
     order=40,
     launch=launch,
     aliases=("impi", "intel", "intel-mpi"),
-    versions=(
-        # Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)
-        VersionQuery(
-            "intelmpi",
-            (("mpiexec.hydra", "--version"),),
-            r"^Intel\(R\) MPI Library[^\n]{0,80}?, Version ([0-9.]+(?: Update [0-9]+)?)",
-        ),
-    ),
+    tools=("intelmpi",),
     variables=("I_MPI_", "HYDRA_"),
     ranks=mpich.RANKS,
     without_binding=UNBOUND,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from advisor.errors import BadValue
 from advisor.jobs.hydra import HYDRA, HYDRA_ALIASES, OBJECTS, alike, any_hyphens, atoi, kin, objects, of_hydra, once
-from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables, VersionQuery
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.ranks_per_host import (
     FEW,
@@ -750,14 +750,7 @@ LAUNCHER = Launcher(
     order=30,
     launch=launch,
     aliases=("hydra", "mpiexec.hydra"),
-    versions=(
-        # HYDRA build details:\n    Version:                                 5.0.2;   MPICH Version:      5.0.2   (mpichversion)
-        VersionQuery(
-            "mpich",
-            (("mpiexec", "--version"), ("mpiexec.hydra", "--version"), ("mpichversion",)),
-            r"^(?:HYDRA build details:\s+Version|MPICH Version):[ \t]+([0-9][^\s]*)",
-        ),
-    ),
+    tools=("mpich",),
     variables=("HYDRA_",),
     ranks=RANKS,
     without_binding=UNBOUND,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables, VersionQuery
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
 from advisor.jobs.launchers import mpich, wrapper
 from advisor.jobs.ranks_per_host import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import Said, Words
@@ -119,17 +119,7 @@ LAUNCHER = Launcher(
     order=25,
     launch=launch,
     aliases=("mvapich2", "mvapich3", "mpirun_rsh"),
-    versions=(
-        # MVAPICH2 Version:       2.3.7   (mpichversion);   MVAPICH2 2.3.7 Wed March 02 ... ch3:mrail   (mpiname -a)
-        VersionQuery(
-            "mvapich",
-            (("mpichversion",), ("mpiname", "-a")),
-            r"^MVAPICH2?(?:[ \t]+Version:)?[ \t]+([0-9][^\s]*)",
-            parts=("mpich",),
-        ),
-        # Its later launcher is MPICH's Hydra and prints the version of that; only its build options betray it.
-        VersionQuery("mvapich", (), r"\A\s*HYDRA(?is:.*mvapich)", parts=("mpich",)),
-    ),
+    tools=("mvapich",),
     variables=("MV2_", "MVP_"),
     ranks=RankVariables(
         rank=("MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK"),

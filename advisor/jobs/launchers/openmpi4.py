@@ -7,7 +7,7 @@ from advisor.errors import BadValue
 from advisor.jobs import mpirun
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import openmpi5, wrapper
-from advisor.jobs.launchers.openmpi5 import RANKS, UNBOUND, VARIABLES, VERSIONS, unbound
+from advisor.jobs.launchers.openmpi5 import RANKS, TOOLS, UNBOUND, VARIABLES, unbound
 from advisor.jobs.mpirun import Count, Fault, longest, rankfile
 from advisor.jobs.openmpi_map import (
     Host,
@@ -502,7 +502,7 @@ LAUNCHER = Launcher(
     order=10,
     launch=launch,
     aliases=("openmpi-4", "ompi4"),
-    versions=VERSIONS,
+    tools=TOOLS,
     variables=VARIABLES,
     ranks=RANKS,
     without_binding=UNBOUND,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from advisor.errors import BadValue
 from advisor.jobs import mpirun
-from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables, VersionQuery
+from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.mpirun import Fault, Form, fits, longest, rankfile
 from advisor.jobs.openmpi_map import (
@@ -32,24 +32,7 @@ from advisor.model.placement import LintRank, NodePlan, Placement
 NAME = "openmpi5"
 
 
-VERSIONS = (
-    # mpirun (Open MPI) 5.0.11;   Open MPI v4.1.4   (ompi_info)
-    VersionQuery(
-        "openmpi",
-        (("mpirun", "--version"), ("mpiexec", "--version"), ("ompi_info", "--version")),
-        r"^(?:\S+ \(Open MPI\) |Open MPI v)([0-9][^\s]*)",
-    ),
-    # prterun (PRRTE) 3.0.14
-    VersionQuery(
-        "prrte",
-        (("prterun", "--version"), ("prte_info", "--version")),
-        r"^\S+ \(PRRTE\) ([0-9][^\s]*)",
-        own=False,
-        means=mpirun.of_prrte,
-    ),
-)
-
-
+TOOLS = ("openmpi", "prrte")
 VARIABLES = ("OMPI_", "PRTE_", "PMIX_")
 
 
@@ -539,7 +522,7 @@ LAUNCHER = Launcher(
     order=11,
     launch=launch,
     aliases=("openmpi-5", "ompi5", "openmpi", "ompi", "prrte"),
-    versions=VERSIONS,
+    tools=TOOLS,
     variables=VARIABLES,
     ranks=RANKS,
     without_binding=UNBOUND,

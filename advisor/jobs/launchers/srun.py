@@ -17,7 +17,6 @@ from advisor.jobs.launcher import (
     Lines,
     Options,
     RankVariables,
-    VersionQuery,
 )
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
@@ -575,7 +574,7 @@ LAUNCHER = Launcher(
     launch=launch,
     aliases=("slurm",),
     # slurm 23.11.4;   Debian's package: slurm-wlm 22.05.8
-    versions=(VersionQuery("slurm", (("srun", "--version"), ("slurmd", "-V")), r"^slurm(?:-wlm)? ([0-9][^\s]*)"),),
+    tools=("slurm",),
     variables=("SLURM_",),
     ranks=RankVariables(rank=("SLURM_PROCID",), inherited=True),
     without_binding=UNBOUND,

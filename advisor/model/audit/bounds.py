@@ -9,9 +9,8 @@ from typing import Final
 
 from pydantic import Field
 
-from advisor.model.audit.case import MemoryBounds
 from advisor.model.audit.platform import Platform, dies
-from advisor.model.fact import BytesPerSecond
+from advisor.model.fact import Bytes, BytesPerSecond, made_from
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.memory import SocketMemory
 from advisor.model.hardware.partitioning import find_sockets
@@ -38,6 +37,21 @@ class Bound(Value):
     value: BytesPerSecond = Field(description="bytes a second at most")
     because: str = Field(description="8 channels of DDR4-3200 in each of 2 sockets")
     of_dies: bool = Field(default=False, description="whether the links of the compute dies are what bounds it")
+
+
+class MemoryBounds(Value):
+    """What the memory can be at most, whatever is plugged in: from its size and the processor's sheet."""
+
+    bandwidth: BytesPerSecond | None = made_from("platform", "bytes a second that the memory of all sockets carries at most")
+    because: str | None = made_from("platform", "what bounds it: 8 channels of DDR4-3200 in each of 2 sockets")
+    channels: int | None = made_from("platform", "memory channels of all sockets")
+    modules: int | None = made_from("topology", "DIMMs that so much memory is made of at most")
+    modules_mirrored: int | None = made_from("topology", "the same where the firmware mirrors memory and shows half of it")
+    module: Bytes | None = made_from("platform", "bytes of the smallest DIMM of its kind")
+    die_limited: bool | None = made_from(
+        "platform",
+        "whether the links of its dies carry less than the channels; None where no publication of these links is known",
+    )
 
 
 def socket_bandwidth(platform: Platform, dies_of_socket: int | None, memory: SocketMemory | None = None) -> Bound | None:

@@ -4,25 +4,19 @@ Rules see names of this model and nothing else. A field made from others says fr
 where its evidence was read and an unknown what would make it known.
 """
 
-from typing import Any
-
 from pydantic import Field
 
+from advisor.model.audit.bounds import MemoryBounds
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.platform import Platform, Scope
 from advisor.model.audit.setting import Witness
 from advisor.model.cpuset import CpuSet
-from advisor.model.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketBytes, Transfers
+from advisor.model.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketBytes, Transfers, made_from
 from advisor.model.hardware.devices import Link, Port
 from advisor.model.hardware.fault_counters import Watch
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Facts
 from advisor.model.value import Value
-
-
-def made_from(origin: str, description: str, default: Any = None) -> Any:
-    """Return a field that is made from another fact of the Machine."""
-    return Field(default=default, description=description, json_schema_extra={"of": origin})
 
 
 class Shape(Value):
@@ -41,21 +35,6 @@ class Shape(Value):
     limited: bool | None = made_from("topology", "whether a cgroup hides part of the machine from this process")
     spinning: CpuSet | None = made_from("cpu.idle_states", "CPUs whose idle states are all switched off but POLL, which spins")
     numa_known: bool | None = made_from("topology", "false where no NUMA information was given and one node stands for all")
-
-
-class MemoryBounds(Value):
-    """What the memory can be at most, whatever is plugged in: from its size and the processor's sheet."""
-
-    bandwidth: BytesPerSecond | None = made_from("platform", "bytes a second that the memory of all sockets carries at most")
-    because: str | None = made_from("platform", "what bounds it: 8 channels of DDR4-3200 in each of 2 sockets")
-    channels: int | None = made_from("platform", "memory channels of all sockets")
-    modules: int | None = made_from("topology", "DIMMs that so much memory is made of at most")
-    modules_mirrored: int | None = made_from("topology", "the same where the firmware mirrors memory and shows half of it")
-    module: Bytes | None = made_from("platform", "bytes of the smallest DIMM of its kind")
-    die_limited: bool | None = made_from(
-        "platform",
-        "whether the links of its dies carry less than the channels; None where no publication of these links is known",
-    )
 
 
 class SocketFacts(Value):

@@ -23,9 +23,6 @@ HEADINGS: Final[dict[Where, str]] = {
 }
 """The groups, in order: hands on the machine first, then what needs the one restart, then what takes effect at once."""
 
-REBOOTS: Final = "Then, once for all changes, on a drained node (this reboots it):"
-"""What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
-
 NOTE_FIRST: Final = "note the present value first, and set it back"
 """The undo of a line whose present value is not known."""
 

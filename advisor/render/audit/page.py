@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from advisor.language.units import in_unit, link, plain
-from advisor.model.audit.case import MemoryBounds
+from advisor.model.audit.bounds import MemoryBounds
 from advisor.model.audit.findings import Audit
 from advisor.model.audit.rule import Publication
 from advisor.model.cpuset import CpuSet

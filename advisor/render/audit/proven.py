@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from advisor.language.units import binary, count, plain, throughput
-from advisor.model.audit.case import MemoryBounds
+from advisor.model.audit.bounds import MemoryBounds
 from advisor.model.hardware.layout import Layout
 from advisor.model.hardware.machine import Machine
 from advisor.model.hardware.partitioning import find_sockets

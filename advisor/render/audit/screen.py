@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from advisor.language.units import count, plain
-from advisor.model.audit.case import MemoryBounds
+from advisor.model.audit.bounds import MemoryBounds
 from advisor.model.audit.findings import Audit, Finding
 from advisor.model.audit.measured_facts import MeasuredFacts
 from advisor.model.audit.plan import Plan

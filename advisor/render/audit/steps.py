@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from advisor.model.audit.checklist import REBOOTS
 from advisor.model.audit.findings import Audit, Finding, Fix
 from advisor.model.audit.plan import Change, Plan
 from advisor.model.audit.planned import Planned
 from advisor.render.audit.findings import Asker, changed, undo_words
+from advisor.render.jinja import REBOOTS
 
 Row = tuple[str, str]
 """A label and what is said; a label that begins with $ is a command to copy."""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
 from advisor.language.units import count, plain
-from advisor.model.audit.checklist import REBOOTS
 from advisor.model.audit.findings import Audit, Finding, Fix, Row
 from advisor.model.audit.rule import WHERES, Guide, Publication, Verdict
 from advisor.model.audit.totals import verdicts_of
 from advisor.render.audit.findings import LONGEST, Group, cost_or_basis, evidence_words, grouped, mark
+from advisor.render.jinja import REBOOTS
 from advisor.render.lines import Line, Span, labelled, wrapped
 
 _SIGN = {

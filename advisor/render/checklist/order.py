@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from advisor.language.units import count, plain, printable
-from advisor.model.audit.checklist import REBOOTS, Item, Mark
+from advisor.model.audit.checklist import Item, Mark
 from advisor.model.audit.plan import Change, NotWritten, value_text
 from advisor.model.audit.rule import SEVERITIES, Severity
 from advisor.render.checklist.details import facts_below
 from advisor.render.checklist.steps import BOXES, Place, Sheet, Step, how, remark
+from advisor.render.jinja import REBOOTS
 from advisor.render.lines import Line, beside, wrapped
 
 _SMALL: Final = ("low", "info")

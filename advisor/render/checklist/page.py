@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from advisor.language.units import count, plain, printable
-from advisor.model.audit.checklist import REBOOTS, Checklist, Mark
+from advisor.model.audit.checklist import Checklist, Mark
 from advisor.render.checklist.details import broken, details, facts_below
 from advisor.render.checklist.order import order_lines, order_verdict
 from advisor.render.checklist.steps import BOXES, LookUp, Place, Sheet, Step, right, scripts
+from advisor.render.jinja import REBOOTS
 from advisor.render.lines import Line, Page, Span, glued, wrapped
 
 SCHEMA: Final = "advisor-checklist/1"

@@ -1,5 +1,6 @@
 """The hosts of a job and what its scheduler was asked for: from the command line, a host file, or the job's environment."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,10 +10,11 @@ from math import prod
 from pathlib import Path
 from typing import Final
 
-from advisor.errors import BadInput, BadValue
+from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.host.trust import Use, open_trusted
 from advisor.jobs.failures import PLACEHOLDERS
 from advisor.jobs.registry import launchers
+from advisor.render.audit.findings import Asker
 
 MOST: Final = 1 << 16
 """Hosts of a job: more are refused."""
@@ -206,3 +208,12 @@ def _pbs(environment: Mapping[str, str], found: Allocated) -> Allocated:
 def _number(text: str | None) -> int | None:
     """Return a number that a scheduler wrote; None for everything else."""
     return int(text) if text and re.fullmatch(r"[1-9]\d{0,6}", text, re.ASCII) else None
+
+
+def asker(words: tuple[str, ...] = (), *, bios: bool = False) -> Asker:
+    """Return who asks, with the options that they gave: of another machine neither root nor the job here matters."""
+    try:
+        job = of_job(os.environ) if "--from" not in words else None
+    except AdvisorError:  # a job's environment that cannot be read takes nothing from what was found
+        job = None
+    return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else (), bios=bios)

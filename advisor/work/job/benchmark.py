@@ -18,9 +18,9 @@ from advisor.model.hardware.partitioning import find_sockets
 from advisor.model.hardware.topology import Topology
 from advisor.model.placement import JobShape
 from advisor.render.commandline import BenchmarkStep
-from advisor.work import SILENT, Observer
 from advisor.work.bind import launch_or_wrap
 from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, hosts_of_job, one_machine, shape
+from advisor.work.observer import SILENT, Observer
 
 PROGRAMS: Final = {
     "mbw_mr": "osu_mbw_mr",

@@ -15,9 +15,9 @@ from advisor.model.cpuset import CpuSet
 from advisor.model.hardware.machine import Machine
 from advisor.model.observed_binding import same_host
 from advisor.model.placement import STRATEGIES, JobShape, Placement
-from advisor.work import SILENT, Observer
 from advisor.work.job.allocation import Allocated, expand, hostfile, of_job, placeholders
 from advisor.work.machine import read_machine
+from advisor.work.observer import SILENT, Observer
 
 _SLICE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)

@@ -21,11 +21,11 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Part, Task
 from advisor.model.placement import Placement
 from advisor.render.commandline import BenchmarkStep
-from advisor.work import SILENT, Observer
 from advisor.work.bind import launch_or_wrap
 from advisor.work.job.benchmark import Lines, files_of, step_of
 from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, shape
 from advisor.work.job.mpi import program_or_name
+from advisor.work.observer import SILENT, Observer
 
 _OF_PEAK: Final = 0.7
 """What HPL gives of the peak at base clock, with which a full run's time is estimated."""

@@ -14,8 +14,8 @@ from advisor.measure.build import Builder, Compiler, PrebuiltPrograms, cache_fol
 from advisor.measure.mpi import LaunchOutput, find_blas, find_mpicc, launch_output, mpi_recipe
 from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
-from advisor.work import SILENT, Observer
 from advisor.work.job.folder import File, located, write_folder
+from advisor.work.observer import SILENT, Observer
 
 _PORTABLE: Final = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")
 

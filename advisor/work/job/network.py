@@ -23,13 +23,13 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.measurement import Task
 from advisor.model.observed_binding import planned_ranks
 from advisor.model.placement import Placement
-from advisor.work import SILENT, Observer
 from advisor.work.bind import launch_or_wrap
 from advisor.work.job.allocation import placeholders
 from advisor.work.job.benchmark import Lines, files_of, spelled, step_of
 from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, shape
 from advisor.work.job.mpi import heard_from, mpi_program, program_or_name, running_folder
 from advisor.work.measure import BusyWatch, Measured, gathered
+from advisor.work.observer import SILENT, Observer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import BadValue
 from advisor.paths import template
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 from advisor.work.report.single import Report, ReportForm, report
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from advisor import __version__
 from advisor.errors import BadValue, must_be_one_of
 from advisor.paths import template
-from advisor.work import SILENT, Observer
+from advisor.work.observer import SILENT, Observer
 from advisor.work.report.launches import launch_lines
 
 if TYPE_CHECKING:

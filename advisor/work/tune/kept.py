@@ -16,9 +16,9 @@ from advisor.model.measurement import Identity, machine_mismatch
 from advisor.render.tune import RacePage
 from advisor.tune.candidates import Candidate
 from advisor.tune.race import Race
-from advisor.work import SILENT
 from advisor.work.job.allocation import Allocated
 from advisor.work.job.hosts import JobHosts
+from advisor.work.observer import SILENT
 from advisor.work.tune.budget import Limits
 from advisor.work.tune.journal import read_journal
 from advisor.work.tune.line import RaceField, RaceLine

@@ -15,10 +15,10 @@ from advisor.model.hardware.machine import Machine
 from advisor.model.placement import JobShape, Lint
 from advisor.render.commandline import assignments, word
 from advisor.tune.candidates import MOST, Candidate
-from advisor.work import SILENT, Observer
 from advisor.work.bind import Binding, carried, lint_line
 from advisor.work.job.folder import located, write_job
 from advisor.work.job.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, hosts_of_job, shape
+from advisor.work.observer import SILENT, Observer
 from advisor.work.tune.candidates import placements
 
 YOURS = "yours"

@@ -18,7 +18,8 @@ from advisor.model.secrecy import screened
 from advisor.paths import template
 from advisor.render.tune import in_time
 from advisor.tune.race import Race, Verdict, order
-from advisor.work import SILENT, Observer, measure
+from advisor.work import measure
+from advisor.work.observer import SILENT, Observer
 from advisor.work.probe import probe_words
 from advisor.work.tune.budget import Budget, Limits
 from advisor.work.tune.journal import Journal, Run, begun, read_journal, resumed

@@ -18,10 +18,10 @@ from advisor.model.race_result import Learned
 from advisor.model.secrecy import WITHHELD, screened
 from advisor.render.tune import PlannedRace
 from advisor.tune.candidates import what_ranks_get
-from advisor.work import SILENT, Observer
 from advisor.work.job.folder import checked
 from advisor.work.job.hosts import HostOptions, JobOptions, LauncherOptions
 from advisor.work.job.plan_file import read_bytes
+from advisor.work.observer import SILENT, Observer
 from advisor.work.tune.budget import BLOCKS, Limits
 from advisor.work.tune.journal import read_journal
 from advisor.work.tune.line import Options, RaceField, lines_of

@@ -57,6 +57,11 @@ def rows(name: str) -> list[Row]:
     return [Row(a, b, tuple(c.split(",")) if c else (), d, json.loads(e or "{}"), f) for a, b, c, d, e, f in found]
 
 
+def is_here(name: str) -> bool:
+    """Return whether a machine can be described: published ones lie outside the project."""
+    return name in shapes.SHAPES or name in MACHINES or name in real.FILES
+
+
 @cache
 def described(name: str) -> Machine:
     """Return a machine of the catalogue, one of the shapes, or a published one."""

@@ -7,7 +7,7 @@ import pytest
 from advisor.jobs.slurm import KEY
 from tests.fakenode import slurm
 from tests.fakenode.run import available
-from tests.jobs.lint.oracle import asked, file_for, in_slurm, rows, told
+from tests.jobs.lint.oracle import asked, file_for, in_slurm, is_here, rows, told
 from tests.machines import hwloc_xml
 
 FILES = ("mpich", "intelmpi", "srun", "openmpi")
@@ -18,11 +18,13 @@ MOST_OPEN = 0.1
 @pytest.mark.parametrize("launcher", FILES)
 def test_no_line_is_told_wrongly_and_few_are_left_open(launcher: str) -> None:
     """Every rank's host and CPUs, or that nothing starts."""
-    every = rows(f"seen_{launcher}.txt")
+    every = [row for row in rows(f"seen_{launcher}.txt") if is_here(row.machine)]
     said = [told(row)[0] for row in every]
     pairs = list(zip(every, said, strict=True))
     assert [(row.line, row.machine, row.seen, text) for row, text in pairs if text not in (None, row.seen)] == []
     assert said.count(None) <= MOST_OPEN * len(every)
+    if absent := len(rows(f"seen_{launcher}.txt")) - len(every):
+        pytest.skip(f"{absent} of the rows are of published machines, which are not here (set ADVISOR_CORPUS)")
 
 
 @pytest.mark.slow
